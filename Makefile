@@ -1,0 +1,43 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.'
+	touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,zst]'
+	touch $@
+
+$(VENV)/installed-lint: $(VENV)/installed-test
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lint]'
+	touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed-test
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	touch $@
+
+demo: $(VENV)/installed ## Install into .venv and summarize a real dump
+	$(BIN)/hlotool summary testdata/hlo/gpu_train_step.txt
+
+test: $(VENV)/installed-test ## Install what the tests need and run them all
+	$(BIN)/pytest -n auto -q
+
+lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+golden: $(VENV)/installed-test ## Rewrite the golden sessions; look at the diff
+	$(BIN)/pytest -q --update-golden tests/test_golden.py
+
+bench: $(VENV)/installed-bench ## Measure speed against jaxlib and print the ratios
+	$(BIN)/python tests/bench/run.py
+
+.PHONY: help demo test lint golden bench

@@ -1,0 +1,91 @@
+"""Every exception hlotool raises on purpose, and the exit code each one stands for.
+
+All derive from `HlotoolError`, so that `cli` catches one class, prints `str(error)` and
+exits with `error.exit_code`; anything else is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hlotool.source import Source
+
+_WINDOW = 96  # characters of a long line shown around the caret
+
+
+class HlotoolError(Exception):
+    """Base class; the message is one or more complete sentences for the user."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class InputError(HlotoolError):
+    """The input is missing, unreadable, or not a dump; there is no place to point to."""
+
+
+class PlacedError(HlotoolError):
+    """An error at a span [start, end) of a text, printed with an excerpt and a caret."""
+
+    def __init__(self, message: str, source: Source, start: int, end: int, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.source = source
+        self.start = min(start, len(source.text))
+        self.end = max(end, self.start + 1)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Render `name:line:column: message`, then the excerpt."""
+        line, column = self.source.location(self.start)
+        return f"{self.source.name}:{line}:{column}: {self.message}\n{self.excerpt()}"
+
+    def excerpt(self) -> str:
+        """Draw the offending line, cut to a window, with carets under the span."""
+        line, column = self.source.location(self.start)
+        text = self.source.line_at(self.start)
+        first = 0 if len(text) <= _WINDOW else max(0, column - 1 - _WINDOW // 2)
+        shown = text[first : first + _WINDOW]
+        before, after = "…" * (first > 0), "…" * (first + _WINDOW < len(text))
+        indent = column - 1 - first + len(before)
+        carets = "^" * max(1, min(self.end - self.start, len(before) + len(shown) - indent))
+        gutter = " " * len(str(line))
+        lines = [
+            f"{gutter} |",
+            f"{line} | {before}{_printable(shown)}{after}",
+            f"{gutter} | {' ' * indent}{carets}",
+        ]
+        if self.hint:
+            lines.append(f"{gutter} = hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class ParseError(PlacedError):
+    """The dump is not what its grammar allows."""
+
+
+class QueryError(PlacedError):
+    """An expression the user typed does not parse, or names what is not there."""
+
+    exit_code = 2
+
+    def __str__(self) -> str:
+        """Render `--where: message (column N)`, then the excerpt."""
+        _, column = self.source.location(self.start)
+        return f"{self.source.name}: {self.message} (column {column})\n{self.excerpt()}"
+
+
+class UsageError(HlotoolError):
+    """The options contradict each other, or name what does not exist."""
+
+    exit_code = 2
+
+
+class NothingCheckedError(HlotoolError):
+    """No module matched, or a rule matched nothing: silence would look like success."""
+
+    exit_code = 4
+
+
+def _printable(text: str) -> str:
+    """Replace what a terminal would act on; one character stays one column."""
+    return "".join(char if char.isprintable() else " " if char == "\t" else "�" for char in text)

@@ -1,0 +1,45 @@
+"""The index tables of a module: FileNames, FunctionNames, FileLocations, StackFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hlotool.ir.values import SourceLocation
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """One row of StackFrames; `parent` is the real parent's row, 0 for none.
+
+    The text prints the parent one too high (xla/hlo/ir/hlo_module.cc); the parser has
+    already taken that off.
+    """
+
+    location: int
+    parent: int
+
+
+@dataclass(frozen=True, slots=True)
+class DebugInfo:
+    """The four tables by their printed 1-based row numbers."""
+
+    locations: Mapping[int, SourceLocation] = field(default_factory=dict)
+    frames: Mapping[int, StackFrame] = field(default_factory=dict)
+
+    def find_location(self, frame: int) -> SourceLocation | None:
+        """Return the innermost line of a stack frame, or None for an unknown number."""
+        row = self.frames.get(frame)
+        return self.locations.get(row.location) if row else None
+
+    def stack(self, frame: int) -> tuple[SourceLocation, ...]:
+        """Return the lines of a frame, innermost first; a cycle ends the walk."""
+        lines: list[SourceLocation] = []
+        seen: set[int] = set()
+        while frame in self.frames and frame not in seen:
+            seen.add(frame)
+            row = self.frames[frame]
+            if row.location in self.locations:
+                lines.append(self.locations[row.location])
+            frame = row.parent
+        return tuple(lines)

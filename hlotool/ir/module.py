@@ -1,0 +1,321 @@
+"""Module, Computation, Instruction: nodes with identity, compared with `is`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from hlotool.ir.debug_info import DebugInfo
+from hlotool.ir.groups import ReplicaGroups, Sharding
+from hlotool.ir.shape import ArrayShape, Shape, TupleShape
+from hlotool.ir.values import (
+    Alias,
+    BackendConfig,
+    DimLabels,
+    Donor,
+    DotDimensions,
+    Metadata,
+    PaddingDimension,
+    SliceDimension,
+    SourceLocation,
+    WindowDimension,
+)
+from hlotool.source import Source
+
+# Attributes that name computations, in the order an execution meets them.
+CALL_KEYS = (
+    "condition",
+    "body",
+    "calls",
+    "to_apply",
+    "true_computation",
+    "false_computation",
+    "branch_computations",
+    "called_computations",
+    "select",
+    "scatter",
+)
+
+
+class AttributeReader(Protocol):
+    """Turns attribute text into values; the parser supplies one to each module.
+
+    Every method returns None (or an empty value) where the attribute is absent and raises
+    ParseError, with the place, where it is malformed. Values are cached by their text.
+    """
+
+    def attributes(self, instruction: Instruction) -> dict[str, str]: ...
+    def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]: ...
+    def metadata(self, instruction: Instruction) -> Metadata: ...
+    def integers(self, instruction: Instruction, key: str) -> tuple[int, ...]: ...
+    def replica_groups(self, instruction: Instruction) -> ReplicaGroups | None: ...
+    def source_target_pairs(self, instruction: Instruction) -> tuple[tuple[int, int], ...]: ...
+    def window(self, instruction: Instruction) -> tuple[WindowDimension, ...]: ...
+    def dim_labels(self, instruction: Instruction) -> DimLabels | None: ...
+    def dot_dimensions(self, instruction: Instruction) -> DotDimensions: ...
+    def slice_dimensions(self, instruction: Instruction) -> tuple[SliceDimension, ...]: ...
+    def padding(self, instruction: Instruction) -> tuple[PaddingDimension, ...]: ...
+    def backend_config(self, instruction: Instruction) -> BackendConfig | None: ...
+    def sharding(self, instruction: Instruction) -> Sharding | None: ...
+    def aliasing(self, instruction: Instruction) -> tuple[Alias, ...]: ...
+    def frontend_attributes(self, instruction: Instruction) -> Mapping[str, str]: ...
+    def operand_layouts(self, instruction: Instruction) -> tuple[Shape, ...]: ...
+
+
+@dataclass(slots=True, eq=False)
+class Instruction:
+    """One instruction: `%name = shape opcode(operands), attributes`.
+
+    `literal` is the text between the parentheses of `constant(...)` and `parameter(...)`.
+    `start` and `end` bound the raw attributes in the module's source.
+    """
+
+    name: str
+    shape: Shape
+    opcode: str
+    operands: tuple[Instruction, ...] = field(repr=False)
+    computation: Computation = field(repr=False)
+    literal: str = ""
+    start: int = field(default=0, repr=False)
+    end: int = field(default=0, repr=False)
+    given_attributes: dict[str, str] | None = field(default=None, repr=False)
+
+    @property
+    def module(self) -> Module:
+        """The module that holds the instruction."""
+        return self.computation.module
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is its computation's result."""
+        return self.computation.root is self
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Raw attribute text by key, in dump order; split on first access, then kept."""
+        if self.given_attributes is None:
+            self.given_attributes = self.computation.module.reader.attributes(self)
+        return self.given_attributes
+
+    @property
+    def users(self) -> tuple[Instruction, ...]:
+        """The instructions that have this one as an operand, each once, in dump order."""
+        return self.computation.users.get(self, ())
+
+    @property
+    def parameter_number(self) -> int:
+        """The N of `parameter(N)`; only for parameters."""
+        return int(self.literal)
+
+    @property
+    def tuple_index(self) -> int:
+        """The `index=` of a get-tuple-element."""
+        return int(self.attributes["index"])
+
+    @property
+    def channel_id(self) -> int | None:
+        """The `channel_id=`, None where absent."""
+        text = self.attributes.get("channel_id")
+        return int(text) if text is not None else None
+
+    @property
+    def custom_call_target(self) -> str:
+        """The unquoted `custom_call_target=`, '' where absent."""
+        return self.attributes.get("custom_call_target", "").strip('"')
+
+    def callees(self, key: str) -> tuple[Computation, ...]:
+        """Return the computations that attribute `key` names, () where absent."""
+        module = self.computation.module
+        return tuple(module.computations[name] for name in module.reader.callees(self, key))
+
+    def called_computations(self) -> tuple[Computation, ...]:
+        """Return all computations this instruction names; a while gives condition, body."""
+        if self.opcode not in MAY_CALL and self.start == self.end:
+            return ()
+        return tuple(
+            computation
+            for key in CALL_KEYS
+            if key in self.attributes
+            for computation in self.callees(key)
+        )
+
+    def callee(self) -> Computation | None:
+        """Return the one computation of `calls` or `to_apply`, None without either."""
+        for key in ("calls", "to_apply"):
+            found = self.callees(key)
+            if found:
+                return found[0]
+        return None
+
+    def metadata(self) -> Metadata:
+        """Return the metadata; an empty one where the dump has none."""
+        return self.computation.module.reader.metadata(self)
+
+    def source_location(self) -> SourceLocation | None:
+        """Return the user's line: as printed, else through the stack-frame tables."""
+        metadata = self.metadata()
+        if metadata.source_file:
+            return SourceLocation(
+                metadata.source_file,
+                metadata.source_line,
+                metadata.source_column,
+                metadata.source_end_line,
+                metadata.source_end_column,
+            )
+        return self.computation.module.debug_info.find_location(metadata.stack_frame_id)
+
+    def integers(self, key: str) -> tuple[int, ...]:
+        """Return an attribute `{0,1}` or `3` as integers, () where absent."""
+        return self.computation.module.reader.integers(self, key)
+
+    def replica_groups(self) -> ReplicaGroups | None:
+        """Return `replica_groups=`, None where absent."""
+        return self.computation.module.reader.replica_groups(self)
+
+    def source_target_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Return the pairs of a collective-permute, () where absent."""
+        return self.computation.module.reader.source_target_pairs(self)
+
+    def window(self) -> tuple[WindowDimension, ...]:
+        """Return `window=`, () where absent."""
+        return self.computation.module.reader.window(self)
+
+    def dim_labels(self) -> DimLabels | None:
+        """Return `dim_labels=`, None where absent."""
+        return self.computation.module.reader.dim_labels(self)
+
+    def dot_dimensions(self) -> DotDimensions:
+        """Return the contracting and batch dimensions of a dot."""
+        return self.computation.module.reader.dot_dimensions(self)
+
+    def slice_dimensions(self) -> tuple[SliceDimension, ...]:
+        """Return `slice=`, () where absent."""
+        return self.computation.module.reader.slice_dimensions(self)
+
+    def padding(self) -> tuple[PaddingDimension, ...]:
+        """Return `padding=`, () where absent."""
+        return self.computation.module.reader.padding(self)
+
+    def backend_config(self) -> BackendConfig | None:
+        """Return `backend_config=`, None where absent."""
+        return self.computation.module.reader.backend_config(self)
+
+    def sharding(self) -> Sharding | None:
+        """Return `sharding=`, None where absent."""
+        return self.computation.module.reader.sharding(self)
+
+    def aliasing(self) -> tuple[Alias, ...]:
+        """Return `output_to_operand_aliasing=`, () where absent."""
+        return self.computation.module.reader.aliasing(self)
+
+    def frontend_attributes(self) -> Mapping[str, str]:
+        """Return `frontend_attributes=` with values unquoted, empty where absent."""
+        return self.computation.module.reader.frontend_attributes(self)
+
+
+@dataclass(eq=False)
+class Computation:
+    """A named list of instructions, in dump order; that is schedule order when scheduled."""
+
+    name: str
+    module: Module = field(repr=False)
+    is_entry: bool = False
+    instructions: list[Instruction] = field(default_factory=list, repr=False)
+    execution_thread: str = "main"
+    marked_root: Instruction | None = field(default=None, repr=False)
+
+    @property
+    def root(self) -> Instruction:
+        """The result: the instruction marked ROOT, else the last one."""
+        return self.marked_root or self.instructions[-1]
+
+    @cached_property
+    def parameters(self) -> tuple[Instruction, ...]:
+        """The parameters by number."""
+        found = [one for one in self.instructions if one.opcode == "parameter"]
+        return tuple(sorted(found, key=lambda one: one.parameter_number))
+
+    @cached_property
+    def users(self) -> Mapping[Instruction, tuple[Instruction, ...]]:
+        """Users by instruction, each once, in dump order; unused instructions are absent."""
+        lists: dict[Instruction, dict[Instruction, None]] = {}
+        for instruction in self.instructions:
+            for operand in instruction.operands:
+                lists.setdefault(operand, {})[instruction] = None
+        return {operand: tuple(users) for operand, users in lists.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the `HloModule` line says beside the name; `attributes` holds all of it, raw.
+
+    `entry_parameters` and `entry_result` are the shapes of `entry_computation_layout`,
+    None where the dump has none.
+    """
+
+    is_scheduled: bool = False
+    replica_count: int = 1
+    num_partitions: int = 1
+    aliases: tuple[Alias, ...] = ()
+    donors: tuple[Donor, ...] = ()
+    entry_parameters: tuple[Shape, ...] | None = None
+    entry_result: Shape | None = None
+    frontend_attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Module:
+    """One program. `reader` reads attributes on demand; computations keep dump order."""
+
+    name: str
+    source: Source = field(repr=False)
+    reader: AttributeReader = field(repr=False)
+    header: Header = field(default_factory=Header, repr=False)
+    debug_info: DebugInfo = field(default_factory=DebugInfo, repr=False)
+    computations: dict[str, Computation] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def entry(self) -> Computation:
+        """The computation marked ENTRY, else the last one."""
+        for computation in self.computations.values():
+            if computation.is_entry:
+                return computation
+        return next(reversed(self.computations.values()))
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Yield every instruction of every computation, in dump order."""
+        for computation in self.computations.values():
+            yield from computation.instructions
+
+    def instruction_count(self) -> int:
+        """Count the instructions of all computations."""
+        return sum(len(one.instructions) for one in self.computations.values())
+
+    def find_instruction(self, name: str) -> Instruction | None:
+        """Return the first instruction of that name (a leading % is ignored), or None."""
+        wanted = name.removeprefix("%")
+        return next((one for one in self.instructions() if one.name == wanted), None)
+
+
+# Opcodes whose attributes may name computations; others are not searched.
+MAY_CALL = frozenset(
+    (
+        "all-reduce", "all-reduce-start", "async-done", "async-start", "async-update", "call",
+        "conditional", "custom-call", "fusion", "map", "reduce", "reduce-scatter",
+        "reduce-window", "scan", "scatter", "select-and-scatter", "sort", "while",
+    )
+)  # fmt: skip
+
+__all__ = [
+    "ArrayShape",
+    "AttributeReader",
+    "Computation",
+    "Header",
+    "Instruction",
+    "Module",
+    "Shape",
+    "TupleShape",
+]

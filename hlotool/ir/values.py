@@ -1,0 +1,144 @@
+"""Typed attribute values: what stands behind `key=` of an instruction, as frozen records.
+
+The parser's `parse/values` turns text into these; `Instruction` hands them out. Names are
+those of xla/xla_data.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ShapeIndex = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """`metadata={...}`: where an instruction comes from; '' and 0 where absent.
+
+    `source_file` and the lines are those printed on the instruction itself; newer dumps
+    print only `stack_frame_id`, see `Instruction.source_location`.
+    """
+
+    op_type: str = ""
+    op_name: str = ""
+    source_file: str = ""
+    source_line: int = 0
+    source_end_line: int = 0
+    source_column: int = 0
+    source_end_column: int = 0
+    stack_frame_id: int = 0
+    deduplicated_name: str = ""
+    scheduling_name: str = ""
+    other: Mapping[str, str] = field(default_factory=dict)  # keys this reader has not met
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLocation:
+    """A line of the user's program. `function` is '' where the dump does not say."""
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDimension:
+    """One dimension of `window={size=3x3 stride=2x2 pad=1_1x1_1 ...}`."""
+
+    size: int
+    stride: int = 1
+    pad_low: int = 0
+    pad_high: int = 0
+    lhs_dilate: int = 1
+    rhs_dilate: int = 1
+    is_reversed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DimLabels:
+    """Convolution `dim_labels=b01f_01io->b01f`: dimension numbers per role.
+
+    Spatial tuples are ordered by spatial number, so `lhs_spatial[k]`, `rhs_spatial[k]` and
+    `output_spatial[k]` belong together and to `window[k]`.
+    """
+
+    lhs_batch: int
+    lhs_feature: int
+    lhs_spatial: tuple[int, ...]
+    rhs_input: int
+    rhs_output: int
+    rhs_spatial: tuple[int, ...]
+    output_batch: int
+    output_feature: int
+    output_spatial: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DotDimensions:
+    """`lhs_contracting_dims` and its kin, () where absent."""
+
+    lhs_contracting: tuple[int, ...] = ()
+    rhs_contracting: tuple[int, ...] = ()
+    lhs_batch: tuple[int, ...] = ()
+    rhs_batch: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDimension:
+    """One `[start:limit:stride]` of `slice={...}`."""
+
+    start: int
+    limit: int
+    stride: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PaddingDimension:
+    """One `low_high_interior` of `padding=`; low and high may be negative."""
+
+    low: int
+    high: int
+    interior: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """One pair of `input_output_alias` or `output_to_operand_aliasing`.
+
+    `number` is the parameter or operand; `kind` is `may-alias`, `must-alias`, or '' where
+    the notation has none.
+    """
+
+    output_index: ShapeIndex
+    number: int
+    index: ShapeIndex
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Donor:
+    """One `(parameter, {index})` of `buffer_donor`: donated, not yet aliased."""
+
+    parameter: int
+    index: ShapeIndex
+
+
+@dataclass(frozen=True, slots=True)
+class BackendConfig:
+    """`backend_config=`: `text` as printed (unquoted), `json` the object if it is one."""
+
+    text: str
+    json: Mapping[str, object] | None
+
+    def find(self, *path: str) -> object:
+        """Return the value at a path of keys, or None where a step is missing."""
+        value: object = self.json
+        for key in path:
+            if not isinstance(value, Mapping):
+                return None
+            value = value.get(key)
+        return value
