@@ -1,0 +1,1 @@
+"""IR to frozen records: every analysis is a pure function."""
