@@ -9,7 +9,8 @@ from typing import Protocol
 
 from hlotool.ir.debug_info import DebugInfo
 from hlotool.ir.groups import ReplicaGroups, Sharding
-from hlotool.ir.shape import ArrayShape, Shape, TupleShape
+from hlotool.ir.opcodes import MAY_CALL
+from hlotool.ir.shape import Shape
 from hlotool.ir.values import (
     Alias,
     BackendConfig,
@@ -39,6 +40,9 @@ CALL_KEYS = (
 )
 
 
+END_OF_LINE = -1  # an int object less for each instruction of a large dump
+
+
 class AttributeReader(Protocol):
     """Turns attribute text into values; the parser supplies one to each module.
 
@@ -47,6 +51,7 @@ class AttributeReader(Protocol):
     """
 
     def attributes(self, instruction: Instruction) -> dict[str, str]: ...
+    def span(self, instruction: Instruction) -> tuple[int, int]: ...
     def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]: ...
     def metadata(self, instruction: Instruction) -> Metadata: ...
     def integers(self, instruction: Instruction, key: str) -> tuple[int, ...]: ...
@@ -69,7 +74,8 @@ class Instruction:
     """One instruction: `%name = shape opcode(operands), attributes`.
 
     `literal` is the text between the parentheses of `constant(...)` and `parameter(...)`.
-    `start` and `end` bound the raw attributes in the module's source.
+    `start` and `end` bound the raw attributes in the module's source; `end` is
+    END_OF_LINE for the many whose attributes end with the line.
     """
 
     name: str
@@ -132,7 +138,7 @@ class Instruction:
 
     def called_computations(self) -> tuple[Computation, ...]:
         """Return all computations this instruction names; a while gives condition, body."""
-        if self.opcode not in MAY_CALL and self.start == self.end:
+        if self.opcode not in MAY_CALL:
             return ()
         return tuple(
             computation
@@ -298,24 +304,3 @@ class Module:
         """Return the first instruction of that name (a leading % is ignored), or None."""
         wanted = name.removeprefix("%")
         return next((one for one in self.instructions() if one.name == wanted), None)
-
-
-# Opcodes whose attributes may name computations; others are not searched.
-MAY_CALL = frozenset(
-    (
-        "all-reduce", "all-reduce-start", "async-done", "async-start", "async-update", "call",
-        "conditional", "custom-call", "fusion", "map", "reduce", "reduce-scatter",
-        "reduce-window", "scan", "scatter", "select-and-scatter", "sort", "while",
-    )
-)  # fmt: skip
-
-__all__ = [
-    "ArrayShape",
-    "AttributeReader",
-    "Computation",
-    "Header",
-    "Instruction",
-    "Module",
-    "Shape",
-    "TupleShape",
-]

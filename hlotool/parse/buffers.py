@@ -1,0 +1,327 @@
+"""Buffer assignments: the old single file, and the newer set of three.
+
+The text is that of BufferAssignment::ToString and BufferAllocation::ToString
+(xla/service/buffer_assignment.cc). Old dumps hold allocations, used values and live ranges
+in one file; newer ones put the last two into `…-buffer-assignment-values.txt` and
+`…-live-range.txt`. Both forms give the same IR.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NoReturn
+
+from hlotool.errors import ParseError
+from hlotool.ir.buffers import (
+    Allocation,
+    BufferAssignment,
+    BufferValue,
+    LiveRanges,
+    UsedValue,
+    ValueKey,
+    format_position,
+)
+from hlotool.ir.shape import Shape
+from hlotool.ir.values import ShapeIndex
+from hlotool.parse.live_range import accept_live_ranges
+from hlotool.parse.scanner import Scanner
+from hlotool.parse.shape import ShapeCache, parse_shape
+from hlotool.parse.used_values import accept_total_bytes, accept_used_values
+from hlotool.source import Source
+
+_INTEGER: Final = r"[0-9]{1,19}+"
+_VALUE: Final = rf"""
+    [ ]value:[ ]<(?P<number>{_INTEGER})[ ](?P<name>[^\s{{]++)(?:\{{(?P<index>[0-9,]*+)\}})?+
+    (?P<phi>[ ]\(phi\))?+[ ]@(?P<color>{_INTEGER})>
+    [ ]\(size=(?P<size>{_INTEGER}),offset=(?P<offset>{_INTEGER})\):[ ](?P<value>[^\r\n]++)
+"""
+_ALLOCATION: Final = rf"""
+    allocation[ ](?P<own_number>{_INTEGER}):[ ]size[ ](?P<own_size>{_INTEGER})
+    (?P<allocation>(?:,[^\r\n]++)?+(?<=:)|:)
+"""
+_LINE = re.compile(
+    rf"(?:{_VALUE} | {_ALLOCATION} | (?P<blank>[ \t]*+) | (?P<other>[^\n]*+))\r?(?:\n|\Z)",
+    re.VERBOSE,
+)
+_FIELD = re.compile(
+    rf"""
+    ,[ ](?:color[ ](?P<color>{_INTEGER})
+    | parameter[ ](?P<parameter>{_INTEGER}),[ ]shape[ ]\|[^|]*+\|
+        (?:[ ]at[ ]ShapeIndex[ ]\{{(?P<index>[0-9,]*+)\}})?+
+    | output[ ]shape[ ]is[ ](?P<output>\|[^|]*+\|)
+    | (?P<flag>constant|thread-local|maybe-live-out|preallocated-temp)
+    | (?P<other>(?:[^,|]|\|[^|]*+\|)++))(?=,[ ]|\Z)
+    """,
+    re.VERBOSE,
+)
+_SECTION = re.compile(r"^(?:Total bytes used: |Used values:|HloLiveRange )", re.MULTILINE)
+_HEADER = re.compile(r"\s*+BufferAssignment:[ \t]*+\r?(?:\n|\Z)")
+_NUMBER = re.compile(_INTEGER)
+_NAME = re.compile(r"[^\s{]++")
+_INDEX = re.compile(r"\{[0-9,]*+\}")
+
+
+def parse_buffer_assignment(
+    source: Source, values: Source | None = None, live_range: Source | None = None
+) -> BufferAssignment:
+    """Parse an assignment from one file, or from the up to three files of newer dumps.
+
+    assignment = "BufferAssignment:" NL { allocation { value } } [ used ] [ live_range ]
+    allocation = "allocation " integer ": size " integer { ", " field } ":" NL
+    field      = "color " integer | "parameter " integer ", shape |" shape "| at ShapeIndex "
+                 index | "output shape is |" shape "|" | "constant" | "thread-local"
+                 | "maybe-live-out" | "preallocated-temp" | other
+    value      = " value: <" integer " " name [ index ] [ " (phi)" ] " @" integer "> (size="
+                 integer ",offset=" integer "): " shape NL
+
+    Raises ParseError where the text breaks off or stops being this, and where the parts do
+    not belong together: the first value that one part knows and another does not.
+    """
+    header = _HEADER.match(source.text)
+    if header is None:
+        scanner = Scanner(source)
+        scanner.skip_blanks()
+        scanner.fail_expected("'BufferAssignment:'")
+    section = _SECTION.search(source.text, header.end())
+    end = section.start() if section else len(source.text)
+    allocations = _parse_allocations(source, header.end(), end)
+    by_key = _unique_values(source, allocations)
+    total, used = _parse_used(source if values is None else values, end if values is None else 0)
+    if used is not None:
+        _check_used(source, by_key, used, values)
+    live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end)
+    if live_ranges is not None:
+        _check_ranges(source, by_key, live_ranges, allocations, live_range)
+    return BufferAssignment(source, allocations, total, used, live_ranges)
+
+
+def _parse_allocations(source: Source, start: int, end: int) -> tuple[Allocation, ...]:
+    """Read all allocation and value lines between two offsets."""
+    allocations: list[Allocation] = []
+    shapes = ShapeCache(source)
+    indices = _Indices()
+    for match in _LINE.finditer(source.text, start, end):
+        kind = match.lastgroup
+        if kind == "value":
+            if not allocations:
+                _fail(source, match, "a value stands before the first allocation")
+            _add_value(allocations[-1], source, match, shapes, indices)
+        elif kind == "allocation":
+            allocations.append(_allocation(source, match, indices))
+        elif kind != "blank":
+            _fail_line(source, match.start(), match.end())
+    _check_numbers(source, allocations)
+    return tuple(allocations)
+
+
+def _add_value(
+    allocation: Allocation,
+    source: Source,
+    match: re.Match[str],
+    shapes: ShapeCache,
+    indices: _Indices,
+) -> None:
+    number, name, index, phi, color, size, offset, text = match.groups()[:8]
+    shape = shapes.get(text) or _parse_shape(source, match.start("value"), text, shapes)
+    value = BufferValue(
+        int(number),
+        name,
+        None if index is None else indices[index],
+        phi is not None,
+        int(color),
+        int(size),
+        int(offset),
+        shape,
+        match.start(),
+    )
+    if value.offset + value.size_bytes > allocation.size_bytes:
+        _fail(
+            source,
+            match,
+            f"the value reaches to byte {value.offset + value.size_bytes} of allocation "
+            f"{allocation.number}, which ends at {allocation.size_bytes}",
+        )
+    allocation.values.append(value)
+
+
+def _allocation(source: Source, match: re.Match[str], indices: _Indices) -> Allocation:
+    """Turn an allocation line into a record; its fields keep a fixed order in dumps."""
+    allocation = Allocation(
+        int(match["own_number"]), int(match["own_size"]), start=match.start()
+    )
+    fields = match["allocation"][:-1]
+    other: list[str] = []
+    at = 0
+    while at < len(fields):
+        field = _FIELD.match(fields, at)
+        if field is None:
+            place = match.start("allocation") + at
+            raise ParseError("this field cannot be read", source, place, match.end("allocation"))
+        at = field.end()
+        if field["color"]:
+            allocation.color = int(field["color"])
+        elif field["parameter"]:
+            allocation.parameter = int(field["parameter"])
+            allocation.parameter_index = indices[field["index"] or ""]
+        elif field["flag"]:
+            allocation.is_constant |= field["flag"] == "constant"
+            allocation.is_thread_local |= field["flag"] == "thread-local"
+            allocation.is_live_out |= field["flag"] == "maybe-live-out"
+        elif not field["output"]:
+            other.append(field["other"])
+    allocation.other = tuple(other)
+    return allocation
+
+
+class _Indices(dict[str, ShapeIndex]):
+    """Shape indices by their text, `0,1`; few are ever spelled."""
+
+    def __missing__(self, text: str) -> ShapeIndex:
+        """Read an index and keep it."""
+        index = tuple(int(digits[:19]) for digits in text.split(",") if digits)
+        self[text] = index
+        return index
+
+
+def _parse_shape(source: Source, start: int, text: str, shapes: ShapeCache) -> Shape:
+    """Read the shape at the end of a value line, or raise where it breaks off."""
+    shape = shapes.find(text)
+    if shape is None:
+        scanner = Scanner(source, start, start + len(text))
+        shape = parse_shape(scanner)
+        if not scanner.at_end():
+            scanner.fail_expected("the end of the line after the shape")
+    return shape
+
+
+def _parse_used(source: Source, start: int) -> tuple[int | None, dict[int, UsedValue] | None]:
+    total, at = accept_total_bytes(source, start)
+    return total, accept_used_values(source, at)
+
+
+def _check_numbers(source: Source, allocations: list[Allocation]) -> None:
+    """Raise when an allocation is missing or comes twice: XLA numbers them 0, 1, 2, …."""
+    for expected, allocation in enumerate(allocations):
+        if allocation.number != expected:
+            raise ParseError(
+                f"expected allocation {expected}, found allocation {allocation.number}",
+                source,
+                allocation.start + len("allocation "),
+                allocation.start + len(f"allocation {allocation.number}"),
+                "a part of the dump is missing, or two dumps are mixed",
+            )
+
+
+def _unique_values(
+    source: Source, allocations: tuple[Allocation, ...]
+) -> dict[ValueKey, BufferValue]:
+    """Return the values by instruction and index, which must be unique, as their numbers."""
+    by_key: dict[ValueKey, BufferValue] = {}
+    numbers: set[int] = set()
+    for allocation in allocations:
+        for value in allocation.values:
+            key = value.key
+            if key in by_key or value.number in numbers:
+                raise ParseError(
+                    f"value {value.number}, {value.name!r}, stands in the dump twice",
+                    source,
+                    value.start + 1,
+                    value.start + 1 + len(f"value: <{value.number} {value.name}"),
+                    "two dumps may be mixed",
+                )
+            by_key[key] = value
+            numbers.add(value.number)
+    return by_key
+
+
+def _check_used(
+    source: Source,
+    by_key: Mapping[ValueKey, BufferValue],
+    used: Mapping[int, UsedValue],
+    values: Source | None,
+) -> None:
+    """Raise at the first used value without an allocation, or the other way round."""
+    known = {value.number: value for value in by_key.values()}
+    names = f"{source.name} and {values.name}" if values else source.name
+    hint = f"{names}: the parts are not of one compilation, or one is cut short"
+    for number, one in used.items():
+        value = known.get(number)
+        if value is None or one.name != value.name:
+            message = f"used value {number}, {one.name!r}, is in no allocation"
+            start = one.name_start
+            raise ParseError(message, one.source, start, start + len(one.name), hint)
+    for value in known.values():
+        if value.number not in used:
+            raise ParseError(
+                f"value {value.number}, {value.name!r}, is not among the used values",
+                source,
+                value.start + 1,
+                value.start + len(f" value: <{value.number} {value.name}"),
+                hint,
+            )
+
+
+def _check_ranges(
+    source: Source,
+    by_key: Mapping[ValueKey, BufferValue],
+    live: LiveRanges,
+    allocations: tuple[Allocation, ...],
+    live_range: Source | None,
+) -> None:
+    """Raise at the first range of an unknown value; in separate files also the reverse."""
+    names = f"{source.name} and {live.source.name}" if live_range else source.name
+    hint = f"{names}: the parts are not of one compilation, or one is cut short"
+    for key in live.ranges:
+        if key not in by_key:
+            name = format_position(*key)
+            start = max(live.source.text.find(f"\n    {name}:"), 0) + len("\n    ")
+            message = f"{name!r} has a live range, but is in no allocation"
+            raise ParseError(message, live.source, start, start + len(name), hint)
+    for value in _placed_values(allocations) if live_range else ():
+        if value.key not in live.ranges:
+            raise ParseError(
+                f"value {value.number}, {value.name!r}, has no live range",
+                source,
+                value.start + 1,
+                value.start + len(f" value: <{value.number} {value.name}"),
+                hint,
+            )
+
+
+def _placed_values(allocations: tuple[Allocation, ...]) -> Iterator[BufferValue]:
+    """Yield the values for which XLA prints a range: not constants, not thread-local ones."""
+    for allocation in allocations:
+        if not allocation.is_constant and not allocation.is_thread_local:
+            yield from allocation.values
+
+
+def _fail(source: Source, match: re.Match[str], message: str) -> NoReturn:
+    line = match.group().rstrip()
+    start = match.start() + len(line) - len(line.lstrip())
+    raise ParseError(message, source, start, match.start() + len(line))
+
+
+def _fail_line(source: Source, start: int, end: int) -> NoReturn:
+    """Find where a line stops being a value or an allocation, and raise there."""
+    scanner = Scanner(source, start, start + len(source.text[start:end].rstrip("\r\n")))
+    if scanner.accept(" value:"):
+        scanner.expect("<", "before the value's number")
+        scanner.expect_match(_NUMBER, "the value's number")
+        scanner.expect_match(_NAME, "the name of the defining instruction")
+        scanner.accept_match(_INDEX)
+        scanner.accept(" (phi)")
+        for literal in ("@", "> (size=", ",offset="):
+            scanner.expect(literal, "in the value")
+            scanner.expect_match(_NUMBER, f"a number after {literal!r}")
+        scanner.expect("): ", "before the shape")
+        parse_shape(scanner)
+    elif scanner.accept("allocation"):
+        scanner.expect_match(_NUMBER, "the allocation's number")
+        scanner.expect(": size", "after the allocation's number")
+        scanner.expect_match(_NUMBER, "the allocation's size in bytes")
+        if source.text[scanner.pos : scanner.end].endswith(":"):
+            scanner.fail_expected("', ' or ':' after the size")
+        scanner.pos = scanner.end
+        scanner.fail("expected ':' at the end of the allocation", hint="the file may be cut short")
+    scanner.fail_expected("'allocation …' or ' value: …'")

@@ -1,0 +1,278 @@
+"""One instruction or computation by recursive descent: the authority on the grammar.
+
+Follows xla/hlo/parser/hlo_parser.cc. It reads what the fast reader leaves: instructions
+over several lines, comments, nested operands, bodies in place of computation names, sugar.
+"""
+
+from __future__ import annotations
+
+import re
+from sys import intern
+from typing import Final
+
+from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
+from hlotool.ir.shape import ArrayShape, Shape
+from hlotool.parse.attributes import parse_attributes
+from hlotool.parse.builder import Builder, wrap_async
+from hlotool.parse.scanner import NAME, Scanner
+from hlotool.parse.shape import parse_shape
+
+_OPCODE = re.compile(r"[a-z][\w\-]*+")
+_OPCODE_AHEAD = re.compile(r"[a-z][\w\-]*+\s*+\(")
+_NAME = re.compile(NAME)
+_ROOT = re.compile(r"ROOT(?=[\s%])")
+_ELEMENT = re.compile(r"#(\d{1,9})")
+_CUT = re.compile(r"\.\.\.(?:\(\+\d+\))?")
+
+_NO_SHAPES: Final = (
+    "result shapes are missing: this text was printed with print_result_shape off; "
+    "dump it again with result shapes"
+)
+_NO_OPERANDS: Final = (
+    "operand names are missing: this text was printed with print_operand_names off; "
+    "dump it again with operand names"
+)
+_CUT_OPERANDS: Final = (
+    "operand names are missing: this text was printed with compact_operands, which cuts long "
+    "lists; dump it again without"
+)
+
+
+class BodyReader:
+    """Reads the instructions of one computation, and bodies nested in them."""
+
+    def __init__(self, builder: Builder, scanner: Scanner, computation: Computation) -> None:
+        self.builder = builder
+        self.scanner = scanner
+        self.computation = computation
+        self.defined: dict[str, Instruction] = {}
+        self.anonymous = 0  # operands written in place so far, for their names
+
+    def read_to_close(self) -> None:
+        """Read instructions up to and over the closing brace.
+
+        body = instruction { instruction } "}"
+        """
+        while not self.scanner.accept_token("}"):
+            self.read_instruction()
+
+    def read_instruction(self) -> None:
+        """Read one instruction, or raise where it stops being one.
+
+        instruction = ["ROOT"] name " =" shape opcode "(" operands ")" { "," attribute }
+        """
+        scanner = self.scanner
+        scanner.skip_blanks()
+        if scanner.pos >= scanner.end:
+            scanner.fail(
+                f"the computation {self.computation.name!r} is never closed: the text ends here",
+                hint="is the file truncated?",
+            )
+        is_root = scanner.accept_match(_ROOT) is not None
+        name_start = scanner.pos
+        name = scanner.expect_name("an instruction, or '}' at the end of the computation")
+        if scanner.starts_with("="):
+            scanner.fail(f"expected a blank between the name {name!r} and '='")
+        scanner.expect("=", f"after the name {name!r}")
+        instruction = self._read_definition(name)
+        if name in self.defined:
+            at = scanner.text.index(name, name_start)
+            scanner.fail(f"the name {name!r} is defined twice here", at, at + len(name))
+        self._add(instruction)
+        if is_root:
+            if self.computation.marked_root:
+                scanner.fail("a computation has only one ROOT", name_start, name_start + 1)
+            self.computation.marked_root = instruction
+
+    def _add(self, instruction: Instruction) -> None:
+        self.defined[instruction.name] = instruction
+        self.computation.instructions.append(instruction)
+
+    def _read_definition(self, name: str) -> Instruction:
+        """Read `shape opcode(operands), attributes` behind `name =`."""
+        scanner = self.scanner
+        scanner.skip_blanks()
+        if _OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end):
+            scanner.fail(_NO_SHAPES)
+        shape = self._intern_shape()
+        opcode = intern(scanner.expect_match(_OPCODE, "an opcode"))
+        instruction = Instruction(name, shape, opcode, (), self.computation)
+        if opcode in {"constant", "parameter"}:
+            instruction.literal = self._read_literal(opcode)
+        else:
+            instruction.operands = self._read_operands(opcode)
+        self._read_attributes(instruction)
+        self._check_operands(instruction)
+        sugar = sugared_opcode(opcode)
+        if sugar:
+            instruction.opcode, wrapped = sugar
+            if instruction.opcode == "async-start":
+                wrap_async(self.builder, instruction, wrapped)
+        return instruction
+
+    def _intern_shape(self) -> Shape:
+        """Parse a shape; equal spellings give the same object as the fast reader's."""
+        start = self.scanner.pos
+        shape = parse_shape(self.scanner)
+        text = self.scanner.text[start : self.scanner.pos]
+        return self.builder.shapes.setdefault(text, shape)
+
+    def _read_literal(self, opcode: str) -> str:
+        """Read `(literal)` of a constant, `(number)` of a parameter."""
+        scanner = self.scanner
+        scanner.skip_blanks()
+        if not scanner.starts_with("("):
+            scanner.fail_expected(f"'(' after the opcode {opcode!r}")
+        start = scanner.pos
+        literal = scanner.skip_group(f"the operand list of {opcode!r}")
+        if opcode == "parameter":
+            literal = literal.strip()
+            if not literal.isdecimal() or not literal.isascii():
+                scanner.fail("expected a parameter number", start + 1, scanner.pos - 1)
+        return literal
+
+    def _read_operands(self, opcode: str) -> tuple[Instruction, ...]:
+        """Read an operand list.
+
+        operands = "(" [ operand { "," operand } ] ")"
+        """
+        scanner = self.scanner
+        scanner.expect("(", f"after the opcode {opcode!r}")
+        operands: list[Instruction] = []
+        if scanner.accept_token(")"):
+            return ()
+        while True:
+            operands.append(self._read_operand())
+            if not scanner.accept_token(","):
+                break
+        scanner.expect(")", f"or ',' after an operand of {opcode!r}")
+        return tuple(operands)
+
+    def _read_operand(self) -> Instruction:
+        """Read one operand.
+
+        operand = [shape] name ["#" index] | [shape] opcode "(" operands ")"
+        """
+        scanner = self.scanner
+        scanner.skip_blanks()
+        if scanner.peek() in {",", ")"}:
+            scanner.fail(_NO_OPERANDS)
+        if _CUT.match(scanner.text, scanner.pos, scanner.end):
+            scanner.fail(_CUT_OPERANDS)
+        shape: Shape | None = None
+        start = scanner.pos
+        if scanner.peek() == "(" or self._shape_is_next():
+            shape = self._intern_shape()
+            scanner.skip_blanks()
+        if _OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end):
+            return self._read_nested(shape, start)
+        scanner.accept("%")
+        start = scanner.pos
+        name = scanner.expect_match(_NAME, "an operand")
+        operand = self.defined.get(name)
+        if operand is None:
+            scanner.fail(
+                f"the operand {name!r} is not defined above this line",
+                start,
+                scanner.pos,
+                hint="operands come from the same computation, defined before they are used",
+            )
+        element = scanner.accept_match(_ELEMENT)
+        return self._element(operand, int(element[1])) if element else operand
+
+    def _shape_is_next(self) -> bool:
+        """Say whether `type[` or `b(` stands at the cursor rather than a name."""
+        match = _NAME.match(self.scanner.text, self.scanner.pos, self.scanner.end)
+        return match is not None and self.scanner.text.startswith("[", match.end())
+
+    def _read_nested(self, shape: Shape | None, start: int) -> Instruction:
+        """Read an operand written in place; it becomes `opcode.anon` of the computation."""
+        scanner = self.scanner
+        if shape is None:
+            scanner.fail(
+                "expected the shape of an operand that is written in place", start, start + 1
+            )
+        scanner.enter("operands")
+        opcode = intern(scanner.expect_match(_OPCODE, "an opcode"))
+        nested = Instruction(self._free_name(f"{opcode}.anon"), shape, opcode, (), self.computation)
+        if opcode in {"constant", "parameter"}:
+            nested.literal = self._read_literal(opcode)
+        else:
+            nested.operands = self._read_operands(opcode)
+        nested.start = nested.end = scanner.pos
+        nested.given_attributes = {}
+        scanner.leave()
+        self._add(nested)
+        return nested
+
+    def _free_name(self, wanted: str) -> str:
+        """Return `wanted`, or `wanted.N` when an instruction above has that name."""
+        if wanted not in self.defined:
+            return wanted
+        self.anonymous += 1
+        return f"{wanted}.{self.anonymous}"
+
+    def _element(self, operand: Instruction, index: int) -> Instruction:
+        """Return element `#index` of a tuple, as xla_dump_compact_gte prints it."""
+        name = f"{operand.name}#{index}"
+        known = self.defined.get(name)
+        if known:
+            return known
+        shape = operand.shape
+        if isinstance(shape, ArrayShape) or index >= len(shape.elements):
+            self.scanner.fail(f"{operand.name!r} has no element {index}", self.scanner.pos - 1)
+        element = Instruction(
+            name,
+            shape.elements[index],
+            "get-tuple-element",
+            (operand,),
+            self.computation,
+            given_attributes={"index": str(index)},
+        )
+        self._add(element)
+        return element
+
+    def _read_attributes(self, instruction: Instruction) -> None:
+        """Read the attributes; bodies among them become computations of their own.
+
+        attribute = key "=" ( value | body )
+        body      = "{" instruction { instruction } "}"
+        """
+        instruction.start = self.scanner.pos
+        instruction.given_attributes = parse_attributes(
+            self.scanner, lambda key: self._read_bodies(instruction, key)
+        )
+        instruction.end = self.scanner.pos
+
+    def _read_bodies(self, instruction: Instruction, key: str) -> str:
+        """Read one body, or `{body, body}` of branch_computations; return their names."""
+        scanner = self.scanner
+        scanner.enter("computations")
+        start = scanner.pos
+        scanner.expect("{", "before a computation's body")
+        names: list[str] = []
+        if scanner.accept_token("{"):
+            names.append(self._read_body(instruction, key, start))
+            while scanner.accept_token(","):
+                scanner.expect("{", "before the next computation's body")
+                names.append(self._read_body(instruction, key, start))
+            scanner.expect("}", f"after the computations of {key!r}")
+        else:
+            names.append(self._read_body(instruction, key, start))
+        scanner.leave()
+        return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
+
+    def _read_body(self, instruction: Instruction, key: str, start: int) -> str:
+        builder = self.builder
+        name = builder.unique_name(f"{instruction.name}.{key}")
+        computation = Computation(name, builder.module)
+        BodyReader(builder, self.scanner, computation).read_to_close()
+        builder.add_computation(computation, self.scanner, start)
+        return name
+
+    def _check_operands(self, instruction: Instruction) -> None:
+        """Refuse an empty list where the opcode takes operands: a print style without them."""
+        if instruction.operands or instruction.opcode not in TAKES_OPERANDS:
+            return
+        self.scanner.fail(_NO_OPERANDS, instruction.start - 1, instruction.start)

@@ -1,0 +1,59 @@
+"""A whole HLO module: header, index tables, computations."""
+
+from __future__ import annotations
+
+import re
+
+from hlotool.ir.debug_info import DebugInfo
+from hlotool.ir.module import Header, Module
+from hlotool.parse.builder import Builder
+from hlotool.parse.computation import read_computation, read_computation_slowly
+from hlotool.parse.header import parse_header
+from hlotool.parse.reader import TextReader
+from hlotool.parse.scanner import Scanner
+from hlotool.parse.shape import ShapeCache
+from hlotool.parse.tables import parse_tables
+from hlotool.source import Source
+
+_BOM = "\ufeff"
+_TRUNCATED = "is the file truncated?"
+_COMPUTATION_AHEAD = re.compile(r"(?:ENTRY\s|%?[\w.\-]+\s*\{|%?[\w.\-]+\s*\(|\{)")
+
+
+def parse_module(source: Source) -> Module:
+    """Read an HLO module as text, in any style that XLA prints.
+
+    module = ["HloModule" header tables] computation { computation }
+
+    Attributes are split and read on first access; everything else is read here. Raises
+    ParseError at the first character that is not HLO.
+    """
+    return _parse(source, is_slow=False)
+
+
+def parse_module_slowly(source: Source) -> Module:
+    """Do as `parse_module` by recursive descent alone: the authority the tests compare with."""
+    return _parse(source, is_slow=True)
+
+
+def _parse(source: Source, *, is_slow: bool) -> Module:
+    scanner = Scanner(source, len(_BOM) if source.text.startswith(_BOM) else 0)
+    if scanner.at_end():
+        scanner.fail("the text is empty: expected 'HloModule'")
+    name, header, debug_info = "", Header(), DebugInfo()
+    has_header = scanner.starts_with("HloModule")
+    if has_header:
+        name, header = parse_header(scanner)
+        debug_info = parse_tables(scanner)
+    elif not _COMPUTATION_AHEAD.match(source.text, scanner.pos):
+        scanner.fail_expected("'HloModule', as every HLO text dump begins")
+    module = Module(name, source, TextReader(), header, debug_info)
+    builder = Builder(source, module, ShapeCache(source))
+    read = read_computation_slowly if is_slow else read_computation
+    while not scanner.at_end():
+        scanner.pos = read(builder, scanner.pos)
+    if not module.computations:
+        scanner.fail("the module has no computations: the text ends here", hint=_TRUNCATED)
+    if not has_header:
+        module.name = f"module_{module.entry.name}"
+    return module

@@ -1,0 +1,185 @@
+"""The AttributeReader of parsed text: splits attributes and reads them on demand.
+
+Values are cached by function and text. A value that does not parse is read again in place,
+so that the error points into the dump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from hlotool.errors import ParseError
+from hlotool.ir.groups import ReplicaGroups, Sharding
+from hlotool.ir.module import END_OF_LINE, Instruction
+from hlotool.ir.shape import Shape
+from hlotool.ir.values import (
+    Alias,
+    BackendConfig,
+    DimLabels,
+    DotDimensions,
+    Metadata,
+    PaddingDimension,
+    SliceDimension,
+    WindowDimension,
+)
+from hlotool.parse.attributes import find_value, read_attributes
+from hlotool.parse.groups import parse_replica_groups, parse_sharding
+from hlotool.parse.header import parse_alias, parse_list
+from hlotool.parse.metadata import parse_metadata, read_metadata
+from hlotool.parse.scanner import Scanner
+from hlotool.parse.shape import parse_shape
+from hlotool.parse.strings import parse_string_map
+from hlotool.parse.values import (
+    parse_backend_config,
+    parse_dim_labels,
+    parse_names,
+    parse_numbers,
+    parse_padding,
+    parse_pairs,
+    parse_slices,
+    parse_window,
+)
+from hlotool.source import Source
+
+T = TypeVar("T")
+_NO_METADATA = Metadata()
+_DOT_KEYS = (
+    "lhs_contracting_dims",
+    "rhs_contracting_dims",
+    "lhs_batch_dims",
+    "rhs_batch_dims",
+)
+
+
+def _parse_aliasing(scanner: Scanner) -> tuple[Alias, ...]:
+    return tuple(parse_list(scanner, parse_alias))
+
+
+def _parse_shapes(scanner: Scanner) -> tuple[Shape, ...]:
+    return tuple(parse_list(scanner, parse_shape))
+
+
+class TextReader:
+    """Reads the attributes of one module's instructions from its source."""
+
+    def __init__(self) -> None:
+        # Any: one cache holds the values of all the functions below.
+        self._cache: dict[tuple[Callable[[Scanner], Any], str], Any] = {}
+
+    def span(self, instruction: Instruction) -> tuple[int, int]:
+        """Return where the raw attributes stand in the source."""
+        start, end = instruction.start, instruction.end
+        if end == END_OF_LINE:
+            text = instruction.computation.module.source.text
+            end = text.find("\n", start)
+            end = len(text) if end < 0 else end
+        return start, end
+
+    def attributes(self, instruction: Instruction) -> dict[str, str]:
+        """Split the raw attributes of an instruction."""
+        return read_attributes(instruction.computation.module.source, *self.span(instruction))
+
+    def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]:
+        """Return the names in `calls=` and its kin; each must be a computation."""
+        names = self._read(instruction, key, parse_names) or ()
+        for name in names:
+            if name not in instruction.computation.module.computations:
+                self._fail(instruction, key, f"there is no computation {name!r}")
+        return names
+
+    def metadata(self, instruction: Instruction) -> Metadata:
+        """Return the metadata; nothing is cached, hardly any two are alike."""
+        text = instruction.attributes.get("metadata")
+        if text is None:
+            return _NO_METADATA
+        return read_metadata(text) or self._parse(instruction, "metadata", text, parse_metadata)
+
+    def integers(self, instruction: Instruction, key: str) -> tuple[int, ...]:
+        """Return `{0,1}` or `3` as integers."""
+        return self._read(instruction, key, parse_numbers) or ()
+
+    def replica_groups(self, instruction: Instruction) -> ReplicaGroups | None:
+        """Return the replica groups."""
+        return self._read(instruction, "replica_groups", parse_replica_groups)
+
+    def source_target_pairs(self, instruction: Instruction) -> tuple[tuple[int, int], ...]:
+        """Return the pairs of a permute."""
+        return self._read(instruction, "source_target_pairs", parse_pairs) or ()
+
+    def window(self, instruction: Instruction) -> tuple[WindowDimension, ...]:
+        """Return the window."""
+        return self._read(instruction, "window", parse_window) or ()
+
+    def dim_labels(self, instruction: Instruction) -> DimLabels | None:
+        """Return the dimension labels of a convolution."""
+        return self._read(instruction, "dim_labels", parse_dim_labels)
+
+    def dot_dimensions(self, instruction: Instruction) -> DotDimensions:
+        """Return the dimension numbers of a dot."""
+        return DotDimensions(*(self.integers(instruction, key) for key in _DOT_KEYS))
+
+    def slice_dimensions(self, instruction: Instruction) -> tuple[SliceDimension, ...]:
+        """Return the slice."""
+        return self._read(instruction, "slice", parse_slices) or ()
+
+    def padding(self, instruction: Instruction) -> tuple[PaddingDimension, ...]:
+        """Return the padding."""
+        return self._read(instruction, "padding", parse_padding) or ()
+
+    def backend_config(self, instruction: Instruction) -> BackendConfig | None:
+        """Return the backend config."""
+        return self._read(instruction, "backend_config", parse_backend_config)
+
+    def sharding(self, instruction: Instruction) -> Sharding | None:
+        """Return the sharding."""
+        return self._read(instruction, "sharding", parse_sharding)
+
+    def aliasing(self, instruction: Instruction) -> tuple[Alias, ...]:
+        """Return which outputs share memory with which operands."""
+        return self._read(instruction, "output_to_operand_aliasing", _parse_aliasing) or ()
+
+    def frontend_attributes(self, instruction: Instruction) -> Mapping[str, str]:
+        """Return the frontend attributes."""
+        return self._read(instruction, "frontend_attributes", parse_string_map) or {}
+
+    def operand_layouts(self, instruction: Instruction) -> tuple[Shape, ...]:
+        """Return `operand_layout_constraints=`."""
+        return self._read(instruction, "operand_layout_constraints", _parse_shapes) or ()
+
+    def _read(self, instruction: Instruction, key: str, parse: Callable[[Scanner], T]) -> T | None:
+        text = instruction.attributes.get(key)
+        if text is None:
+            return None
+        found = self._cache.get((parse, text))
+        if found is None:
+            found = self._cache[parse, text] = self._parse(instruction, key, text, parse)
+        value: T = found
+        return value
+
+    def _parse(
+        self, instruction: Instruction, key: str, text: str, parse: Callable[[Scanner], T]
+    ) -> T:
+        """Parse a value alone; on failure parse it in place for an error with its place."""
+        try:
+            return _parse_whole(Scanner(Source(text)), parse)
+        except ParseError:
+            source = instruction.computation.module.source
+            span = find_value(Scanner(source, *self.span(instruction)), key)
+            if span is None:
+                raise
+            return _parse_whole(Scanner(source, *span), parse)
+
+    def _fail(self, instruction: Instruction, key: str, message: str) -> None:
+        source = instruction.computation.module.source
+        start, end = self.span(instruction)
+        span = find_value(Scanner(source, start, end), key) or (start, end)
+        raise ParseError(message, source, *span)
+
+
+def _parse_whole(scanner: Scanner, parse: Callable[[Scanner], T]) -> T:
+    """Parse a value and insist that nothing stands behind it."""
+    value = parse(scanner)
+    if not scanner.at_end():
+        scanner.fail_expected("the end of the value")
+    return value
