@@ -32,7 +32,7 @@ from hlotool.source import Source
 
 _INTEGER: Final = r"[0-9]{1,19}+"
 _VALUE: Final = rf"""
-    [ ]value:[ ]<(?P<number>{_INTEGER})[ ](?P<name>[^\s{{]++)(?:\{{(?P<index>[0-9,]*+)\}})?+
+    [ ]value:[ ]<(?P<number>{_INTEGER})[ ](?P<name>[^\s{{>]++)(?:\{{(?P<index>[0-9,]*+)\}})?+
     (?P<phi>[ ]\(phi\))?+[ ]@(?P<color>{_INTEGER})>
     [ ]\(size=(?P<size>{_INTEGER}),offset=(?P<offset>{_INTEGER})\):[ ](?P<value>[^\r\n]++)
 """
@@ -57,8 +57,7 @@ _FIELD = re.compile(
 )
 _SECTION = re.compile(r"^(?:Total bytes used: |Used values:|HloLiveRange )", re.MULTILINE)
 _HEADER = re.compile(r"\s*+BufferAssignment:[ \t]*+\r?(?:\n|\Z)")
-_NUMBER = re.compile(_INTEGER)
-_NAME = re.compile(r"[^\s{]++")
+_NAME = re.compile(r"[^\s{>]++")
 _INDEX = re.compile(r"\{[0-9,]*+\}")
 
 
@@ -147,9 +146,7 @@ def _add_value(
 
 def _allocation(source: Source, match: re.Match[str], indices: _Indices) -> Allocation:
     """Turn an allocation line into a record; its fields keep a fixed order in dumps."""
-    allocation = Allocation(
-        int(match["own_number"]), int(match["own_size"]), start=match.start()
-    )
+    allocation = Allocation(int(match["own_number"]), int(match["own_size"]), start=match.start())
     fields = match["allocation"][:-1]
     other: list[str] = []
     at = 0
@@ -188,7 +185,7 @@ def _parse_shape(source: Source, start: int, text: str, shapes: ShapeCache) -> S
     """Read the shape at the end of a value line, or raise where it breaks off."""
     shape = shapes.find(text)
     if shape is None:
-        scanner = Scanner(source, start, start + len(text))
+        scanner = Scanner(source, start, min(start + len(text) + 1, len(source.text)))
         shape = parse_shape(scanner)
         if not scanner.at_end():
             scanner.fail_expected("the end of the line after the shape")
@@ -307,19 +304,20 @@ def _fail_line(source: Source, start: int, end: int) -> NoReturn:
     scanner = Scanner(source, start, start + len(source.text[start:end].rstrip("\r\n")))
     if scanner.accept(" value:"):
         scanner.expect("<", "before the value's number")
-        scanner.expect_match(_NUMBER, "the value's number")
+        scanner.expect_integer("the value's number")
         scanner.expect_match(_NAME, "the name of the defining instruction")
         scanner.accept_match(_INDEX)
         scanner.accept(" (phi)")
         for literal in ("@", "> (size=", ",offset="):
             scanner.expect(literal, "in the value")
-            scanner.expect_match(_NUMBER, f"a number after {literal!r}")
+            scanner.expect_integer(f"a number after {literal!r}")
         scanner.expect("): ", "before the shape")
         parse_shape(scanner)
     elif scanner.accept("allocation"):
-        scanner.expect_match(_NUMBER, "the allocation's number")
+        scanner.expect_integer("the allocation's number")
         scanner.expect(": size", "after the allocation's number")
-        scanner.expect_match(_NUMBER, "the allocation's size in bytes")
+        scanner.skip_blanks()
+        scanner.expect_integer("the allocation's size in bytes")
         if source.text[scanner.pos : scanner.end].endswith(":"):
             scanner.fail_expected("', ' or ':' after the size")
         scanner.pos = scanner.end

@@ -67,8 +67,7 @@ def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | Non
             _fail(source, at)
         at, end = match.end(), match.end("instruction")
         if at < len(text) and text[at] not in "<\r\n":  # a string with raw newlines
-            end = _end_of_instruction(text, at)
-            at = end + 1
+            end, at = _end_of_instruction(text, at)
         uses = match["uses"]
         count = uses.count("\n") if uses.strip() != "(none)" else 0
         used[int(match["number"])] = UsedValue(
@@ -78,10 +77,11 @@ def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | Non
     return used
 
 
-def _end_of_instruction(text: str, at: int) -> int:
-    """Find where an instruction text with newlines in it ends: before what comes next."""
+def _end_of_instruction(text: str, at: int) -> tuple[int, int]:
+    """Find where an instruction text with newlines in it ends, and where the next part begins."""
     match = _NEXT.search(text, at)
-    return at + len(text[at : match.start() if match else len(text)].rstrip())
+    following = match.start() if match else len(text)
+    return at + len(text[at:following].rstrip()), following
 
 
 def _check_end(source: Source, at: int) -> None:

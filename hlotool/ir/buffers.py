@@ -1,0 +1,159 @@
+"""Buffer assignments: allocations, the values placed in them, and when each is live.
+
+Nouns are those of xla/service/buffer_assignment.h and xla/hlo/utils/hlo_live_range.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from hlotool.ir.shape import Shape
+from hlotool.ir.values import ShapeIndex
+from hlotool.source import Source
+
+AllocationClass: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
+ValueKey: TypeAlias = tuple[str, ShapeIndex]  # defining instruction and index: unique in a module
+
+
+@dataclass(slots=True, eq=False)
+class BufferValue:
+    """One value of an allocation: what an instruction defines at one index of its shape.
+
+    `index` is None where the instruction is no tuple; () is then a tuple's own table.
+    `is_phi` values are where branches or loop rounds meet; they name no memory of their
+    own. `size_bytes` is what the backend gives it, at `offset` inside its allocation.
+    `start` is where its line begins in the dump.
+    """
+
+    number: int
+    instruction: str
+    index: ShapeIndex | None
+    is_phi: bool
+    color: int
+    size_bytes: int
+    offset: int
+    shape: Shape
+    start: int = field(default=0, repr=False)
+
+    @property
+    def key(self) -> ValueKey:
+        """Instruction and index; () for an instruction that is no tuple."""
+        return self.instruction, self.index or ()
+
+    @property
+    def name(self) -> str:
+        """As XLA prints it: `fusion.10{4}`, `copy.1`."""
+        return format_position(self.instruction, self.index)
+
+
+@dataclass(slots=True, eq=False)
+class Allocation:
+    """A range of memory that the runtime reserves, in one memory space (`color`).
+
+    `other` holds the fields of the line that this reader has not met, as printed.
+    """
+
+    number: int
+    size_bytes: int
+    color: int = 0
+    parameter: int | None = None
+    parameter_index: ShapeIndex = ()
+    is_constant: bool = False
+    is_thread_local: bool = False
+    is_live_out: bool = False
+    values: list[BufferValue] = field(default_factory=list, repr=False)
+    other: tuple[str, ...] = ()
+    start: int = field(default=0, repr=False)
+
+    @property
+    def allocation_class(self) -> AllocationClass:
+        """The first that holds: thread-local, constant, parameter, output, temp."""
+        if self.is_thread_local:
+            return "thread-local"
+        if self.is_constant:
+            return "constant"
+        if self.parameter is not None:
+            return "parameter"
+        return "output" if self.is_live_out else "temp"
+
+    @property
+    def is_donated(self) -> bool:
+        """Whether a parameter's memory holds an output in the end."""
+        return self.parameter is not None and self.is_live_out
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRange:
+    """First and last position at which a value is live, both included."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeakEntry:
+    """One line of XLA's own list of what lives at its peak; old dumps print no index."""
+
+    instruction: str
+    index: ShapeIndex | None
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRanges:
+    """The HloLiveRange section; positions run from 0 to `end`, the sequence's length.
+
+    `peak_position` and `peak_entries` are XLA's own and not to be trusted: it charges a
+    value the size of its instruction's whole shape (docs/semantics.md).
+    """
+
+    sequence: tuple[str, ...] = field(repr=False)
+    end: int
+    ranges: Mapping[ValueKey, LiveRange] = field(repr=False)
+    peak_position: int | None
+    peak_entries: tuple[PeakEntry, ...] = field(repr=False)
+    source: Source = field(repr=False)
+
+
+@dataclass(slots=True, eq=False)
+class UsedValue:
+    """What the section `Used values` adds about a value: who uses it, who defines it.
+
+    `start` and `end` bound the text of the defining instruction in `source`; `name` is
+    printed at `name_start`.
+    """
+
+    name: str
+    name_start: int = field(repr=False)
+    use_count: int
+    start: int
+    end: int
+    source: Source = field(repr=False)
+
+    def instruction_text(self) -> str:
+        """Return the defining instruction as printed."""
+        return self.source.text[self.start : self.end]
+
+
+@dataclass(eq=False)
+class BufferAssignment:
+    """Everything a dump says about one module's memory; absent parts are None.
+
+    `used` is keyed by the value's number. `reported_total_bytes` is the dump's own
+    `Total bytes used`: all spaces, thread-local memory too.
+    """
+
+    source: Source = field(repr=False)
+    allocations: tuple[Allocation, ...] = field(repr=False)
+    reported_total_bytes: int | None = None
+    used: Mapping[int, UsedValue] | None = field(default=None, repr=False)
+    live_ranges: LiveRanges | None = None
+
+
+def format_position(instruction: str, index: ShapeIndex | None) -> str:
+    """Write an instruction and an index as XLA does, `name{0,1}`; no braces for None."""
+    if index is None:
+        return instruction
+    return f"{instruction}{{{','.join(map(str, index))}}}"
