@@ -1,0 +1,1 @@
+"""Parts of generate.py: what to compile, how, and what XLA knows of the result."""
