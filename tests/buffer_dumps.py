@@ -1,0 +1,74 @@
+"""The dumps that come with a buffer assignment, and what XLA itself says of each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from hlotool.ir.buffers import BufferAssignment
+from hlotool.ir.module import Module
+from hlotool.parse import parse_module
+from hlotool.parse.buffers import parse_buffer_assignment
+from hlotool.source import Source
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"  # absent outside the project's own machine
+
+
+@dataclass(frozen=True, eq=False)
+class Dump:
+    """One program's dump: a folder of the newer form, or an old single file."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Folder and name, for test ids."""
+        if self.path.is_file():
+            return self.path.stem[:3]
+        return "/".join(self.path.parts[-3:])
+
+    @property
+    def backend(self) -> str:
+        """The first part of the platform's name: cpu, gpu or tpu; '' where nobody says."""
+        return "" if self.path.is_file() else self.path.parent.name[:3]
+
+    def read(self, pattern: str) -> Source | None:
+        """Return the one file that ends so, None without one."""
+        found = sorted(self.path.glob(f"*{pattern}"))
+        return Source(found[0].read_text(encoding="utf-8"), found[0].name) if found else None
+
+    @cached_property
+    def assignment(self) -> BufferAssignment:
+        """The buffer assignment, all its files read."""
+        if self.path.is_file():
+            return parse_buffer_assignment(Source(self.path.read_text("utf-8"), self.path.name))
+        allocations = self.read("-buffer-assignment.txt")
+        assert allocations is not None
+        values, live_range = self.read("-assignment-values.txt"), self.read("-live-range.txt")
+        return parse_buffer_assignment(allocations, values, live_range)
+
+    @cached_property
+    def module(self) -> Module:
+        """The module after optimizations, which the assignment belongs to."""
+        text = self.read("after_optimizations.txt")
+        assert text is not None
+        return parse_module(text)
+
+    @cached_property
+    def oracle(self) -> dict[str, Any]:
+        """XLA's own figures; empty for single files."""
+        path = self.path / "oracle.json"
+        return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+@cache
+def find_dumps() -> tuple[Dump, ...]:
+    """Return the dumps of testdata, then those of the shared folder where it exists."""
+    folders = [path.parent for path in (ROOT / "testdata/dumps").glob("*/*/oracle.json")]
+    folders += [path.parent for path in (SHARED / "dumps").glob("*/*/oracle.json")]
+    files = [*(SHARED / "seeds").glob("001*"), *(SHARED / "seeds").glob("004*")]
+    return tuple(Dump(path) for path in (*sorted(folders), *sorted(files)))

@@ -1,0 +1,33 @@
+"""Shape sizes: computed from type, layout and tiles, they are what XLA's allocator used."""
+
+from __future__ import annotations
+
+import pytest
+from buffer_dumps import Dump, find_dumps
+
+# What the TPU's allocator rounds up beyond the tiles: (shape, memory space, thread-local) and
+# the size it gives. Host arrays take a page; scalars without a tile have their own minimum.
+ALLOCATOR_MINIMA = {
+    ("s32[2]", 4, False): 4096,
+    ("s32[]", 0, True): 4096,
+    ("pred[]", 0, True): 1024,
+    ("pred[]", 6, True): 1024,
+}
+
+
+@pytest.mark.parametrize("dump", find_dumps(), ids=lambda dump: dump.name)
+def test_sizes_are_those_of_the_assignment(dump: Dump) -> None:
+    compared = 0
+    for allocation in dump.assignment.allocations:
+        for value in allocation.values:
+            shape = value.shape
+            if shape.is_tuple:  # the size of a tuple's own table is not its shape's
+                continue
+            compared += 1
+            key = (str(shape), shape.memory_space, allocation.is_thread_local)
+            is_exception = dump.backend in {"tpu", ""} and key in ALLOCATOR_MINIMA
+            expected = ALLOCATOR_MINIMA[key] if is_exception else shape.size_bytes
+            if is_exception and value.size_bytes == shape.size_bytes:
+                continue  # the older compiler has fewer minima
+            assert value.size_bytes == expected, value.name
+    assert compared > 5
