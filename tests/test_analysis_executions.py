@@ -1,0 +1,93 @@
+"""Executions and trip counts: read, derived, unknown, and what both must agree on."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hlotool.analysis.executions import Executions, count_executions
+from hlotool.analysis.trip_counts import count_iterations
+from hlotool.errors import InputError
+from hlotool.ir import Module
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+ROOT = Path(__file__).parent.parent
+CASES = sorted((ROOT / "testdata/executions").glob("*.txt"))
+assert CASES, "no cases in testdata/executions"
+SHARED = sorted((ROOT / "../shared/dumps").glob("*/*/*optimizations.txt"))
+KNOWN_COUNT = re.compile(r'"known_trip_count":\{"n":"\d+"\},?')
+
+
+def load(text: str, name: str = "case") -> tuple[Module, Executions]:
+    module = parse_module(Source(text, name))
+    return module, count_executions(module)
+
+
+def trip_counts(executions: Executions) -> dict[str, int | None]:
+    return {loop.instruction.name: loop.trip_count for loop in executions.loops}
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_case(path: Path) -> None:
+    """A case says what it expects: `// loop NAME: COUNT SOURCE DEPTH`, `// runs COMPUTATION: N`."""
+    text = path.read_text()
+    module, executions = load(text, path.name)
+    loops = {
+        loop.instruction.name: f"{loop.trip_count} {loop.trip_count_source} {loop.depth}"
+        for loop in executions.loops
+    }
+    assert loops == dict(re.findall(r"// loop (\S+): (.+)", text))
+    expected = re.findall(r"// runs (\S+): (\S+)( conditional)?", text)
+    assert expected
+    for name, runs, conditional in expected:
+        computation = module.computations[name]
+        assert (name, str(executions.of(computation))) == (name, runs)
+        assert executions.is_conditional(computation) == bool(conditional)
+
+
+@pytest.mark.skipif(not SHARED, reason="needs ../shared")
+@pytest.mark.parametrize("path", SHARED, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
+def test_derived_counts_equal_printed_ones(path: Path) -> None:
+    text = path.read_text()
+    printed = trip_counts(load(text)[1])
+    derived = trip_counts(load(KNOWN_COUNT.sub("", text))[1])
+    assert derived == printed
+
+
+@pytest.mark.skipif(not SHARED, reason="needs ../shared")
+@pytest.mark.parametrize("backend", ["cpu", "gpu_h100", "tpu_v5e"])
+def test_scan_over_eight_layers(backend: str) -> None:
+    """The transformer scans its 8 layers forward and backward: two loops of 8 on any backend."""
+    folders = sorted((ROOT / "../shared/dumps" / backend).glob("transformer_train*"))
+    assert folders
+    for folder in folders:
+        for path in folder.glob("*optimizations.txt"):
+            assert sorted(trip_counts(load(path.read_text())[1]).values(), key=str) == [8, 8], path
+
+
+@pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "NE", "EQ"])
+def test_count_iterations_counts(direction: str) -> None:
+    """The closed form equals counting, for every small loop that ends."""
+    holds = {
+        "LT": int.__lt__, "LE": int.__le__, "GT": int.__gt__, "GE": int.__ge__,
+        "NE": int.__ne__, "EQ": int.__eq__,
+    }[direction]  # fmt: skip
+    for start in range(-3, 4):
+        for limit in range(-3, 8):
+            for step in range(-3, 4):
+                value, count = start, 0
+                while holds(value, limit) and count < 50:
+                    value, count = value + step, count + 1
+                expected = count if count < 50 else None
+                assert count_iterations(direction, start, limit, step) == expected
+
+
+def test_a_computation_that_calls_itself_is_refused() -> None:
+    text = (
+        "HloModule m\n\n"
+        "f {\n  p = f32[] parameter(0)\n  ROOT c = f32[] call(p), to_apply=f\n}\n\n"
+        "ENTRY e {\n  p = f32[] parameter(0)\n  ROOT c = f32[] call(p), to_apply=f\n}\n"
+    )
+    with pytest.raises(InputError, match="'f' calls itself"):
+        load(text)
