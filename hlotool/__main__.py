@@ -1,0 +1,5 @@
+"""`python -m hlotool`: the same program."""
+
+from hlotool.cli import main
+
+main()

@@ -1,0 +1,107 @@
+"""What a command module needs: its decorator, the shared options, and how to print.
+
+See docs/adding-a-command.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import click
+
+from hlotool.commands import COMMANDS
+from hlotool.commands.options import FORMATS, RowOptions, make_row_options, row_parameters
+from hlotool.commands.output import check_options, print_document, write_text
+from hlotool.commands.progress import progress, track
+from hlotool.fields import DocumentSpec, Field, Unit
+
+__all__ = [
+    "RowOptions",
+    "document_command",
+    "print_document",
+    "progress",
+    "track",
+    "write_text",
+]
+
+
+class DocumentCommand(click.Command):
+    """A command that prints documents; its help ends with the fields of their rows."""
+
+    def __init__(
+        self,
+        *args: Any,
+        specs: tuple[DocumentSpec, ...] = (),
+        example: str = "",
+        formats: Sequence[str] = FORMATS,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.specs = specs
+        self.example = example
+        self.shared = row_parameters(formats)
+        self.params += self.shared
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the command's own options apart from the shared ones."""
+        own: list[tuple[str, str]] = []
+        shared: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                (shared if parameter in self.shared else own).append(record)
+        with formatter.section("Options"):
+            formatter.write_dl(own)
+        with formatter.section("Rows and output"):
+            formatter.write_dl(shared)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print the example and every field that --where, --sort, --by and --columns take."""
+        if self.example:
+            with formatter.section("Example"):
+                for line in self.example.splitlines():
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+        for spec in self.specs:
+            for row_list in spec.row_lists:
+                where = spec.name if len(self.specs) > 1 else "Fields"
+                with formatter.section(f"{where} of --rows {row_list.name} ({row_list.meaning})"):
+                    formatter.write_dl([(each.name, _explain(each)) for each in row_list.fields])
+        super().format_epilog(ctx, formatter)
+
+
+def document_command(
+    name: str, *specs: DocumentSpec, example: str, formats: Sequence[str] = FORMATS
+) -> Callable[[Callable[..., None]], DocumentCommand]:
+    """Make a function the command `name`, with the shared options as `options: RowOptions`.
+
+    `specs` are the documents it can print. Row options that fit none of them are refused
+    before the function is called.
+    """
+
+    def decorate(function: Callable[..., None]) -> DocumentCommand:
+        shared = {each.name for each in row_parameters(formats)}
+
+        @wraps(function)
+        def call(**values: Any) -> None:
+            options = make_row_options({key: values.pop(key) for key in shared if key in values})
+            check_options(specs, options)
+            function(**values, options=options)
+
+        return click.command(
+            name,
+            cls=DocumentCommand,
+            specs=specs,
+            example=example,
+            formats=formats,
+            short_help=COMMANDS.get(name),
+        )(call)
+
+    return decorate
+
+
+def _explain(field: Field) -> str:
+    """Return a field's meaning with its unit."""
+    unit = "" if field.unit in {Unit.TEXT, Unit.LIST} else f" [{field.unit.value}]"
+    return f"{field.meaning}{unit}"

@@ -1,0 +1,108 @@
+"""The options every command shares, and the one value they become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from hlotool.errors import UsageError
+from hlotool.query.select import Query
+
+FORMATS = ("table", "json", "jsonl", "csv", "markdown")
+UNITS = ("auto", "B", "KiB", "MiB", "GiB")
+_FOR_EYES = frozenset({"table", "markdown"})
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """What the user asked of rows and output; '' and None where not given."""
+
+    format: str = "table"
+    where: str = ""
+    sort: str = ""
+    limit: int | None = None
+    rows: str = ""
+    by: str = ""
+    columns: str = ""
+    is_wide: bool = False
+    units: str = "auto"
+    output: str = ""
+    no_color: bool = False
+
+    @property
+    def is_for_eyes(self) -> bool:
+        """Whether the output is a table or markdown: cut, folded and with a TOTAL."""
+        return self.format in _FOR_EYES
+
+    @property
+    def has_row_option(self) -> bool:
+        """Whether any option acts on one row list."""
+        return bool(self.where or self.sort or self.by or self.columns or self.limit is not None)
+
+    def query(self, default_limit: int) -> Query:
+        """Return the row options for the list that they act on."""
+        return Query(
+            where=self.where,
+            sort=self.sort,
+            by=self.by,
+            columns=self.columns,
+            limit=self.limit,
+            default_limit=default_limit if self.is_for_eyes else 0,
+            is_wide=self.is_wide or not self.is_for_eyes,
+            is_folded=self.is_for_eyes,
+        )
+
+
+def make_row_options(values: Mapping[str, Any]) -> RowOptions:
+    """Make the value from click's parameters; --json and another --format contradict."""
+    chosen = dict(values)
+    is_json, form = chosen.pop("is_json"), chosen.pop("format")
+    if is_json and form not in {None, "json"}:
+        raise UsageError(f"--json and --format {form} contradict each other.")
+    return RowOptions(format="json" if is_json else form or "table", **chosen)
+
+
+def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
+    """Return the click options that `make_row_options` reads, in the order of the help."""
+    return [
+        click.Option(["--json", "is_json"], is_flag=True, help="Short for --format json."),
+        click.Option(["--format"], type=click.Choice(list(formats)), help="Output form."),
+        click.Option(
+            ["--where"], metavar="EXPR", default="", help="Keep only rows for which EXPR holds."
+        ),
+        click.Option(
+            ["--sort"], metavar="[-]FIELD", default="", help="Order of rows; - before it: falling."
+        ),
+        click.Option(
+            ["-n", "--limit"],
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Rows shown, 0 for all; a table shows 20.",
+        ),
+        click.Option(
+            ["--rows"], metavar="NAME", default="", help="The row list these options act on."
+        ),
+        click.Option(
+            ["--by"], metavar="FIELD,…", default="", help="Group rows, nested in that order."
+        ),
+        click.Option(
+            ["--columns"],
+            metavar="FIELD,…",
+            default="",
+            help="Choose columns; +FIELD adds one to those shown.",
+        ),
+        click.Option(["-w", "--wide", "is_wide"], is_flag=True, help="All columns, no cut."),
+        click.Option(
+            ["--units"],
+            type=click.Choice(UNITS),
+            default="auto",
+            help="Units in tables; B is exact.",
+        ),
+        click.Option(
+            ["--output"], metavar="FILE", default="", help="Write there instead of to stdout."
+        ),
+        click.Option(["--no-color"], is_flag=True, help="Plain text even on a terminal."),
+    ]

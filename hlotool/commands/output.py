@@ -1,0 +1,159 @@
+"""How an answer reaches the user: which rows, in which form, to which file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hlotool import __version__
+from hlotool.commands.options import RowOptions
+from hlotool.errors import HlotoolError, UsageError
+from hlotool.fields import Document, DocumentSpec, RowList, Selection
+from hlotool.query.names import suggest
+from hlotool.query.select import Query, select_rows
+from hlotool.render.document import render_csv, render_json, render_jsonl
+from hlotool.render.look import Look
+from hlotool.render.markdown import render_markdown
+from hlotool.render.table import render_tables
+
+
+def print_document(document: Document, options: RowOptions) -> None:
+    """Print an answer in the form the options ask for, to stdout or --output."""
+    if options.output and document.input is not None:
+        _refuse_to_overwrite(options.output, document)
+    write_text(render_document(document, options, make_look(options)), options.output)
+
+
+def render_document(document: Document, options: RowOptions, look: Look) -> str:
+    """Return the text of an answer in the form the options ask for."""
+    target = find_target(document.spec, options, document)
+    if options.format == "json":
+        selected = None if target is None else _select(document, target, options)
+        return render_json(document, selected, __version__)
+    if options.format in {"jsonl", "csv"}:
+        if target is None:
+            raise UsageError(f"--format {options.format}: this answer has no rows.")
+        selection = _select(document, target, options)
+        return render_jsonl(selection) if options.format == "jsonl" else render_csv(selection)
+    selections = [_select(document, shown, options) for shown in _shown(document, target, options)]
+    if options.format == "markdown":
+        return render_markdown(document, selections, options.units)
+    return render_tables(document, selections, look)
+
+
+def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
+    """Refuse wrong row options before any dump is read.
+
+    A command that can print several documents takes options that fit one of them.
+    """
+    errors = []
+    for spec in specs:
+        try:
+            target = find_target(spec, options)
+            if target is not None:
+                select_rows(target, (), options.query(target.limit))
+        except HlotoolError as error:
+            errors.append(error)
+        else:
+            return
+    if errors:
+        raise errors[0]
+
+
+def find_target(
+    spec: DocumentSpec, options: RowOptions, document: Document | None = None
+) -> RowList | None:
+    """Return the row list that the row options act on; raise UsageError if there is none."""
+    if options.rows:
+        target = spec.find_row_list(options.rows)
+        names = [rows.name for rows in spec.row_lists]
+        if target is None:
+            hint = suggest(options.rows, names)
+            raise UsageError(f"--rows: there is no row list {options.rows!r}; {hint}")
+        if document is not None and target.name not in document.rows:
+            raise UsageError(f"--rows {target.name}: this answer does not hold that list.")
+        return target
+    present = spec.row_lists if document is None else document.present()
+    if not present and options.has_row_option:
+        raise UsageError("This answer has no rows to filter, sort or group.")
+    return present[0] if present else None
+
+
+def _shown(document: Document, target: RowList | None, options: RowOptions) -> tuple[RowList, ...]:
+    """Return the row lists that a table shows: the document's own, or the one asked for."""
+    if target is None:
+        return ()
+    shown = tuple(rows for rows in document.present() if rows.name in document.shown)
+    ordered = sorted(shown, key=lambda rows: document.shown.index(rows.name))
+    if options.rows or not shown or (options.has_row_option and target not in shown):
+        return (target,)
+    return tuple(ordered)
+
+
+def _select(document: Document, row_list: RowList, options: RowOptions) -> Selection:
+    """Apply the row options to the list they act on; others keep their defaults."""
+    rows = document.rows[row_list.name]
+    if row_list is find_target(document.spec, options, document):
+        return select_rows(row_list, rows, options.query(row_list.limit))
+    return select_rows(
+        row_list,
+        rows,
+        Query(default_limit=row_list.limit, is_wide=options.is_wide, is_folded=True),
+    )
+
+
+def make_look(options: RowOptions) -> Look:
+    """Ask the terminal, the environment and the options how a table should look."""
+    is_terminal = not options.output and sys.stdout is not None and sys.stdout.isatty()
+    has_color = (
+        is_terminal
+        and not options.no_color
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+    )
+    width = shutil.get_terminal_size().columns if is_terminal and not options.is_wide else None
+    return Look(options.units, width, has_color)
+
+
+def write_text(text: str, output: str = "") -> None:
+    """Write to a file, else to stdout. A reader who has gone away (`| head`) is no error."""
+    if output:
+        try:
+            Path(output).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        except OSError as error:
+            raise UsageError(f"--output {output}: {error.strerror}.") from error
+        return
+    if sys.stdout is None:  # started with stdout closed
+        return
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_stdout()
+    except OSError as error:
+        _discard_stdout()
+        raise HlotoolError(f"cannot write the answer: {error.strerror}.") from error
+
+
+def _discard_stdout() -> None:
+    """Let what is still buffered go nowhere, so that the exit stays quiet."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+def _refuse_to_overwrite(output: str, document: Document) -> None:
+    """Raise UsageError if --output names one of the files the answer was made from."""
+    paths = document.input
+    if paths is None:
+        return
+    for path in (paths.path, paths.module_path, paths.buffers_path, paths.live_range_path):
+        try:
+            is_same = path is not None and Path(path).samefile(output)
+        except (OSError, ValueError):
+            continue
+        if is_same:
+            raise UsageError(f"--output {output} is the input itself; it is left as it was.")

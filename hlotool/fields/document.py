@@ -1,0 +1,90 @@
+"""A command's whole answer: declared (`DocumentSpec`) and computed (`Document`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hlotool.fields.field import Field, Unit
+from hlotool.fields.rows import Block, RowList
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSpec:
+    """All that a document may hold, in the order JSON prints it."""
+
+    name: str  # the schema is hlotool/<name>/v<version>
+    meaning: str
+    blocks: tuple[Block, ...] = ()
+    row_lists: tuple[RowList, ...] = ()  # the first is the default of --rows
+    scalars: Block | None = None  # its fields stand at the top of the document, unnested
+    version: int = 1
+
+    @property
+    def schema(self) -> str:
+        """The document's `schema` value."""
+        return f"hlotool/{self.name}/v{self.version}"
+
+    def find_row_list(self, name: str) -> RowList | None:
+        """Find a row list by name."""
+        return next((rows for rows in self.row_lists if rows.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class InputPaths:
+    """Where the answer comes from: paths as the user typed them or as they were found."""
+
+    path: str
+    module_path: str | None = None
+    buffers_path: str | None = None
+    live_range_path: str | None = None
+
+
+INPUT_BLOCK = Block(
+    "input",
+    InputPaths,
+    (
+        Field("path", Unit.TEXT, "the input as it was typed; - is standard input"),
+        Field("module_path", Unit.TEXT, "the HLO text that was read", is_nullable=True),
+        Field("buffers_path", Unit.TEXT, "the buffer assignment that was read", is_nullable=True),
+        Field("live_range_path", Unit.TEXT, "the live ranges that were read", is_nullable=True),
+    ),
+    "the files the answer was made from",
+    is_nullable=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of prose around a table: `"peak {peak_bytes} at {position}"` filled from a record.
+
+    Names in braces are fields of `block`, shown in their unit and in `--units`; an unknown
+    is `?`. Where the record has `is_lower_bound` or `is_upper_bound` and it is true, summed
+    figures carry `≥` or `≤`. Without a block the text is printed as it stands.
+    """
+
+    template: str
+    block: Block | None = None
+    record: object | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A command's answer: records under the names of its spec, and prose for tables.
+
+    `rows` and `blocks` hold every name of the spec that is not optional. `shown` are the
+    row lists a table prints, in order (empty: the first of the spec that is present).
+    """
+
+    spec: DocumentSpec
+    input: InputPaths | None
+    rows: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    blocks: Mapping[str, object | None] = field(default_factory=dict)
+    scalars: object | None = None
+    lines: tuple[Line, ...] = ()  # above the tables
+    notes: tuple[Line, ...] = ()  # below the tables
+    shown: tuple[str, ...] = ()
+
+    def present(self) -> tuple[RowList, ...]:
+        """Return the row lists that this answer holds."""
+        return tuple(rows for rows in self.spec.row_lists if rows.name in self.rows)

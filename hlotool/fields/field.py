@@ -1,0 +1,82 @@
+"""One figure of an answer: its name, unit, meaning and place in a table."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from operator import attrgetter
+
+
+class Unit(Enum):
+    """What a value is, which decides how it is shown, compared and summed."""
+
+    TEXT = "text"  # str
+    COUNT = "count"  # int: how many; summed in totals
+    NUMBER = "number"  # int: a position, an id, a line; never summed
+    TIMES = "times"  # int: equal things folded into one row, shown as ×48; summed
+    BYTES = "bytes"  # int; summed
+    FLOPS = "flops"  # int: floating-point operations, transcendentals; summed
+    RATIO = "ratio"  # float
+    PERCENT = "percent"  # float: the fraction, 0.41 is shown as 41.0 %
+    SECONDS = "seconds"  # float
+    FLAG = "flag"  # bool
+    LIST = "list"  # tuple of what `items` says
+    MEASURE = "measure"  # int or float, its unit is the row's own: see Field.unit_from
+
+
+_SUMMED = frozenset({Unit.COUNT, Unit.TIMES, Unit.BYTES, Unit.FLOPS})
+_NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.MEASURE}
+_HEADING_ENDINGS = ("_bytes", "_seconds")  # the value's unit says it already
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One figure: a JSON key, a name in expressions, and perhaps a column.
+
+    The record's attribute has the same name; a Python keyword (`class`) gets a trailing
+    underscore there. `heading` is made from the name when empty.
+    """
+
+    name: str
+    unit: Unit
+    meaning: str
+    heading: str = ""
+    in_table: bool = False  # shown without --columns and --wide
+    is_nullable: bool = False  # may be unknown: null in JSON, ? in a table
+    is_summed: bool | None = None  # None: as the unit has it
+    is_signed: bool = False  # a difference: shown with + or −
+    once: str = ""  # the field that totals add instead where this one is null; then they are ≥
+    values: tuple[str, ...] = ()  # all a TEXT may be; becomes an enum in the schema
+    items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
+    unit_from: str = ""  # MEASURE: the record's attribute that holds the Unit of its value
+
+    @property
+    def attribute(self) -> str:
+        """Name of the attribute that holds the value in a record."""
+        return self.name + "_" if keyword.iskeyword(self.name) else self.name
+
+    @property
+    def title(self) -> str:
+        """What stands above the column."""
+        if self.heading:
+            return self.heading
+        name = self.name
+        for ending in _HEADING_ENDINGS:
+            name = name.removesuffix(ending)
+        return name.removeprefix("is_").replace("_per_run", "/run").replace("_", " ")
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the value is a number: right-aligned, and fit for arithmetic."""
+        return self.unit in _NUMERIC
+
+    @property
+    def is_summable(self) -> bool:
+        """Whether totals and groups add this field up."""
+        return self.unit in _SUMMED if self.is_summed is None else self.is_summed
+
+    def getter(self) -> Callable[[object], object]:
+        """Return the function that reads this field from a record; the fastest there is."""
+        return attrgetter(self.attribute)

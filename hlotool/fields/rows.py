@@ -1,0 +1,82 @@
+"""Which fields a list of records, or a record of scalars, has, and how a list is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hlotool.fields.field import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Which rows of a table are one row `×48`; JSON, JSON Lines and CSV are never folded.
+
+    Rows fold when they agree in every field of `keys` and, where `name` is given, in that
+    field without its trailing number (`fusion.12` and `fusion.7` agree). Summable fields
+    are added up; other fields show the first row's value; `count` counts the rows.
+    """
+
+    keys: tuple[str, ...]
+    count: str  # the summable field (Unit.TIMES or COUNT) that counts folded rows
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RowList:
+    """A list of equal records in a document.
+
+    `record` is the frozen dataclass of a row; tests check its annotations against `fields`.
+    `sort` is written as for `--sort`: names with `-` before those that fall, comma between.
+    `size` names the field that `… and N smaller (SIZE)` and the share of `--by` speak of.
+    A row whose field in `lower_if` is true makes every total ≥, one in `upper_if` ≤.
+    """
+
+    name: str
+    record: type[object]
+    fields: tuple[Field, ...]
+    meaning: str
+    sort: str = ""  # '': the order the analysis gives
+    size: str = ""
+    key: str = ""  # breaks ties; '': the first field
+    lower_if: tuple[str, ...] = ()
+    upper_if: tuple[str, ...] = ()
+    fold: Fold | None = None
+    has_total: bool = True  # False where rows do not add up, as modules or peaks do not
+    is_optional: bool = False  # present only when an option asks for it
+    limit: int = 20  # rows of a table when -n is not given
+    title: str = ""  # a line above the table, when a document shows several
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name; KeyError is a mistake in a declaration."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+    @property
+    def key_field(self) -> Field:
+        """The field that names a row."""
+        return self.field(self.key) if self.key else self.fields[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A record of scalars in a document, such as `totals`; may hold further blocks.
+
+    `{name}` of a `Line` names one of `fields`; a nested block is the attribute of its name.
+    """
+
+    name: str
+    record: type[object]
+    fields: tuple[Field, ...]
+    meaning: str
+    blocks: tuple[Block, ...] = ()
+    is_nullable: bool = False
+    is_optional: bool = False  # present only when an option asks for it
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name; KeyError is a mistake in a declaration."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)

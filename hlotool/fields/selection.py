@@ -1,0 +1,71 @@
+"""What the row options leave of a row list: the value that `render` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hlotool.fields.field import Field
+from hlotool.fields.rows import RowList
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum over rows. A part that is unknown makes it lower; what may not happen, upper.
+
+    The value is None where no part at all is known.
+    """
+
+    value: int | float | None
+    is_lower_bound: bool = False
+    is_upper_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The rows a limit left out. `is_smaller`: every one is at most as large as those shown."""
+
+    count: int
+    size: Sum | None = None
+    is_smaller: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that agree in one field, for `--by`; `groups` divides them by the next field."""
+
+    label: object
+    count: int
+    sums: tuple[Sum, ...]  # of Grouping.summed, in that order
+    share: float | None  # of the whole, as a fraction; None where the whole is 0 or unknown
+    groups: tuple[Group, ...] = ()
+    rest: Rest | None = None  # groups below this one that a limit left out
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """All groups of a row list, outermost field first."""
+
+    by: tuple[Field, ...]
+    summed: tuple[Field, ...]
+    groups: tuple[Group, ...]
+    total: Group
+    rest: Rest | None = None  # outermost groups that a limit left out
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Rows filtered, sorted and cut, with the columns to show and the totals over all of them.
+
+    `rows_total` counts what the filter kept, before the limit. `totals` has one entry a
+    column, None where a column does not add up; it is empty where the list has no TOTAL.
+    """
+
+    row_list: RowList
+    columns: tuple[Field, ...]
+    rows: Sequence[object]
+    rows_total: int
+    rest: Rest | None = None
+    totals: tuple[Sum | None, ...] = ()
+    grouping: Grouping | None = None
+    is_limited: bool = False  # -n was given

@@ -1,0 +1,51 @@
+"""Which rows of a table are one row ×48: equal but for the number XLA put on the name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hlotool.fields import Fold, RowList
+
+_NUMBER = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
+
+
+def fold_rows(row_list: RowList, fold: Fold, rows: Sequence[object]) -> list[object]:
+    """Merge rows that agree in the keys of `fold`, keeping the place of the first.
+
+    Summable fields are added up; one that is unknown in any row is unknown in the sum. A
+    merged row's name is what the names have in common, with `.*` after it.
+    """
+    readers = [row_list.field(name).getter() for name in fold.keys]
+    read_name = row_list.field(fold.name).getter() if fold.name else None
+    merged: dict[tuple[object, ...], list[object]] = {}
+    for row in rows:
+        key = tuple(read(row) for read in readers)
+        if read_name is not None:
+            key += (strip_number(str(read_name(row))),)
+        merged.setdefault(key, []).append(row)
+    return [_merge(row_list, fold, group) for group in merged.values()]
+
+
+def strip_number(name: str) -> str:
+    """Drop what XLA appends to make a name unique: `fusion.12.clone` is `fusion`."""
+    return _NUMBER.sub("", name)
+
+
+def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
+    """Make one record of several equal ones."""
+    if len(rows) == 1:
+        return rows[0]
+    changes: dict[str, Any] = {}
+    for field in row_list.fields:
+        if field.is_summable:
+            values = [field.getter()(row) for row in rows]
+            known = [value for value in values if isinstance(value, int | float)]
+            changes[field.attribute] = sum(known) if len(known) == len(values) else None
+    if fold.name:
+        field = row_list.field(fold.name)
+        changes[field.attribute] = strip_number(str(field.getter()(rows[0]))) + ".*"
+    first: Any = rows[0]
+    return replace(first, **changes)

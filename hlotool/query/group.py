@@ -1,0 +1,184 @@
+"""How rows are grouped: `--by a,b` divides them by a, then each part by b."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hlotool.errors import QueryError, UsageError
+from hlotool.fields import Field, Group, Grouping, Rest, RowList, Sum, Unit
+from hlotool.query.names import parse_names
+from hlotool.query.sums import sum_fields
+from hlotool.source import Source
+
+COUNT = Field("count", Unit.COUNT, "rows in the group, folded ones counted singly")
+SHARE = Field(
+    "share", Unit.PERCENT, "the group's part of the whole, as a fraction", is_nullable=True
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What stays the same at every level of the grouping."""
+
+    row_list: RowList
+    by: tuple[Field, ...]
+    summed: tuple[Field, ...]  # what is shown
+    measured: Field | None  # what shares speak of: the list's size, else the count
+    whole: Sum  # of `measured` over all rows
+    keys: tuple[tuple[str, str], ...]  # signs and names to sort by
+    limit: int
+
+
+def group_rows(
+    row_list: RowList,
+    rows: Sequence[object],
+    by: tuple[Field, ...],
+    summed: tuple[Field, ...],
+    *,
+    sort: str = "",
+    limit: int = 0,
+) -> Grouping:
+    """Divide rows by each field of `by` in turn, and add up `summed` in every group.
+
+    Groups come largest first unless `sort` says otherwise, equal ones by label; `limit`
+    cuts every level. Raises UsageError for a field that cannot stand in `--by`.
+    """
+    for field in by:
+        if field.name in {COUNT.name, SHARE.name}:
+            raise UsageError(f"--by {field.name}: every group has a {field.name} of its own.")
+    if len({field.name for field in by}) < len(by):
+        raise UsageError("--by names a field twice.")
+    measured = row_list.field(row_list.size) if row_list.size else None
+    if measured is not None and not measured.is_summable:
+        measured = None
+    plan = _Plan(
+        row_list,
+        by,
+        tuple(field for field in summed if field.name != COUNT.name),
+        measured,
+        _measure(row_list, rows, measured),
+        _keys(row_list, by, summed, sort, measured),
+        limit,
+    )
+    groups, rest = _divide(plan, rows, 0)
+    return Grouping(by, plan.summed, groups, _summarise(plan, None, rows), rest)
+
+
+def _keys(
+    row_list: RowList,
+    by: tuple[Field, ...],
+    summed: tuple[Field, ...],
+    sort: str,
+    measured: Field | None,
+) -> tuple[tuple[str, str], ...]:
+    """Return the signs and names to sort groups by."""
+    if not sort:
+        return (("-", measured.name if measured else COUNT.name),)
+    allowed = {field.name: field for field in (*by, *summed, COUNT, SHARE)}
+    foreign = {field.name for field in row_list.fields} - allowed.keys()
+    for part in sort.split(","):
+        name = part.strip().lstrip("+-")
+        if name in foreign:
+            start = sort.index(name)
+            raise QueryError(
+                f"groups have no {name!r}: it does not add up, or is not shown",
+                Source(sort, "--sort"),
+                start,
+                start + len(name),
+                f"there are {', '.join(allowed)}",
+            )
+    return tuple(
+        (sign, field.name) for sign, field in parse_names(sort, "--sort", allowed.values())
+    )
+
+
+def _divide(
+    plan: _Plan, rows: Sequence[object], depth: int
+) -> tuple[tuple[Group, ...], Rest | None]:
+    """Divide rows by the field of this depth, and each part by the ones below."""
+    if depth == len(plan.by):
+        return (), None
+    read = plan.by[depth].getter()
+    parts: dict[object, list[object]] = {}
+    for row in rows:
+        parts.setdefault(read(row), []).append(row)
+    whole = [(_summarise(plan, label, part), part) for label, part in parts.items()]
+    ordered = _sort_groups(plan, whole, depth)
+    kept = ordered[: plan.limit] if plan.limit else ordered
+    groups = []
+    for group, part in kept:
+        below, rest = _divide(plan, part, depth + 1)
+        groups.append(Group(group.label, group.count, group.sums, group.share, below, rest))
+    return tuple(groups), _rest(plan, [part for _, part in ordered[len(kept) :]])
+
+
+def _summarise(plan: _Plan, label: object, rows: Sequence[object]) -> Group:
+    """Count and add up the rows of one group."""
+    measure = _measure(plan.row_list, rows, plan.measured)
+    share = (measure.value or 0) / plan.whole.value if plan.whole.value else None
+    return Group(
+        label, _count(plan.row_list, rows), sum_fields(plan.row_list, rows, plan.summed), share
+    )
+
+
+def _sort_groups(
+    plan: _Plan, groups: list[tuple[Group, list[object]]], depth: int
+) -> list[tuple[Group, list[object]]]:
+    """Order the groups of one level; a key that is another level's field is left aside."""
+    groups = sorted(groups, key=lambda pair: (pair[0].label is None, str(pair[0].label)))
+    for sign, name in reversed(plan.keys):
+        if name == plan.by[depth].name:
+            # None cannot be compared; it stays last in either direction
+            groups.sort(key=lambda pair: _comparable(pair[0].label), reverse=sign == "-")
+            groups.sort(key=lambda pair: pair[0].label is None)
+            continue
+        read = _reader(plan, name)
+        if read is not None:
+            groups.sort(key=lambda pair, read=read: read(*pair), reverse=sign == "-")  # type: ignore[misc]
+    return groups
+
+
+def _comparable(label: object) -> tuple[int, float, str]:
+    """Make labels of one field comparable: numbers as numbers, all else as text."""
+    if isinstance(label, int | float):
+        return (0, label, "")
+    return (1, 0.0, str(label))
+
+
+def _reader(plan: _Plan, name: str) -> Callable[[Group, list[object]], float] | None:
+    """Return the function that reads a sort key from a group, if it is a figure."""
+    if name == COUNT.name:
+        return lambda group, _: group.count
+    if name == SHARE.name or (plan.measured is not None and name == plan.measured.name):
+        return lambda _, rows: _measure(plan.row_list, rows, plan.measured).value or 0
+    for index, field in enumerate(plan.summed):
+        if field.name == name:
+            return lambda group, _: group.sums[index].value or 0
+    return None
+
+
+def _measure(row_list: RowList, rows: Sequence[object], measured: Field | None) -> Sum:
+    """Return what a share is a share of."""
+    if measured is None:
+        return Sum(_count(row_list, rows))
+    return sum_fields(row_list, rows, (measured,))[0]
+
+
+def _count(row_list: RowList, rows: Sequence[object]) -> int:
+    """Count rows; one that stands for several counts as many."""
+    for field in row_list.fields:
+        if field.name == COUNT.name and field.is_summable:
+            return int(sum_fields(row_list, rows, (field,))[0].value or 0)
+    return len(rows)
+
+
+def _rest(plan: _Plan, parts: list[list[object]]) -> Rest | None:
+    """Describe the groups a limit left out."""
+    if not parts:
+        return None
+    rows = [row for part in parts for row in part]
+    size = None if plan.measured is None else _measure(plan.row_list, rows, plan.measured)
+    names = {"-": {SHARE.name, plan.measured.name if plan.measured else COUNT.name}}
+    is_smaller = plan.keys[0][1] in names.get(plan.keys[0][0], set())
+    return Rest(len(parts), size, is_smaller)

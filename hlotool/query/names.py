@@ -1,0 +1,54 @@
+"""Which fields a user's comma-separated list names, and what was meant by a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hlotool.errors import QueryError
+from hlotool.fields import Field
+from hlotool.source import Source
+
+_MOST_LISTED = 12  # names shown when none is near
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that lists the names nearest to a wrong one."""
+    from difflib import get_close_matches  # noqa: PLC0415  only an error needs it
+
+    names = list(known)
+    folded = {candidate.lower(): candidate for candidate in names}
+    near = [folded[match] for match in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+    near += [each for each in names if len(name) > 1 and name.lower() in each and each not in near]
+    if near:
+        return f"did you mean {_either(near[:4])}?"
+    more = len(names) - _MOST_LISTED
+    listed = ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return f"there are {listed}" if names else "there are none"
+
+
+def parse_names(text: str, option: str, fields: Iterable[Field]) -> tuple[tuple[str, Field], ...]:
+    """Read `[+|-]name{,[+|-]name}` and return each sign ('' if none) with its field.
+
+    Raises QueryError at the first name that is not among `fields`, or is empty.
+    """
+    known = {field.name: field for field in fields}
+    source = Source(text, option)
+    found: list[tuple[str, Field]] = []
+    pos = 0
+    for part in text.split(","):
+        start = pos + len(part) - len(part.lstrip())
+        pos += len(part) + 1
+        name = part.strip()
+        sign = name[:1] if name[:1] in {"+", "-"} else ""
+        name = name.removeprefix(sign).strip()
+        if name not in known:
+            message = f"there is no field {name!r}" if name else "expected a field's name"
+            end = start + max(1, len(part.strip()))
+            raise QueryError(message, source, start, end, suggest(name, known))
+        found.append((sign, known[name]))
+    return tuple(found)
+
+
+def _either(names: list[str]) -> str:
+    """Join names as a question does: `a`, `a or b`, `a, b or c`."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

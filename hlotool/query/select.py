@@ -1,0 +1,118 @@
+"""What the row options make of a list of records: filtered, folded, sorted, cut, summed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hlotool.errors import QueryError
+from hlotool.fields import Field, Rest, RowList, Selection, Sum
+from hlotool.query.fold import fold_rows
+from hlotool.query.group import group_rows
+from hlotool.query.names import parse_names
+from hlotool.query.order import is_sorted_by_size, sort_rows
+from hlotool.query.sums import sum_field, sum_fields
+from hlotool.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The row options as the user typed them; '' where absent."""
+
+    where: str = ""
+    sort: str = ""
+    by: str = ""
+    columns: str = ""
+    limit: int | None = None  # rows kept; None: `default_limit`; 0: all
+    default_limit: int = 0
+    is_wide: bool = False
+    is_folded: bool = False
+
+
+def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Selection:
+    """Apply row options to records and return what there is to print.
+
+    The order is: filter, fold, group or sort, cut. Totals cover all rows the filter kept.
+    Raises QueryError for an expression or a name that does not fit `row_list`.
+    """
+    if query.where:
+        from hlotool.query.expression import compile_where  # noqa: PLC0415  pyparsing is slow to import
+
+        holds = compile_where(query.where, row_list.fields)
+        rows = [row for row in rows if holds(row)]
+    limit = query.default_limit if query.limit is None else query.limit
+    columns = _choose_columns(row_list, query)
+    if query.by:
+        return _group(row_list, rows, columns, query, limit)
+    totals = _totals(row_list, rows, columns) if row_list.has_total else ()
+    if query.is_folded and row_list.fold is not None:
+        rows = fold_rows(row_list, row_list.fold, rows)
+    rows = sort_rows(row_list, rows, query.sort)
+    kept = rows[:limit] if limit else rows
+    return Selection(
+        row_list=row_list,
+        columns=columns,
+        rows=kept,
+        rows_total=len(rows),
+        rest=_rest(row_list, rows[len(kept) :], query.sort),
+        totals=totals,
+        is_limited=query.limit is not None,
+    )
+
+
+def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
+    """Return the columns to show: those asked for, else all or the table's own.
+
+    columns = ["+"] name { "," ["+"] name }     with "+" the column is added to the default
+    """
+    default = tuple(field for field in row_list.fields if field.in_table or query.is_wide)
+    if not query.columns:
+        return default
+    named = parse_names(query.columns, "--columns", row_list.fields)
+    chosen = list(default) if all(sign == "+" for sign, _ in named) else []
+    chosen += [field for _, field in named if field not in chosen]
+    return tuple(dict.fromkeys(chosen))
+
+
+def _group(
+    row_list: RowList,
+    rows: Sequence[object],
+    columns: tuple[Field, ...],
+    query: Query,
+    limit: int,
+) -> Selection:
+    """Group rows; the columns are then the figures that add up."""
+    by = tuple(field for _, field in parse_names(query.by, "--by", row_list.fields))
+    asked = parse_names(query.columns, "--columns", row_list.fields) if query.columns else ()
+    for _, field in asked:
+        if not field.is_summable and field not in by:
+            start = query.columns.index(field.name)
+            raise QueryError(
+                f"{field.name!r} does not add up, so groups have no such column",
+                Source(query.columns, "--columns"),
+                start,
+                start + len(field.name),
+            )
+    summed = tuple(field for field in columns if field.is_summable and field not in by)
+    grouping = group_rows(row_list, rows, by, summed, sort=query.sort, limit=limit)
+    return Selection(
+        row_list, columns, rows, len(rows), grouping=grouping, is_limited=query.limit is not None
+    )
+
+
+def _totals(
+    row_list: RowList, rows: Sequence[object], columns: tuple[Field, ...]
+) -> tuple[Sum | None, ...]:
+    """Add up the columns that add up."""
+    summed = tuple(field for field in columns if field.is_summable)
+    sums = iter(sum_fields(row_list, rows, summed))
+    return tuple(next(sums) if field.is_summable else None for field in columns)
+
+
+def _rest(row_list: RowList, rows: Sequence[object], sort: str) -> Rest | None:
+    """Describe the rows a limit left out."""
+    if not rows:
+        return None
+    size = row_list.field(row_list.size) if row_list.size else None
+    summed = sum_field(row_list, rows, size) if size is not None and size.is_summable else None
+    return Rest(len(rows), summed, is_sorted_by_size(row_list, sort))

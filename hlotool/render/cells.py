@@ -1,0 +1,126 @@
+"""Which words stand in the cells of a table: rows, groups, what was left out, totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
+from hlotool.render.units import UNKNOWN, format_field, format_sum, format_value
+
+_INDENT = "  "
+COUNT_TITLE, SHARE_TITLE = "count", "share"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a finished table."""
+
+    title: str
+    is_number: bool
+    is_cuttable: bool  # text that may be cut in the middle
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A finished table: nothing is left to format, only to lay out."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: str  # `… and 312 smaller (1.2 GiB)`, or ''
+    total: tuple[str, ...]  # empty where there is none
+
+
+def make_cells(selection: Selection, units: str) -> Cells:
+    """Write every cell of a selection."""
+    if selection.grouping is not None:
+        return _make_group_cells(selection.row_list, selection.grouping, units)
+    columns = selection.columns
+    return Cells(
+        tuple(Column(each.title, each.is_numeric, _is_cuttable(each)) for each in columns),
+        tuple(tuple(format_field(each, row, units) for each in columns) for row in selection.rows),
+        _say_rest(selection.row_list, selection.rest, units),
+        _total_row(selection, units),
+    )
+
+
+def _is_cuttable(field: Field) -> bool:
+    """Whether a value is a name or a list, which may lose its middle."""
+    return field.unit in {Unit.TEXT, Unit.LIST}
+
+
+def _total_row(selection: Selection, units: str) -> tuple[str, ...]:
+    """Write the TOTAL; its word stands in the first column that has no sum."""
+    sums = selection.totals
+    if not any(sums) or selection.rows_total <= 1:
+        return ()
+    cells = [
+        "" if total is None else format_sum(total, _sum_unit(field), units)
+        for field, total in zip(selection.columns, sums, strict=True)
+    ]
+    free = next((index for index, total in enumerate(sums) if total is None), None)
+    if free is not None:
+        cells[free] = "TOTAL"
+    return tuple(cells)
+
+
+def _sum_unit(field: Field) -> Unit:
+    """Return the unit of a sum: that of folded rows is a count, ×48 and ×2 make 50."""
+    return Unit.COUNT if field.unit is Unit.TIMES else field.unit
+
+
+def _say_rest(row_list: RowList, rest: Rest | None, units: str) -> str:
+    """Say what a limit left out."""
+    if rest is None:
+        return ""
+    word = "smaller" if rest.is_smaller else "more"
+    size = ""
+    if rest.size is not None:
+        size = f" ({format_sum(rest.size, row_list.field(row_list.size).unit, units)})"
+    return f"… and {rest.count:,} {word}{size}"
+
+
+def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cells:
+    """Write groups as a hierarchy: one column of labels, indented by level."""
+    title = " / ".join(field.title for field in grouping.by)
+    is_number = len(grouping.by) == 1 and grouping.by[0].is_numeric
+    columns = (
+        Column(title, is_number, is_cuttable=True),
+        Column(COUNT_TITLE, is_number=True, is_cuttable=False),
+        *(Column(each.title, is_number=True, is_cuttable=False) for each in grouping.summed),
+        Column(SHARE_TITLE, is_number=True, is_cuttable=False),
+    )
+    total = _group_row(grouping, grouping.total, "TOTAL", units)
+    return Cells(
+        columns,
+        tuple(_walk(row_list, grouping, units, grouping.groups, 0)),
+        _say_rest(row_list, grouping.rest, units),
+        total if len(grouping.groups) > 1 or grouping.rest else (),
+    )
+
+
+def _walk(
+    row_list: RowList, grouping: Grouping, units: str, groups: tuple[Group, ...], depth: int
+) -> Iterator[tuple[str, ...]]:
+    """Write groups and, below each, the groups it consists of; as deep as --by is long."""
+    blank = ("",) * (len(grouping.summed) + 2)
+    for group in groups:
+        label = format_value(group.label, grouping.by[depth].unit, units)
+        yield _group_row(grouping, group, _INDENT * depth + label, units)
+        yield from _walk(row_list, grouping, units, group.groups, depth + 1)
+        if group.rest is not None:
+            more = _say_rest(row_list, group.rest, units)
+            yield (_INDENT * (depth + 1) + more, *blank)
+
+
+def _group_row(grouping: Grouping, group: Group, label: str, units: str) -> tuple[str, ...]:
+    """Write one group's figures."""
+    return (
+        label,
+        f"{group.count:,}",
+        *(
+            format_sum(total, _sum_unit(field), units)
+            for field, total in zip(grouping.summed, group.sums, strict=True)
+        ),
+        UNKNOWN if group.share is None else format_value(group.share, Unit.PERCENT),
+    )

@@ -1,0 +1,157 @@
+"""How an answer becomes JSON, JSON Lines or CSV: every figure exact, in its declared name."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Sequence
+
+from hlotool.fields import INPUT_BLOCK, Block, Document, Field, Group, Grouping, Selection
+
+Json = dict[str, object]
+
+
+def render_json(document: Document, selection: Selection | None, version: str) -> str:
+    """Return the document as JSON; `selection` replaces the row list it was made from."""
+    return json.dumps(make_json(document, selection, version), indent=2, allow_nan=False) + "\n"
+
+
+def make_json(document: Document, selection: Selection | None, version: str) -> Json:
+    """Return the document as the value that `json` prints."""
+    spec = document.spec
+    made: Json = {"schema": spec.schema, "hlotool_version": version}
+    made["input"] = _block_json(INPUT_BLOCK, document.input)
+    if spec.scalars is not None:
+        made |= _record_json(spec.scalars.fields, document.scalars)
+    for block in spec.blocks:
+        if block.name in document.blocks:
+            made[block.name] = _block_json(block, document.blocks[block.name])
+    for row_list in document.present():
+        if selection is not None and selection.row_list is row_list:
+            made |= _selection_json(selection)
+        else:
+            rows = document.rows[row_list.name]
+            made[row_list.name] = [_record_json(row_list.fields, row) for row in rows]
+    return made
+
+
+def render_jsonl(selection: Selection) -> str:
+    """Return the rows alone, one JSON object a line; groups are flattened to the innermost."""
+    lines = (json.dumps(row, allow_nan=False) for row in _flat_rows(selection))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def render_csv(selection: Selection) -> str:
+    """Return the rows alone as CSV with a header; null is empty, a list is JSON."""
+    text = io.StringIO()
+    grouping = selection.grouping
+    names = [field.name for field in selection.columns] if grouping is None else _names(grouping)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in _flat_rows(selection):
+        writer.writerow([_csv_cell(row[name]) for name in names])
+    return text.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    """Write a value as JSON has it, but text bare and null empty."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, allow_nan=False)
+
+
+def _flat_rows(selection: Selection) -> Iterator[Json]:
+    """Yield what JSON Lines and CSV print."""
+    if selection.grouping is not None:
+        yield from _leaves(selection.grouping, selection.grouping.groups, {})
+        return
+    for row in selection.rows:
+        yield _record_json(selection.columns, row)
+
+
+def _selection_json(selection: Selection) -> Json:
+    """Return the selected rows under their name, and what a limit left out."""
+    made: Json = {}
+    grouping = selection.grouping
+    if grouping is None:
+        made[selection.row_list.name] = [
+            _record_json(selection.columns, row) for row in selection.rows
+        ]
+        omitted = selection.rest.count if selection.rest else 0
+        total = selection.rows_total
+    else:
+        made["grouped_by"] = [field.name for field in grouping.by]
+        made["groups"] = [_group_json(grouping, group, 0) for group in grouping.groups]
+        omitted = grouping.rest.count if grouping.rest else 0
+        total = len(grouping.groups) + omitted
+    if selection.is_limited:
+        made |= {"rows_total": total, "rows_omitted": omitted}
+    return made
+
+
+def _group_json(grouping: Grouping, group: Group, depth: int) -> Json:
+    """Return one group and the groups it consists of; as deep as --by is long."""
+    made = _figures(grouping, group, {grouping.by[depth].name: _json_value(group.label)})
+    if depth + 1 < len(grouping.by):
+        made["groups"] = [_group_json(grouping, each, depth + 1) for each in group.groups]
+    return made
+
+
+def _leaves(grouping: Grouping, groups: Sequence[Group], labels: Json) -> Iterator[Json]:
+    """Yield the innermost groups, each with the labels of those around it."""
+    name = grouping.by[len(labels)].name
+    for group in groups:
+        named = {**labels, name: _json_value(group.label)}
+        if len(named) < len(grouping.by):
+            yield from _leaves(grouping, group.groups, named)
+        else:
+            yield _figures(grouping, group, named)
+
+
+def _figures(grouping: Grouping, group: Group, labels: Json) -> Json:
+    """Return a group's labels, counts and sums."""
+    sums = {
+        field.name: _json_value(total.value)
+        for field, total in zip(grouping.summed, group.sums, strict=True)
+    }
+    return {
+        **labels,
+        "count": group.count,
+        **sums,
+        "share": _json_value(group.share),
+        "is_lower_bound": any(total.is_lower_bound for total in group.sums),
+        "is_upper_bound": any(total.is_upper_bound for total in group.sums),
+    }
+
+
+def _names(grouping: Grouping) -> list[str]:
+    """Return the keys of a flattened group, in order."""
+    by = [field.name for field in grouping.by]
+    sums = (field.name for field in grouping.summed)
+    return [*by, "count", *sums, "share", "is_lower_bound", "is_upper_bound"]
+
+
+def _block_json(block: Block, record: object | None) -> Json | None:
+    """Return a record of scalars and the blocks inside it."""
+    if record is None:
+        return None
+    made = _record_json(block.fields, record)
+    for inner in block.blocks:
+        made[inner.name] = _block_json(inner, getattr(record, inner.name))
+    return made
+
+
+def _record_json(fields: Sequence[Field], record: object) -> Json:
+    """Return the declared fields of a record."""
+    return {field.name: _json_value(field.getter()(record)) for field in fields}
+
+
+def _json_value(value: object) -> object:
+    """Return what JSON can say: integers stay exact, not-a-number is unknown."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, tuple | list):
+        return [_json_value(item) for item in value]
+    return value

@@ -1,0 +1,31 @@
+"""How text should look: units, width, colour; the same for every table of a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the terminal and the options ask of a table."""
+
+    units: str = "auto"  # auto, B, KiB, MiB, GiB
+    width: int | None = None  # columns of the terminal; None: cut nothing
+    has_color: bool = False
+
+    def bold(self, text: str) -> str:
+        """Return text in bold, if there is colour."""
+        return f"{_BOLD}{text}{_RESET}" if self.has_color and text else text
+
+    def dim(self, text: str) -> str:
+        """Return text in grey, if there is colour."""
+        return f"{_DIM}{text}{_RESET}" if self.has_color and text else text
+
+
+def printable(text: str) -> str:
+    """Replace what a terminal would act on: a dump's names must not move the cursor."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else " " if char in "\t\n" else "�" for char in text)

@@ -1,0 +1,49 @@
+"""How an answer is written in a pull request: prose and tables in GitHub's markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlotool.fields import Document, Selection
+from hlotool.render.cells import Cells, make_cells
+from hlotool.render.prose import render_line
+
+_SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\|`*_<>[]"})
+
+
+def render_markdown(document: Document, selections: Sequence[Selection], units: str) -> str:
+    """Return the prose as paragraphs and every row list as a table."""
+    blocks = [escape(render_line(line, units)) for line in document.lines]
+    for selection in selections:
+        if selection.row_list.title and len(selections) > 1:
+            blocks.append(f"**{escape(selection.row_list.title)}**")
+        blocks.append(_render_table(make_cells(selection, units)))
+    blocks += [escape(render_line(line, units)) for line in document.notes]
+    return "\n\n".join(blocks) + "\n"
+
+
+def escape(text: str) -> str:
+    """Escape what markdown or HTML would act on; leading blanks stay visible."""
+    stripped = text.lstrip(" ")
+    return "&nbsp;" * (len(text) - len(stripped)) + stripped.translate(_SPECIAL)
+
+
+def _render_table(cells: Cells) -> str:
+    """Lay one table out; what was left out is a paragraph below it."""
+    if not cells.rows:
+        return "(no rows)"
+    lines = [
+        _join([escape(column.title) for column in cells.columns]),
+        _join(["--:" if column.is_number else ":--" for column in cells.columns]),
+        *(_join([escape(cell) for cell in row]) for row in cells.rows),
+    ]
+    if cells.total:
+        lines.append(_join([f"**{escape(cell)}**" if cell else "" for cell in cells.total]))
+    if cells.more:
+        lines += ["", escape(cells.more)]
+    return "\n".join(lines)
+
+
+def _join(cells: Sequence[str]) -> str:
+    """Write one line of a table."""
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,119 @@
+"""How a table fits a terminal: right-aligned numbers, names cut in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlotool.fields import Document, Selection
+from hlotool.render.cells import Cells, make_cells
+from hlotool.render.look import Look
+from hlotool.render.prose import render_line
+
+_GAP = 2  # blanks between columns
+_LEAST = 8  # a name is not cut below this
+_NOTHING = "(no rows)"
+
+
+def render_tables(document: Document, selections: Sequence[Selection], look: Look) -> str:
+    """Return the prose and the tables of a document, as a terminal shows them."""
+    blocks = []
+    if document.lines:
+        blocks.append("\n".join(render_line(line, look.units) for line in document.lines))
+    for selection in selections:
+        title = selection.row_list.title if len(selections) > 1 else ""
+        table = render_table(make_cells(selection, look.units), look)
+        blocks.append(f"{look.bold(title)}\n{table}" if title else table)
+    if document.notes:
+        blocks.append("\n".join(render_line(line, look.units) for line in document.notes))
+    return "\n\n".join(blocks) + "\n"
+
+
+def render_table(cells: Cells, look: Look) -> str:
+    """Lay one table out; without a width nothing is cut."""
+    from tabulate import tabulate  # noqa: PLC0415  only tables need it
+
+    if not cells.rows:
+        return _NOTHING
+    shown, dropped = _fit(cells, look.width)
+    body = [[row[index] for index in shown] for row in cells.rows]
+    if cells.total:
+        body.append([cells.total[index] for index in shown])
+    widths = _share_width(cells, shown, look.width)
+    body = [[_cut(cell, width) for cell, width in zip(row, widths, strict=True)] for row in body]
+    text = tabulate(
+        body,
+        headers=[cells.columns[index].title for index in shown],
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=["right" if cells.columns[index].is_number else "left" for index in shown],
+        preserve_whitespace=True,
+    )
+    lines = [line.rstrip() for line in text.split("\n")]
+    lines[0] = look.bold(lines[0])
+    if cells.total:
+        lines[-1] = look.bold(lines[-1])
+    if cells.more:
+        lines.insert(len(lines) - bool(cells.total), look.dim(cells.more))
+    if dropped:
+        names = ", ".join(cells.columns[index].title for index in dropped)
+        lines.append(look.dim(f"(no room for {names}; -w shows all)"))
+    return "\n".join(lines)
+
+
+def _fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
+    """Choose the columns that fit when every name is cut as short as may be.
+
+    The first column always stays; others are left out from the right.
+    """
+    shown = list(range(len(cells.columns)))
+    dropped: list[int] = []
+    while width is not None and len(shown) > 1:
+        least = [_least_width(cells, index) for index in shown]
+        if sum(least) + _GAP * (len(shown) - 1) <= width:
+            break
+        dropped.insert(0, shown.pop())
+    return shown, dropped
+
+
+def _least_width(cells: Cells, index: int) -> int:
+    """Return the narrowest a column may become."""
+    full = _full_width(cells, index)
+    if not cells.columns[index].is_cuttable:
+        return full
+    return min(full, max(_LEAST, len(cells.columns[index].title)))
+
+
+def _full_width(cells: Cells, index: int) -> int:
+    """Return the width of a column that is not cut."""
+    longest = max(len(row[index]) for row in cells.rows)
+    total = len(cells.total[index]) if cells.total else 0
+    return max(longest, total, len(cells.columns[index].title))
+
+
+def _share_width(cells: Cells, shown: Sequence[int], width: int | None) -> list[int]:
+    """Give every column its width: the widest names give way first, and equally."""
+    widths = [_full_width(cells, index) for index in shown]
+    if width is None:
+        return widths
+    least = [_least_width(cells, index) for index in shown]
+    excess = sum(widths) + _GAP * (len(shown) - 1) - width
+    while excess > 0:
+        loose = [place for place in range(len(shown)) if widths[place] > least[place]]
+        if not loose:
+            break
+        widest = max(loose, key=lambda place: widths[place])
+        others = [widths[place] for place in loose if widths[place] < widths[widest]]
+        step = max(1, min(excess, widths[widest] - max([*others, least[widest]])))
+        widths[widest] -= step
+        excess -= step
+    return widths
+
+
+def _cut(text: str, width: int) -> str:
+    """Cut a text in the middle: its beginning and its end tell most."""
+    if len(text) <= width:
+        return text
+    if width <= 1:
+        return "…"[:width]
+    tail = (width - 1) // 2
+    return text[: width - 1 - tail] + "…" + text[len(text) - tail :]

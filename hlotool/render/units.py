@@ -1,0 +1,123 @@
+"""How a value is written for eyes: 1.2 GiB, 2.61 T, 12,345, 41.0 %, ×48, yes, ?."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from hlotool.fields import Field, Sum, Unit
+from hlotool.render.look import printable
+
+UNKNOWN = "?"
+UNITS = ("auto", "B", "KiB", "MiB", "GiB")
+_SCALES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a prefix above
+
+
+def format_field(field: Field, record: object, units: str = "auto") -> str:
+    """Return the text of one field of a record."""
+    value = field.getter()(record)
+    unit = field.unit
+    if unit is Unit.MEASURE:
+        unit = getattr(record, field.unit_from) if field.unit_from else Unit.RATIO
+    return format_value(value, unit, units, is_signed=field.is_signed)
+
+
+def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:
+    """Return the text of a value in its unit; None is `?`."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple | list):
+        return ", ".join(format_value(item, Unit.LIST, units) for item in value)
+    if not isinstance(value, int | float):
+        return printable(str(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return UNKNOWN
+    text = _format_number(abs(value), unit, units)
+    sign = "−" if value < 0 else "+" if is_signed and value > 0 else ""
+    return sign + text
+
+
+def format_sum(total: Sum, unit: Unit, units: str = "auto") -> str:
+    """Return a total with `≥` where a part is unknown and `≤` where one may not happen."""
+    if total.value is None:
+        return UNKNOWN
+    return format_bounds(
+        format_value(total.value, unit, units),
+        is_lower=total.is_lower_bound,
+        is_upper=total.is_upper_bound,
+    )
+
+
+def format_bounds(text: str, *, is_lower: bool, is_upper: bool) -> str:
+    """Put the bounds before a figure: `≥ 1.2 GiB`; both together mean neither is sure."""
+    marks = "≥" * is_lower + "≤" * is_upper
+    return f"{marks} {text}" if marks else text
+
+
+def _format_number(value: float, unit: Unit, units: str) -> str:
+    """Return the text of a number that is not negative."""
+    if unit is Unit.BYTES:
+        return _format_bytes(value, units)
+    if unit is Unit.FLOPS:
+        return _format_flops(value, units)
+    write = _WRITERS.get(unit)
+    return str(value) if write is None else write(value)
+
+
+def _format_bytes(value: float, units: str) -> str:
+    """Return a size in binary units; `B` is exact, a named unit has two decimals."""
+    if units == "B":
+        return _comma(value)
+    if units in _SCALES:
+        return f"{value / _SCALES[units]:,.2f} {units}"
+    if value < 1 << 10:
+        return f"{_comma(value)} B"
+    import humanize  # noqa: PLC0415  only tables need it
+
+    text = humanize.naturalsize(value, binary=True, format="%.1f")
+    # 1023.96 KiB rounds to 1024.0 KiB: say 1.0 MiB
+    return humanize.naturalsize(value * 1.0001, binary=True) if text[:6] == "1024.0" else text
+
+
+def _format_flops(value: float, units: str) -> str:
+    """Return a number of operations: exact when small or asked for, else 2.61 T."""
+    return _comma(value) if units == "B" or value < _EXACT_BELOW else _metric(value, "")
+
+
+def _format_ratio(value: float) -> str:
+    """Return a ratio with three digits that matter."""
+    if isinstance(value, int) or value >= 100:  # noqa: PLR2004
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _metric(value: float, unit: str) -> str:
+    """Return a number with an SI prefix and three digits."""
+    import humanize  # noqa: PLC0415  only tables need it
+
+    return humanize.metric(value, unit).strip()
+
+
+def _comma(value: float) -> str:
+    """Return an exact number with a comma every three digits."""
+    import humanize  # noqa: PLC0415  only tables need it
+
+    return humanize.intcomma(value)
+
+
+def _times(value: float) -> str:
+    """Return how many equal things a row stands for; one needs no word."""
+    return "" if value == 1 else f"×{value:,}"
+
+
+_WRITERS: dict[Unit, Callable[[float], str]] = {
+    Unit.SECONDS: lambda value: _metric(value, "s"),
+    Unit.PERCENT: lambda value: f"{value * 100:,.1f} %",
+    Unit.TIMES: _times,
+    Unit.RATIO: _format_ratio,
+    Unit.MEASURE: _format_ratio,
+    Unit.COUNT: _comma,
+}
