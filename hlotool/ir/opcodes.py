@@ -95,6 +95,17 @@ TAKES_OPERANDS: Final = (ELEMENTWISE | COLLECTIVES | ASYNC_DONES) - {"async-done
     )
 )  # fmt: skip
 
+# Opcodes that only pass on buffers which others made (xla/service/hlo_dataflow_analysis.cc).
+# An async pair counts where its result is complete: at the done, or in the wrapped operation.
+PASSES_ON: Final = frozenset(
+    (
+        "add-dependency", "after-all", "all-gather-start", "all-reduce-start", "async-done",
+        "async-start", "async-update", "bitcast", "call", "collective-permute-start",
+        "conditional", "copy-start", "domain", "get-tuple-element", "opt-barrier", "parameter",
+        "recv", "send", "send-done", "tuple", "while",
+    )
+)  # fmt: skip
+
 # Callees of these run as part of the instruction, with buffers of their own kind; callees of
 # all other calling opcodes are control flow (xla/service/buffer_assignment.cc).
 CONTROL_FLOW: Final = frozenset(
