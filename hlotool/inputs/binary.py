@@ -5,29 +5,35 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from hlotool.inputs.refusals import HOW_TO_DUMP
+
+_UNPACK: Final = "; unpack it and give the directory"
+_ONCE: Final = "compressed twice; unpack it once"
+_OTHERWISE: Final = "; unpack it, or compress it with gzip, xz or zstd"
+_NO_TEXT: Final = f"; hlotool reads text.\n{HOW_TO_DUMP.removesuffix('.')}"
 _MAGIC: Final = (
-    (b"PK\x03\x04", "a zip archive; unpack it and give the directory"),
-    (b"BZh", "compressed with bzip2; unpack it, or use gzip, xz or zstd"),
-    (b"\x04\x22\x4d\x18", "compressed with lz4; unpack it, or use gzip, xz or zstd"),
-    (b"\x1f\x8b", "compressed twice; unpack it once"),
-    (b"\xfd7zXZ\x00", "compressed twice; unpack it once"),
-    (b"\x28\xb5\x2f\xfd", "compressed twice; unpack it once"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it and give the directory"),
-    (b"\x7fELF", "machine code (ELF)"),
-    (b"BC\xc0\xde", "LLVM bitcode"),
-    (b"ML\xefR", "MLIR bytecode"),
-    (b"\x80\x04\x95", "a Python pickle"),
-    (b"\x80\x05\x95", "a Python pickle"),
-    (b"SQLite format 3\x00", "an SQLite database"),
-    (b"\x89PNG", "a picture"),
-    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", f"a zip archive{_UNPACK}"),
+    (b"7z\xbc\xaf\x27\x1c", f"a 7z archive{_UNPACK}"),
+    (b"BZh", f"compressed with bzip2{_OTHERWISE}"),
+    (b"\x04\x22\x4d\x18", f"compressed with lz4{_OTHERWISE}"),
+    (b"\x1f\x8b", _ONCE),
+    (b"\xfd7zXZ\x00", _ONCE),
+    (b"\x28\xb5\x2f\xfd", _ONCE),
+    (b"\x7fELF", f"machine code (ELF){_NO_TEXT}"),
+    (b"BC\xc0\xde", f"LLVM bitcode{_NO_TEXT}"),
+    (b"ML\xefR", f"MLIR bytecode{_NO_TEXT}"),
+    (b"\x80\x04\x95", f"a Python pickle{_NO_TEXT}"),
+    (b"\x80\x05\x95", f"a Python pickle{_NO_TEXT}"),
+    (b"SQLite format 3\x00", f"an SQLite database{_NO_TEXT}"),
+    (b"\x89PNG", f"a picture{_NO_TEXT}"),
+    (b"%PDF", f"a PDF document{_NO_TEXT}"),
 )
 _TAR: Final = (257, b"ustar")
 _MODULE_NAME: Final = re.compile(rb"[\w.\-<>()\[\] ]{1,1024}")
 
 
 def find_binary_kind(data: bytes) -> str | None:
-    """Say what binary content this is, as the end of "this is …"; None if it may be text.
+    """Say what binary content this is, as the end of "this is …."; None if it may be text.
 
     A NUL byte is what makes anything else binary: no text dump holds one.
     """
@@ -35,11 +41,11 @@ def find_binary_kind(data: bytes) -> str | None:
         if data.startswith(magic):
             return what
     if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
-        return "a tar archive; unpack it and give the directory"
+        return f"a tar archive{_UNPACK}"
     name = find_proto_module(data)
     if name is not None:
-        return f"a serialized protobuf of the HLO module {name!r} (.hlo.pb)"
-    return "a binary file" if b"\x00" in data else None
+        return f"the HLO module {name!r} as a protobuf (.hlo.pb){_NO_TEXT}"
+    return f"a binary file{_NO_TEXT}" if b"\x00" in data else None
 
 
 def find_proto_module(data: bytes) -> str | None:

@@ -95,6 +95,6 @@ class Inputs:
     """What a PATH leads to: one input for a file, one for each program of a directory."""
 
     path: str
-    is_directory: bool  # a stream of several modules counts as one
+    is_directory: bool  # a stream of several programs counts as one
     inputs: tuple[Input, ...]
     notes: tuple[str, ...] = ()  # sentences for stderr: files passed over, choices made

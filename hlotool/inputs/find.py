@@ -42,14 +42,15 @@ def find_inputs(
     if path != STDIN and os.path.isdir(path):  # noqa: PTH112
         _refuse_named(named, path)
         programs, notes = find_programs(path)
-        return Inputs(path, True, _select(path, programs, stage, pattern), notes)
+        programs = _match_programs(path, programs, pattern)
+        return Inputs(path, True, _inputs_of(path, programs, stage), notes)
     source = _read(path)
     detection = detect_kind(source.text)
     if detection.kind is Kind.STREAM:
         _refuse_named(named, path)
         programs, notes = _find_in_stream(source)
-        inputs = _select(path, programs, stage, pattern)
-        return Inputs(path, len(inputs) > 1, inputs, notes)
+        programs = _match_programs(path, programs, pattern)
+        return Inputs(path, len(programs) > 1, _inputs_of(path, programs, stage), notes)
     found = describe_file(path, source, detection, named)
     if pattern and not pattern.search(found.name):
         raise NothingCheckedError(
@@ -96,14 +97,11 @@ def _find_in_stream(source: Source) -> tuple[tuple[Program, ...], tuple[str, ...
     return programs, notes
 
 
-def _select(
-    path: str,
-    programs: tuple[Program, ...],
-    stage: StageChoice,
-    pattern: re.Pattern[str] | None,
-) -> tuple[Input, ...]:
-    """Return the inputs of the programs the options choose; raise if they leave none."""
-    chosen = [each for each in programs if pattern is None or pattern.search(each.name)]
+def _match_programs(
+    path: str, programs: tuple[Program, ...], pattern: re.Pattern[str] | None
+) -> tuple[Program, ...]:
+    """Return the programs whose names --module matches; raise if there are none."""
+    chosen = tuple(each for each in programs if pattern is None or pattern.search(each.name))
     if pattern and not chosen:
         names = sorted({each.name for each in programs})
         listed = ", ".join(names[:_NAMES_LISTED]) + ", …" * (len(names) > _NAMES_LISTED)
@@ -111,16 +109,20 @@ def _select(
             f"{display_name(path)}: --module {pattern.pattern!r} matches none of the "
             f"{len(names)} module names: {listed}."
         )
-    inputs = tuple(found for each in chosen for found in each.inputs(stage))
-    if not inputs:
-        other: StageChoice = "before" if stage == "after" else "after"
-        count = sum(bool(each.inputs(other)) for each in chosen)
-        programs_are = "1 program is" if count == 1 else f"{count} programs are"
-        raise InputError(
-            f"{display_name(path)}: there is no text {stage} optimizations; "
-            f"{programs_are} there {other} optimizations (--stage {other})."
-        )
-    return inputs
+    return chosen
+
+
+def _inputs_of(path: str, programs: tuple[Program, ...], stage: StageChoice) -> tuple[Input, ...]:
+    """Return the inputs of programs at a stage; raise if they have none there."""
+    inputs = tuple(found for each in programs for found in each.inputs(stage))
+    if inputs:
+        return inputs
+    other: StageChoice = "before" if stage == "after" else "after"
+    count = sum(bool(each.inputs(other)) for each in programs)
+    raise InputError(
+        f"{display_name(path)}: no program has a text {stage} optimizations; "
+        f"{count} of {len(programs)} have one {other} optimizations (--stage {other})."
+    )
 
 
 def _refuse_named(named: NamedFiles, path: str) -> None:
@@ -156,7 +158,8 @@ def _describe_no_programs(files: Iterable[FoundFile]) -> str:
     protos = roles.count(Role.PROTO)
     if protos:
         return (
-            f"the directory holds {protos} HLO protobufs (.hlo.pb), but no text; hlotool reads "
-            "the text. Add --xla_dump_hlo_as_text to XLA_FLAGS and run again."
+            f"the directory holds HLO protobufs (.hlo.pb, {protos:,} of them), but no text, which "
+            "is what hlotool reads. Add --xla_dump_hlo_as_text to XLA_FLAGS and run again."
         )
-    return f"no HLO module is among the {len(roles)} files of this directory.\n{HOW_TO_DUMP}"
+    counted = "1 file" if len(roles) == 1 else f"{len(roles):,} files"
+    return f"no HLO module is among the {counted} of this directory.\n{HOW_TO_DUMP}"

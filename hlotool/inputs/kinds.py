@@ -68,7 +68,6 @@ _OURS: Final = (
     ),
     (Kind.VALUES, r"Total\ bytes\ used:|Used\ values:"),
     (Kind.LIVE_RANGE, r"HloLiveRange\ (?:\(max|not\ available)"),
-    (Kind.DOCUMENT, r'\{\s*+"schema"\s*+:\s*+"hlotool/'),
     (Kind.DEBUG_OPTIONS, r"xla_\w++:\s"),
     (Kind.MODULE, _COMPUTATION),
     (Kind.MODULE, _INSTRUCTION),
@@ -100,6 +99,7 @@ _TABLE_OURS: Final = tuple((kind, re.compile(text, _FLAGS)) for kind, text in _O
 _TABLE_FOREIGN: Final = tuple((kind, re.compile(text, _FLAGS)) for kind, text in _FOREIGN)
 _FIRST_WORD: Final = re.compile(_SKIP)
 _BEGIN_MARK: Final = re.compile(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
+_SCHEMA: Final = re.compile(r'"schema"\s*+:\s*+"hlotool/')
 _MODULE_LINE: Final = re.compile(r"^[ \t]*+HloModule(?=[ ,])", re.MULTILINE)
 
 
@@ -121,7 +121,10 @@ def detect_kind(text: str) -> Detection:
         return Detection(Kind.STREAM, mark.start(), mark.start() > begin)
     if line := _MODULE_LINE.search(text):
         return Detection(Kind.MODULE, line.end() - len("HloModule"), has_preamble=True)
-    return Detection(_match_table(_TABLE_FOREIGN, text, begin) or Kind.UNKNOWN, begin)
+    foreign = _match_table(_TABLE_FOREIGN, text, begin) or Kind.UNKNOWN
+    if foreign is Kind.JSON and _SCHEMA.search(text, begin):
+        return Detection(Kind.DOCUMENT, begin)
+    return Detection(foreign, begin)
 
 
 def _match_table(

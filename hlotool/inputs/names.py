@@ -55,8 +55,23 @@ class DumpFileName:
         """The prefix without XLA's timestamp: what tells copies of several dumps apart."""
         return _TIMESTAMP.sub("", self.prefix)
 
+    @property
+    def after_rank(self) -> int:
+        """Place among several texts after optimization: 0 is the one to choose."""
+        begin = max(self.suffix.find("after_"), 0)
+        own = self.suffix[begin:]
+        return _AFTER_ORDER.index(own) if own in _AFTER_ORDER else len(_AFTER_ORDER)
+
 
 _TIMESTAMP: Final = re.compile(r"(?:^|[._\-])[0-9]{13,}$")
+# Which of several texts after optimization stands for the program, best first, where no
+# buffer assignment names one: the last that is scheduled and has its memory spaces.
+_AFTER_ORDER: Final = (
+    "after_optimizations",
+    "after_optimizations_after_buffer_assignment",
+    "after_codegen",
+    "after_optimizations_before_buffer_assignment",
+)
 COMPRESSIONS: Final = (".gz", ".xz", ".zst")
 # Endings of the files that stand beside a module text `STEM.txt`.
 COMPANIONS: Final = (

@@ -110,7 +110,7 @@ def _map_chunks(
     """Send the chunks to a pool and put the results back in order."""
     died = Failure("the process that read this died, perhaps for lack of memory.", 3)
     results: list[Result | Failure] = [died] * len(items)
-    pool = ProcessPoolExecutor(processes, mp_context=_context(), initializer=_ignore_interrupt)
+    pool = ProcessPoolExecutor(processes, mp_context=_context(), initializer=_die_quietly)
     try:
         numbers: dict[Future[list[Result | Failure]], list[int]] = {
             pool.submit(_call_chunk, function, [items[each] for each in chunk]): chunk
@@ -156,9 +156,9 @@ def _context() -> BaseContext:
     return multiprocessing.get_context("fork" if is_safe else "spawn")
 
 
-def _ignore_interrupt() -> None:
-    """Leave Ctrl-C to the parent process, which stops the workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _die_quietly() -> None:
+    """Let Ctrl-C end a worker at once and without a traceback; the parent reports it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _ignore(_finished_bytes: int) -> None:

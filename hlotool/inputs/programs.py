@@ -19,14 +19,6 @@ from hlotool.inputs.names import Role, Stage
 
 StageChoice: TypeAlias = Literal["before", "after", "all"]
 
-# Which of several texts after optimization stands for the program, best first, where no
-# buffer assignment names one: the last that is scheduled and has its memory spaces.
-_AFTER_ORDER: Final = (
-    "after_optimizations",
-    "after_optimizations_after_buffer_assignment",
-    "after_codegen",
-    "after_optimizations_before_buffer_assignment",
-)
 _SAME_TEXT: Final = "_after_buffer_assignment"  # the text the assignment's own name stands for
 _DIGITS: Final = re.compile(r"([0-9]{1,18})")
 
@@ -188,16 +180,13 @@ def _make_program(group: Group) -> Program:
 def _choose_after(group: Group) -> Text | None:
     """Return the one text after optimization that stands for the program.
 
-    The one the buffer assignment is named after, if there is one; else by _AFTER_ORDER.
+    The one the buffer assignment is named after, if there is one; else by its name.
     """
     assigned = {suffix for suffix, role in group.companions if role is Role.BUFFERS}
 
     def rank(text: Text) -> tuple[bool, int, str]:
         suffix = text.name.suffix
-        begin = suffix.find("after_")
-        own = suffix[begin:] if begin >= 0 else suffix
-        place = _AFTER_ORDER.index(own) if own in _AFTER_ORDER else len(_AFTER_ORDER)
-        return suffix not in assigned, place, suffix
+        return suffix not in assigned, text.name.after_rank, suffix
 
     return min(group.staged(Stage.AFTER), key=rank, default=None)
 

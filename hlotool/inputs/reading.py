@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import codecs
 import errno
-import gzip
-import importlib
 import lzma
 import os
 import stat
 import sys
 import zlib
-from types import ModuleType
-from typing import IO, BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
 from hlotool.errors import InputError
 from hlotool.inputs.binary import find_binary_kind
+from hlotool.inputs.compression import decompress, describe_error, read_decompressed
 from hlotool.inputs.refusals import HOW_TO_DUMP
 from hlotool.source import Source
 
 STDIN: Final = "-"
-_GZIP: Final = b"\x1f\x8b"
-_XZ: Final = b"\xfd7zXZ\x00"
-_ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -53,7 +48,7 @@ def read_bytes(path: str) -> bytes:
         with _open(path) as file:
             return file.read()
     except OSError as error:
-        raise InputError(f"{name}: {_describe_os_error(error)}") from error
+        raise InputError(f"{name}: {describe_error(error)}") from error
     except MemoryError as error:
         raise InputError(f"{name}: the file does not fit into memory.") from error
 
@@ -67,33 +62,14 @@ def read_head(path: str, limit_bytes: int) -> str:
     name = display_name(path)
     try:
         with _open(path) as file:
-            start = file.read(len(_XZ))
-            file.seek(0)
-            data = _open_decompressed(file, start, name).read(limit_bytes)
+            data = read_decompressed(file, limit_bytes, name)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{name}: {_describe_os_error(error)}") from error
+        raise InputError(f"{name}: {describe_error(error)}") from error
     if data.startswith(_UTF16):
         return data.decode("utf-16", "replace")
     if find_binary_kind(data) is not None:
         return ""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
-
-
-def decompress(data: bytes, name: str) -> bytes:
-    """Undo gzip, xz or zstd, told by the first bytes; other data is returned as it is.
-
-    Several compressed members in a row are read as one, as the command-line tools do.
-    """
-    try:
-        if data.startswith(_GZIP):
-            return gzip.decompress(data)
-        if data.startswith(_XZ):
-            return lzma.decompress(data)
-        return _unzstd(data, name) if data.startswith(_ZSTD) else data
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{name}: {_describe_os_error(error)}") from error
-    except MemoryError as error:
-        raise InputError(f"{name}: the file does not fit into memory once unpacked.") from error
 
 
 def decode_text(data: bytes, name: str) -> str:
@@ -105,7 +81,7 @@ def decode_text(data: bytes, name: str) -> str:
     else:
         what = find_binary_kind(data)
         if what is not None:
-            raise InputError(f"{name}: this is {what}; hlotool reads text.\n{HOW_TO_DUMP}")
+            raise InputError(f"{name}: this is {what}.")
         text = _decode_utf8(data, name).removeprefix("\ufeff")
     return text.replace("\r\n", "\n") if "\r\n" in text else text
 
@@ -117,11 +93,14 @@ def _decode_utf8(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
-        what = f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8"
-        raise InputError(
-            f"{name}:{line}:{column}: this is not text: {what}; the file is damaged, or it is "
-            f"no text dump.\n{HOW_TO_DUMP}"
-        ) from error
+        if error.end == len(data) and "end of data" in error.reason:
+            what = "the text is cut off in the middle of a character; was it copied to its end?"
+        else:
+            what = (
+                f"this is not UTF-8 text: byte 0x{data[error.start]:02x} stands at offset "
+                f"{error.start}; the file is damaged, or it is no text dump.\n{HOW_TO_DUMP}"
+            )
+        raise InputError(f"{name}:{line}:{column}: {what}") from error
     except MemoryError as error:
         raise InputError(f"{name}: the file does not fit into memory.") from error
 
@@ -142,56 +121,3 @@ def _stat(path: str) -> os.stat_result:
         return os.stat(path)  # noqa: PTH116
     except ValueError as error:
         raise FileNotFoundError(errno.ENOENT, "no such file") from error
-
-
-def _open_decompressed(file: BinaryIO, start: bytes, name: str) -> IO[bytes]:
-    """Wrap an open file so that reading it gives the unpacked bytes."""
-    if start.startswith(_GZIP):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
-    if start.startswith(_XZ):
-        return lzma.LZMAFile(file)
-    if start.startswith(_ZSTD):
-        return cast("IO[bytes]", _zstandard(name).ZstdDecompressor().stream_reader(file))
-    return file
-
-
-def _unzstd(data: bytes, name: str) -> bytes:
-    """Unpack all zstd frames of a file."""
-    zstandard = _zstandard(name)
-    blocks: list[bytes] = []
-    while data:
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        try:
-            blocks.append(frame.decompress(data))
-        except zstandard.ZstdError as error:
-            raise OSError(f"the compressed data is damaged ({error})") from error
-        if not frame.eof:
-            raise EOFError
-        data = frame.unused_data
-    return b"".join(blocks)
-
-
-def _zstandard(name: str) -> ModuleType:
-    """Import the optional package for zstd, or say how to get it."""
-    try:
-        return importlib.import_module("zstandard")
-    except ImportError as error:
-        raise InputError(
-            f"{name}: this file is compressed with zstd, which needs one more package: "
-            "pip install 'hlotool[zst]'. Or unpack it with zstd -d."
-        ) from error
-
-
-def _describe_os_error(error: Exception) -> str:
-    """Turn an error of reading or unpacking into a sentence."""
-    if isinstance(error, FileNotFoundError):
-        return "there is no such file or directory."
-    if isinstance(error, PermissionError):
-        return "the file may not be read (permission denied)."
-    if isinstance(error, IsADirectoryError):
-        return "this is a directory."
-    if isinstance(error, EOFError) or "ended before" in str(error):
-        return "the compressed file is cut off; it was not copied or written to its end."
-    if isinstance(error, (gzip.BadGzipFile, lzma.LZMAError, zlib.error)):
-        return f"the compressed data is damaged ({error})."
-    return f"{getattr(error, 'strerror', None) or error}."

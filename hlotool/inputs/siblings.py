@@ -92,8 +92,11 @@ def find_text_beside(path: str) -> str | None:
         name = find_dump_file_name(other)
         if name is None or name.role is not Role.MODULE or name.stage is None:
             continue
-        if (name.prefix, name.number, name.name) == (own.prefix, own.number, own.name):
-            rank = (name.suffix != own.suffix, name.stage is not Stage.AFTER, len(other), other)
+        if (name.number, name.name) != (own.number, own.name):
+            continue
+        if name.prefix == own.prefix or own.role is Role.DEBUG_OPTIONS:
+            not_after = name.stage is not Stage.AFTER
+            rank = (name.suffix != own.suffix, not_after, name.after_rank, other)
             found.append((rank, os.path.join(directory, other)))  # noqa: PTH118
     return min(found)[1] if found else None
 
