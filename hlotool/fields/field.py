@@ -50,6 +50,7 @@ class Field:
     once: str = ""  # the field that totals add instead where this one is null; then they are ≥
     values: tuple[str, ...] = ()  # all a TEXT may be; becomes an enum in the schema
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
+    indent_by: str = ""  # the field that says how deep a table indents this one
     unit_from: str = ""  # MEASURE: the record's attribute that holds the Unit of its value
 
     @property

@@ -38,10 +38,16 @@ def make_cells(selection: Selection, units: str) -> Cells:
     columns = selection.columns
     return Cells(
         tuple(Column(each.title, each.is_numeric, _is_cuttable(each)) for each in columns),
-        tuple(tuple(format_field(each, row, units) for each in columns) for row in selection.rows),
+        tuple(tuple(_cell(each, row, units) for each in columns) for row in selection.rows),
         _say_rest(selection.row_list, selection.rest, units),
         _total_row(selection, units),
     )
+
+
+def _cell(field: Field, row: object, units: str) -> str:
+    """Write one cell; a name that stands inside another is indented."""
+    text = format_field(field, row, units)
+    return _INDENT * getattr(row, field.indent_by) + text if field.indent_by else text
 
 
 def _is_cuttable(field: Field) -> bool:
