@@ -41,9 +41,8 @@ def test_union_is_the_number_of_bytes_in_use(blocks: list[Block]) -> None:
 def test_tree_alone_agrees_with_the_sweep(blocks: list[Block]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MOST_CLUSTERS", 0)
-        assert occupancy(blocks) == module.occupancy(blocks)
-        curve = occupancy(blocks)
-    assert curve == occupancy(blocks)
+        by_tree = occupancy(blocks)
+    assert by_tree == occupancy(blocks)
 
 
 @given(BLOCKS)

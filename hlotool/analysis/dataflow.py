@@ -1,0 +1,92 @@
+"""Values: what each instruction defines, and everywhere the same memory is seen again.
+
+Follows HloDataflowAnalysis in its SSA form (xla/hlo/analysis/hlo_dataflow_analysis.cc): an
+array, and each table of a tuple, is a value of the instruction that defines it; tuples,
+get-tuple-element, bitcast, calls and asynchronous pairs pass values on; where the rounds of
+a loop or the branches of a conditional meet with different values stands a phi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hlotool.analysis.flow_rules import RULES
+from hlotool.analysis.schedule import Schedule
+from hlotool.analysis.values import Flow, Node, Position, Value, resolve
+from hlotool.ir.module import Instruction
+from hlotool.ir.values import ShapeIndex
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataflow:
+    """All values in the order of their definition; `nodes` are those seen at instructions."""
+
+    schedule: Schedule = field(repr=False)
+    values: tuple[Value, ...] = field(repr=False)
+    nodes: dict[Instruction, Node] = field(repr=False)
+
+    def value_at(self, instruction: Instruction, index: ShapeIndex) -> Value | None:
+        """Return the value seen at an index of an instruction's shape, None without one."""
+        node = self.nodes.get(instruction)
+        for number in index:
+            if node is None or not 0 <= number < len(node.children):
+                return None
+            node = node.children[number]
+        return resolve(node.value) if node else None
+
+
+def find_values(schedule: Schedule) -> Dataflow:
+    """Find the values of everything the entry runs, with the positions where they are seen."""
+    flow = Flow(schedule)
+    for instruction in schedule.sequence:
+        rule = RULES.get(instruction.opcode)
+        node = rule(flow, instruction) if rule else None
+        flow.nodes[instruction] = node or flow.define(instruction)
+    flow.close_loops()
+    _replace_idle_phis([value for value in flow.values if value.is_phi])
+    values = tuple(value for value in flow.values if value.replacement is None)
+    _collect_positions(flow.nodes)
+    return Dataflow(schedule, values, flow.nodes)
+
+
+def _replace_idle_phis(phis: list[Value]) -> None:
+    """Replace every phi in which, beside itself, only one value meets (xla PhiGraph)."""
+    users: dict[Value, list[Value]] = {}
+    for phi in phis:
+        for value in phi.inputs or ():
+            if value.is_phi:
+                users.setdefault(value, []).append(phi)
+    pending = phis[::-1]
+    while pending:
+        phi = pending.pop()
+        if phi.replacement is not None:
+            continue
+        others = {resolve(value) for value in phi.inputs or ()} - {phi}
+        if len(others) == 1:
+            phi.replacement = others.pop()
+            followers = users.pop(phi, [])
+            pending += followers
+            if phi.replacement.is_phi:
+                users.setdefault(phi.replacement, []).extend(followers)
+
+
+def _collect_positions(nodes: dict[Instruction, Node]) -> None:
+    """Tell every value where else it is seen."""
+    for instruction, node in nodes.items():
+        for index, value in _leaves(node):
+            seen = resolve(value)
+            if seen.instruction is not instruction:
+                seen.positions.append(Position(instruction, index))
+
+
+def _leaves(node: Node) -> Iterator[tuple[ShapeIndex, Value]]:
+    """Yield (index, value) for a tree and everything below it."""
+    if not node.children:
+        yield (), node.value
+        return
+    pending: list[tuple[ShapeIndex, Node]] = [((), node)]
+    while pending:
+        index, part = pending.pop()
+        yield index, part.value
+        pending += [((*index, number), child) for number, child in enumerate(part.children)]

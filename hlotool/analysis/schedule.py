@@ -1,0 +1,132 @@
+"""The schedule: the one sequence in which a scheduled module's instructions run.
+
+Follows HloLiveRange::FlattenSchedule (xla/hlo/utils/hlo_live_range.cc): the instructions
+of a called computation stand before the instruction that calls it, once, however often
+it runs. Positions in this sequence are the time of every memory figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hlotool.errors import InputError
+from hlotool.ir.module import Computation, Instruction, Module
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Positions of a computation: its first instruction's, and the one after its last."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Instructions by position. `callers` are the calls through which computations were met.
+
+    `async_contexts` maps what runs inside an asynchronous operation to the outermost
+    computation of it.
+    """
+
+    module: Module = field(repr=False)
+    sequence: tuple[Instruction, ...] = field(repr=False)
+    positions: Mapping[Instruction, int] = field(repr=False)
+    spans: Mapping[Computation, Span] = field(repr=False)
+    callers: Mapping[Computation, Instruction] = field(repr=False)
+    async_contexts: Mapping[Computation, Computation] = field(repr=False)
+
+    @property
+    def end(self) -> int:
+        """The position after the last instruction: what leaves the program lives there."""
+        return len(self.sequence)
+
+
+def require_schedule(module: Module) -> Schedule:
+    """Return the schedule of a module; raise InputError where it has none.
+
+    An unscheduled module prints its instructions in some order of dependence, and figures
+    made from that would mean nothing.
+    """
+    if not module.header.is_scheduled:
+        raise InputError(
+            f"{module.source.name}: module {module.name!r} is not scheduled, so nothing says when "
+            "its values are live. Use the text after optimizations, which XLA dumps as "
+            "'*after_optimizations.txt' and whose first line says 'is_scheduled=true' "
+            "(compiled.as_text() in JAX)."
+        )
+    return flatten_schedule(module)
+
+
+def flatten_schedule(module: Module) -> Schedule:
+    """Put the instructions of all computations that run into one sequence.
+
+    A while's condition and body, the branches of a conditional and the callees of call and
+    async operations stand before the instruction that names them first.
+    """
+    flat = _Flattening()
+    flat.run(module.entry)
+    positions = {instruction: place for place, instruction in enumerate(flat.sequence)}
+    return Schedule(
+        module, tuple(flat.sequence), positions, flat.spans, flat.callers, flat.async_contexts
+    )
+
+
+def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
+    """Return the computations an instruction runs in its own time, in execution order."""
+    if instruction.opcode == "while":
+        return (*instruction.callees("condition"), *instruction.callees("body"))
+    if instruction.opcode in {"call", "conditional"}:
+        return instruction.called_computations()
+    if instruction.opcode in {"async-start", "async-update", "async-done"}:
+        return instruction.callees("calls")
+    return ()
+
+
+class _Flattening:
+    """The walk through all computations; a stack of iterators, so nesting has no limit."""
+
+    def __init__(self) -> None:
+        self.sequence: list[Instruction] = []
+        self.spans: dict[Computation, Span] = {}
+        self.starts: dict[Computation, int] = {}
+        self.callers: dict[Computation, Instruction] = {}
+        self.async_contexts: dict[Computation, Computation] = {}
+
+    def run(self, entry: Computation) -> None:
+        """Walk the entry and everything it reaches."""
+        stack = [self._walk(entry)]
+        while stack:
+            callee = next(stack[-1], None)
+            if callee is None:
+                stack.pop()
+            else:
+                stack.append(self._walk(callee))
+
+    def _walk(self, computation: Computation) -> Iterator[Computation]:
+        """Append a computation's instructions; yield the callees that must come first."""
+        self.starts[computation] = len(self.sequence)
+        context = self.async_contexts.get(computation)
+        for instruction in computation.instructions:
+            for callee in control_flow_callees(instruction):
+                if callee in self.starts or not _is_bound(instruction, callee):
+                    continue
+                self.callers[callee] = instruction
+                if instruction.opcode.startswith("async-"):
+                    self.async_contexts[callee] = callee
+                elif context is not None:
+                    self.async_contexts[callee] = context
+                yield callee
+            self.sequence.append(instruction)
+        self.spans[computation] = Span(self.starts[computation], len(self.sequence))
+
+
+def _is_bound(instruction: Instruction, callee: Computation) -> bool:
+    """Whether an asynchronous operation has all its operands; SparseCore starts without.
+
+    XLA flattens the wrapped computation before the first such step.
+    """
+    if instruction.opcode != "async-start":
+        return True
+    return len(instruction.operands) >= len(callee.parameters)
