@@ -1,13 +1,157 @@
-"""From the text of `--where` to a function of a row."""
+"""The tree of an expression: frozen values that know where they stood in the text.
+
+Sums, products, `and` and `or` hold all their operands side by side, so that a tree is only
+as deep as its text has brackets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final, TypeAlias
 
-from hlotool.errors import UsageError
-from hlotool.fields import Field
+SIZES: Final = {
+    "B": 1,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "PB": 10**15,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+    "PiB": 1 << 50,
+}
+PERCENT: Final = "%"
+KEYWORDS: Final = ("and", "or", "not", "in", "true", "false", "null")
+FUNCTIONS: Final = ("count", "sum", "max", "min")
 
 
-def compile_where(text: str, fields: Sequence[Field]) -> Callable[[object], bool]:
-    """Return the function that says whether an expression holds for a row."""
-    raise UsageError(f"--where is not built yet ({text!r} over {len(fields)} fields).")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """Any part of an expression; equal to one that says the same elsewhere."""
+
+    start: int = field(default=0, compare=False, repr=False)
+    end: int = field(default=0, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """`64MiB`, `5%`, `12`, `"text"`, `true`, `null`: what was written, and its suffix."""
+
+    written: int | float | str | bool | None
+    suffix: str = ""  # '', '%', or a key of SIZES
+
+    @property
+    def value(self) -> int | float | str | bool | None:
+        """The value meant: sizes in bytes, percentages as fractions."""
+        if not self.suffix or not isinstance(self.written, int | float):
+            return self.written
+        scale = Fraction(1, 100) if self.suffix == PERCENT else Fraction(SIZES[self.suffix])
+        exact = Fraction(repr(self.written)) * scale
+        return exact.numerator if exact.denominator == 1 else float(exact)
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A field of a row, or a metric such as `buffers.temp_bytes`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negative(Node):
+    """`-a`."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Node):
+    """`a + b - c` or `a * b / c`, from left to right; `operators` stand between `operands`."""
+
+    operators: tuple[str, ...]
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Node):
+    """`a < b` and its kin."""
+
+    operator: str  # == != < <= > >=
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Node):
+    """`a ~ "regex"`, or `!~`."""
+
+    left: Expression
+    right: Expression  # a text literal, or the check refuses it
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Membership(Node):
+    """`a in [b, c]`, `"a" in flags`, or `not in`."""
+
+    left: Expression
+    right: Expression  # a Listing, or the name of a list field
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Node):
+    """`[a, b]`, after `in` only."""
+
+    items: tuple[Literal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Node):
+    """`not a`."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    """`a and b and c`."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    """`a or b or c`."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """`collectives.sum(wire_bytes, kind == "all-gather")`: a figure made from many rows."""
+
+    function: str  # of FUNCTIONS
+    rows: str  # 'collectives', 'summary.loops'; '' where one row list is meant
+    value: Expression | None = None  # None for count
+    where: Expression | None = None
+
+
+Expression: TypeAlias = (
+    Literal
+    | Name
+    | Negative
+    | Arithmetic
+    | Comparison
+    | Match
+    | Membership
+    | Listing
+    | Not
+    | And
+    | Or
+    | Aggregate
+)

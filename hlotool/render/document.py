@@ -33,7 +33,7 @@ def make_json(document: Document, selection: Selection | None, version: str) -> 
             made |= _selection_json(selection)
         else:
             rows = document.rows[row_list.name]
-            made[row_list.name] = [_record_json(row_list.fields, row) for row in rows]
+            made[row_list.name] = list(_rows_json(row_list.fields, rows))
     return made
 
 
@@ -59,6 +59,10 @@ def _csv_cell(value: object) -> object:
     """Write a value as JSON has it, but text bare and null empty."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
     return json.dumps(value, allow_nan=False)
 
 
@@ -67,8 +71,7 @@ def _flat_rows(selection: Selection) -> Iterator[Json]:
     if selection.grouping is not None:
         yield from _leaves(selection.grouping, selection.grouping.groups, {})
         return
-    for row in selection.rows:
-        yield _record_json(selection.columns, row)
+    yield from _rows_json(selection.columns, selection.rows)
 
 
 def _selection_json(selection: Selection) -> Json:
@@ -76,9 +79,7 @@ def _selection_json(selection: Selection) -> Json:
     made: Json = {}
     grouping = selection.grouping
     if grouping is None:
-        made[selection.row_list.name] = [
-            _record_json(selection.columns, row) for row in selection.rows
-        ]
+        made[selection.row_list.name] = list(_rows_json(selection.columns, selection.rows))
         omitted = selection.rest.count if selection.rest else 0
         total = selection.rows_total
     else:
@@ -145,11 +146,20 @@ def _block_json(block: Block, record: object | None) -> Json | None:
 
 def _record_json(fields: Sequence[Field], record: object) -> Json:
     """Return the declared fields of a record."""
-    return {field.name: _json_value(field.getter()(record)) for field in fields}
+    return next(_rows_json(fields, (record,)))
+
+
+def _rows_json(fields: Sequence[Field], rows: Sequence[object]) -> Iterator[Json]:
+    """Yield the declared fields of many records."""
+    readers = [(field.name, field.getter()) for field in fields]
+    for row in rows:
+        yield {name: _json_value(read(row)) for name, read in readers}
 
 
 def _json_value(value: object) -> object:
     """Return what JSON can say: integers stay exact, not-a-number is unknown."""
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, tuple | list):

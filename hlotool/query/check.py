@@ -1,0 +1,270 @@
+"""Whether an expression makes sense for the fields it names, before any row is read."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from hlotool.errors import QueryError
+from hlotool.fields import Field, RowList, Unit
+from hlotool.query.expression import (
+    PERCENT,
+    Aggregate,
+    And,
+    Arithmetic,
+    Comparison,
+    Expression,
+    Listing,
+    Literal,
+    Match,
+    Membership,
+    Name,
+    Negative,
+    Not,
+    Or,
+)
+from hlotool.query.names import suggest
+from hlotool.source import Source
+
+
+class Kind(Enum):
+    """What an expression yields, in the words of messages."""
+
+    NUMBER = "a number"
+    TEXT = "text"
+    FLAG = "true or false"
+    LIST = "a list"
+    NULL = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What an expression may name: the fields of a row or metrics, and rows to aggregate."""
+
+    fields: Mapping[str, Field]
+    row_lists: Mapping[str, RowList] = field(default_factory=dict)
+
+    @classmethod
+    def of_row(cls, fields: Iterable[Field]) -> Names:
+        """Return the names that `--where` may use: the row's fields, no aggregates."""
+        return cls({each.name: each for each in fields})
+
+
+_ORDERED: Final = frozenset({"<", "<=", ">", ">="})
+_RATIOS: Final = frozenset({Unit.RATIO, Unit.PERCENT, Unit.MEASURE})
+_KINDS: Final = {Unit.TEXT: Kind.TEXT, Unit.FLAG: Kind.FLAG, Unit.LIST: Kind.LIST}
+
+
+def check_condition(tree: Expression, source: Source, names: Names) -> None:
+    """Raise QueryError unless the expression is true or false for every row."""
+    _Checker(source, names).expect_condition(tree)
+
+
+def check_value(tree: Expression, source: Source, names: Names) -> Kind:
+    """Return what an expression yields, or raise QueryError where it makes no sense."""
+    return _Checker(source, names).kind_of(tree)
+
+
+def compile_pattern(literal: Literal) -> re.Pattern[str]:
+    """Compile a regular expression; raise re.error if it is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Python thinks of `[[` is not the user's concern
+        try:
+            return re.compile(str(literal.written))
+        except (RecursionError, OverflowError) as error:
+            raise re.error(str(error)) from None
+
+
+class _Checker:
+    """Walks one expression; a method a rule."""
+
+    def __init__(self, source: Source, names: Names) -> None:
+        self.source = source
+        self.names = names
+
+    def fail(self, message: str, tree: Expression, hint: str = "") -> QueryError:
+        """Make the error that points at a part of the expression."""
+        return QueryError(message, self.source, tree.start, tree.end, hint)
+
+    def expect_condition(self, tree: Expression) -> None:
+        """Check an expression whose truth is asked for."""
+        kind = self.kind_of(tree)
+        if kind is not Kind.FLAG:
+            hint = f"compare it, as in {self.text(tree)} > 0" if kind is Kind.NUMBER else ""
+            raise self.fail(f"expected a condition, found {kind.value}", tree, hint)
+
+    def expect_number(self, tree: Expression, where: str) -> None:
+        """Check an expression that is calculated with."""
+        kind = self.kind_of(tree)
+        if kind is not Kind.NUMBER:
+            raise self.fail(f"{where} needs numbers, found {kind.value}", tree)
+
+    def kind_of(self, tree: Expression) -> Kind:
+        """Return what a checked expression yields."""
+        match tree:
+            case Literal():
+                return _literal_kind(tree)
+            case Name():
+                return _KINDS.get(self.field(tree).unit, Kind.NUMBER)
+            case Negative():
+                self.expect_number(tree.operand, "'-'")
+                return Kind.NUMBER
+            case Arithmetic():
+                self.check_arithmetic(tree)
+                return Kind.NUMBER
+            case Aggregate():
+                self.check_aggregate(tree)
+                return Kind.NUMBER
+            case Listing():
+                raise self.fail("a list stands only after 'in'", tree)
+            case _:
+                self.check_truth(tree)
+                return Kind.FLAG
+
+    def check_truth(self, tree: Expression) -> None:
+        """Check an expression that is true or false by its form."""
+        match tree:
+            case Comparison():
+                self.check_comparison(tree)
+            case Match():
+                self.check_match(tree)
+            case Membership():
+                self.check_membership(tree)
+            case Not():
+                self.expect_condition(tree.operand)
+            case And() | Or():
+                for operand in tree.operands:
+                    self.expect_condition(operand)
+
+    def field(self, name: Name) -> Field:
+        """Return the field that a name means."""
+        found = self.names.fields.get(name.path)
+        if found is None:
+            what = "metric" if self.names.row_lists else "field"
+            hint = suggest(name.path, self.names.fields)
+            raise self.fail(f"there is no {what} {name.path!r}", name, hint)
+        return found
+
+    def text(self, tree: Expression) -> str:
+        """Return how a part of the expression was written."""
+        return self.source.text[tree.start : tree.end]
+
+    def check_arithmetic(self, tree: Arithmetic) -> None:
+        """Check a sum or a product."""
+        for place, operand in enumerate(tree.operands):
+            self.expect_number(operand, f"{tree.operators[max(0, place - 1)]!r}")
+
+    def check_comparison(self, tree: Comparison) -> None:
+        """Check `==` and its kin: both sides of one kind, order for numbers only."""
+        left = self.kind_of(tree.left)
+        self.refuse_bare_words(left, tree.right)
+        right = self.kind_of(tree.right)
+        if tree.operator in _ORDERED:
+            for kind, side in ((left, tree.left), (right, tree.right)):
+                if kind is not Kind.NUMBER:
+                    message = f"{tree.operator!r} compares numbers, found {kind.value}"
+                    raise self.fail(message, side)
+        elif Kind.LIST in {left, right} and Kind.NULL not in {left, right}:
+            side = tree.left if left is Kind.LIST else tree.right
+            hint = f'ask for one of its items: "…" in {self.text(side)}'
+            raise self.fail(f"{tree.operator!r} does not compare lists", side, hint)
+        elif left is not right and Kind.NULL not in {left, right}:
+            message = f"this is {right.value}, but {self.text(tree.left)} is {left.value}"
+            raise self.fail(message, tree.right)
+        self.refuse_misfit(tree.left, tree.right)
+        self.refuse_misfit(tree.right, tree.left)
+
+    def check_match(self, tree: Match) -> None:
+        """Check `~`: text or a list of texts against a literal that is a regular expression."""
+        kind = self.kind_of(tree.left)
+        if kind not in {Kind.TEXT, Kind.LIST}:
+            raise self.fail(f"'~' searches in text, found {kind.value}", tree.left)
+        self.refuse_bare_words(Kind.TEXT, tree.right)
+        literal = tree.right
+        if not isinstance(literal, Literal) or not isinstance(literal.written, str):
+            raise self.fail("'~' needs a regular expression in quotes", literal)
+        try:
+            compile_pattern(literal)
+        except re.error as error:
+            start = literal.start + 1 + (error.pos or 0)
+            message = f"this is no regular expression: {error.msg}"
+            raise QueryError(message, self.source, start, literal.end - 1) from None
+
+    def check_membership(self, tree: Membership) -> None:
+        """Check `in`: a value in a listing of its kind, or a literal in a list field."""
+        kind = self.kind_of(tree.left)
+        if isinstance(tree.right, Listing):
+            if kind is Kind.LIST:
+                hint = f'ask for one item at a time: "…" in {self.text(tree.left)}'
+                raise self.fail("a list is in no list", tree.left, hint)
+            for item in tree.right.items:
+                found = _literal_kind(item)
+                if found not in {kind, Kind.NULL}:
+                    message = f"this is {found.value}, but {self.text(tree.left)} is {kind.value}"
+                    raise self.fail(message, item)
+                self.refuse_misfit(tree.left, item)
+        elif self.kind_of(tree.right) is not Kind.LIST:
+            raise self.fail("'in' needs a list, as in [a, b], or a field that is one", tree.right)
+        elif isinstance(tree.right, Name):
+            wanted = Kind.TEXT if self.field(tree.right).items is Unit.TEXT else Kind.NUMBER
+            if kind is not wanted:
+                message = f"{tree.right.path} lists {wanted.value}s, but this is {kind.value}"
+                raise self.fail(message.replace("texts", "text"), tree.left)
+
+    def check_aggregate(self, tree: Aggregate) -> None:
+        """Check an aggregate: its rows, and its arguments against their fields."""
+        row_lists = self.names.row_lists
+        if not row_lists:
+            hint = "it belongs into budgets; here every row is looked at alone"
+            raise self.fail(f"{tree.function}() is not for rows", tree, hint)
+        if tree.rows not in row_lists:
+            known = [name for name in row_lists if name]
+            message = f"there are no rows {tree.rows!r}" if tree.rows else "whose rows?"
+            raise self.fail(message, tree, suggest(tree.rows, known))
+        inner = _Checker(self.source, Names.of_row(row_lists[tree.rows].fields))
+        if tree.value is not None:
+            inner.expect_number(tree.value, tree.function)
+        if tree.where is not None:
+            inner.expect_condition(tree.where)
+
+    def refuse_bare_words(self, left: Kind, right: Expression) -> None:
+        """Say that text needs quotes where somebody wrote `kind == all-gather`."""
+        if left is not Kind.TEXT:
+            return
+        words = right.operands if isinstance(right, Arithmetic) else (right,)
+        if all(isinstance(word, Name) for word in words) and any(
+            isinstance(word, Name) and word.path not in self.names.fields for word in words
+        ):
+            text = self.text(right)
+            raise self.fail(f"there is no field {text!r}", right, f'text needs quotes: "{text}"')
+
+    def refuse_misfit(self, tree: Expression, literal: Expression) -> None:
+        """Refuse a literal that a field can never equal or be measured against."""
+        if not isinstance(tree, Name) or not isinstance(literal, Literal):
+            return
+        declared = self.field(tree)
+        if isinstance(literal.written, str) and declared.values:
+            if literal.written not in declared.values:
+                hint = suggest(literal.written, declared.values)
+                raise self.fail(f"{tree.path} is never {self.text(literal)}", literal, hint)
+        elif literal.suffix == PERCENT and declared.unit not in _RATIOS:
+            raise self.fail(f"a percentage of what? {tree.path} is no ratio", literal)
+        elif literal.suffix not in {"", PERCENT} and declared.unit not in {
+            Unit.BYTES,
+            Unit.MEASURE,
+        }:
+            raise self.fail(f"this is a size, but {tree.path} is none", literal)
+
+
+def _literal_kind(literal: Literal) -> Kind:
+    """Return what a literal is."""
+    written = literal.written
+    if written is None:
+        return Kind.NULL
+    if isinstance(written, bool):
+        return Kind.FLAG
+    return Kind.TEXT if isinstance(written, str) else Kind.NUMBER

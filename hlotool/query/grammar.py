@@ -1,0 +1,290 @@
+r"""From the text of an expression to its tree; the one place that knows pyparsing.
+
+    expression = conjunction { "or" conjunction }
+    conjunction = negation { "and" negation }
+    negation = { "not" } comparison
+    comparison = sum [ ( "==" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "!~" ) sum
+                     | [ "not" ] "in" ( listing | sum ) ]
+    listing = "[" [ ["-"] literal { "," ["-"] literal } ] "]"
+    sum = product { ( "+" | "-" ) product }
+    product = factor { ( "*" | "/" ) factor }
+    factor = { "-" } ( literal | name [ "(" [ expression { "," expression } ] ")" ]
+                     | "(" expression ")" )
+    literal = number [ size | "%" ] | text | "true" | "false" | "null"
+    text = '"' { character | '\"' | "\\" } '"', or the same between single quotes
+
+Every alternative is decided by its first token, so nothing is read twice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Final
+
+import pyparsing as pp
+
+from hlotool.errors import QueryError
+from hlotool.query.expression import (
+    FUNCTIONS,
+    KEYWORDS,
+    SIZES,
+    Aggregate,
+    And,
+    Arithmetic,
+    Comparison,
+    Expression,
+    Listing,
+    Literal,
+    Match,
+    Membership,
+    Name,
+    Negative,
+    Not,
+    Or,
+)
+from hlotool.query.mistakes import check_brackets, explain_failure
+from hlotool.query.names import suggest
+from hlotool.source import Source
+
+_MAX_LENGTH: Final = 50_000  # characters; pyparsing reads about 100,000 a second
+_FRAMES: Final = 40_000  # Python frames that MAX_DEPTH levels of the grammar may take
+_NAME: Final = rf"(?!(?:{'|'.join(KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_NUMBER: Final = r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+_SUFFIX: Final = rf"(?:\s*(?P<suffix>%|(?:{'|'.join(SIZES)})(?!\w)))?"
+_TEXT: Final = r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'"
+_WORDS: Final = {"true": True, "false": False, "null": None}
+
+
+class _Refusal(Exception):  # noqa: N818  not an error yet: it has no source
+    """What a parse action cannot accept, and where."""
+
+    def __init__(self, message: str, start: int, end: int, hint: str = "") -> None:
+        super().__init__(message)
+        self.place = (message, start, end, hint)
+
+
+def parse_expression(text: str, name: str = "--where") -> Expression:
+    """Read a whole expression; `name` is where it stands, for messages.
+
+    Raises QueryError with the place of the first mistake.
+    """
+    source = Source(text, name)
+    if len(text) > _MAX_LENGTH:
+        raise QueryError(
+            f"the expression is longer than {_MAX_LENGTH:,} characters", source, _MAX_LENGTH, 0
+        )
+    check_brackets(source)
+    try:
+        with _deep_stack():
+            tree: Expression = _grammar().parse_string(text, parse_all=True)[0]
+    except pp.ParseBaseException as error:
+        raise explain_failure(source, error.loc, str(error.msg)) from None
+    except _Refusal as refusal:
+        message, start, end, hint = refusal.place
+        raise QueryError(message, source, start, end, hint) from None
+    return tree
+
+
+@contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Let the parser recurse as deep as `check_brackets` allows, and no deeper."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(usual, _FRAMES))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(usual)
+
+
+@cache
+def _grammar() -> pp.ParserElement:
+    """Build the grammar of the module's docstring, once."""
+    expression = pp.Forward()
+    factor = _factor(expression)
+    product = _chain(factor, pp.one_of("* /"), _arithmetic)
+    total = _chain(product, pp.one_of("+ -"), _arithmetic)
+    comparison = _comparison(total)
+    negation = (pp.ZeroOrMore(_mark("not")) + comparison).add_parse_action(_negation)
+    conjunction = _chain(negation, _keyword("and"), _joined(And))
+    expression <<= _chain(conjunction, _keyword("or"), _joined(Or))
+    expression.parse_with_tabs()
+    return expression
+
+
+def _factor(expression: pp.Forward) -> pp.ParserElement:
+    """Return the rules `factor` and `literal`."""
+    opening, closing = pp.Suppress("("), pp.Suppress(")")
+    arguments = opening + pp.Optional(pp.DelimitedList(expression)) - closing
+    name = pp.Regex(_NAME).add_parse_action(_name)
+    call = name + pp.Optional(pp.Group(arguments))
+    call.add_parse_action(_call)
+    value = _literal() | call | opening - expression - closing
+    value.set_name("a value")
+    return (pp.ZeroOrMore(_mark("-")) + value).add_parse_action(_negative)
+
+
+def _literal() -> pp.ParserElement:
+    """Return the rule `literal`."""
+    number = pp.Regex(_NUMBER + _SUFFIX).add_parse_action(_number)
+    text = pp.Regex(_TEXT, re.DOTALL).add_parse_action(_text)
+    word = pp.Regex(rf"(?:{'|'.join(_WORDS)})\b").add_parse_action(_word)
+    return number | text | word
+
+
+def _comparison(total: pp.ParserElement) -> pp.ParserElement:
+    """Return the rules `comparison` and `listing`."""
+    literal = _literal()
+    item = (pp.Optional("-") + literal).add_parse_action(_item)
+    closing = pp.Suppress("]").set_name("']'")
+    listing = pp.Suppress("[") - pp.Optional(pp.DelimitedList(item)) - closing
+    listing.add_parse_action(_listing)
+    compare = pp.one_of("== != <= >= < > ~ !~") - total
+    member = pp.Optional(_keyword("not")) + _keyword("in") - (listing | total)
+    rule = total + pp.Optional(compare | member)
+    return rule.add_parse_action(_compare)
+
+
+def _keyword(word: str) -> pp.ParserElement:
+    """Return a rule for a reserved word."""
+    return pp.Regex(rf"{word}\b").set_name(f"'{word}'")
+
+
+def _mark(text: str) -> pp.ParserElement:
+    """Return a rule for a prefix, which yields where it stands."""
+    rule = _keyword(text) if text.isalpha() else pp.Literal(text)
+    return rule.add_parse_action(lambda _text, loc, _tokens: loc)
+
+
+def _chain(
+    operand: pp.ParserElement, operator: pp.ParserElement, action: Callable[..., Expression]
+) -> pp.ParserElement:
+    """Return a rule for operands with operators between them."""
+    return (operand + pp.ZeroOrMore(operator - operand)).add_parse_action(action)
+
+
+# -- parse actions; each takes exactly (text, loc, tokens), or pyparsing guesses
+
+
+def _number(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
+    """Make a number, a size or a percentage."""
+    matched = str(tokens[0])
+    digits = str(tokens["number"]).replace("_", "")
+    suffix = str(tokens["suffix"] or "") if "suffix" in tokens else ""
+    is_whole = digits.isdigit()
+    number: int | float = int(digits[:400]) if is_whole else float(digits)
+    if len(digits) > 300 or number == math.inf:  # noqa: PLR2004
+        raise _Refusal("this number is too large", loc, loc + len(matched))
+    return Literal(number, suffix, start=loc, end=loc + len(matched))
+
+
+def _text(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
+    """Make a text: a backslash escapes the quote and itself, else it stands for itself."""
+    matched = str(tokens[0])
+    inner = re.sub(rf"\\([\\{matched[0]}])", r"\1", matched[1:-1])
+    return Literal(inner, start=loc, end=loc + len(matched))
+
+
+def _word(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
+    """Make true, false or null."""
+    word = str(tokens[0])
+    return Literal(_WORDS[word], start=loc, end=loc + len(word))
+
+
+def _name(_text: str, loc: int, tokens: pp.ParseResults) -> Name:
+    """Make a name."""
+    return Name(str(tokens[0]), start=loc, end=loc + len(str(tokens[0])))
+
+
+def _call(text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Make an aggregate of a name with arguments; leave a bare name as it is."""
+    name: Name = tokens[0]
+    if len(tokens) == 1:
+        return name
+    arguments: list[Expression] = list(tokens[1])
+    end = text.index(")", max([name.end, *(each.end for each in arguments)])) + 1
+    rows, _, function = name.path.rpartition(".")
+    if function not in FUNCTIONS:
+        message = f"there is no function {function!r}"
+        raise _Refusal(message, name.start, name.end, suggest(function, FUNCTIONS))
+    least, most = (0, 1) if function == "count" else (1, 2)
+    if not least <= len(arguments) <= most:
+        form = "count(), count(CONDITION)" if least == 0 else f"{function}(FIELD[, CONDITION])"
+        raise _Refusal(f"{function} is written {form}", name.start, end)
+    padded = [*arguments, None, None]
+    value, where = (None, padded[0]) if function == "count" else (padded[0], padded[1])
+    return Aggregate(function, rows, value, where, start=name.start, end=end)
+
+
+def _item(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
+    """Make one item of a listing; a minus belongs to its number."""
+    literal: Literal = tokens[-1]
+    if len(tokens) == 1:
+        return literal
+    if isinstance(literal.written, bool) or not isinstance(literal.written, int | float):
+        raise _Refusal("'-' stands before numbers only", loc, loc + 1)
+    return Literal(-literal.written, literal.suffix, start=loc, end=literal.end)
+
+
+def _listing(text: str, loc: int, tokens: pp.ParseResults) -> Listing:
+    """Make a listing; it ends at the bracket after its last item."""
+    after = tokens[-1].end if tokens else loc
+    return Listing(tuple(tokens), start=loc, end=text.index("]", after) + 1)
+
+
+def _negative(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Apply the minus signs before a value, the innermost first."""
+    operand: Expression = tokens[-1]
+    for start in reversed(tokens[:-1]):
+        operand = Negative(operand, start=int(start), end=operand.end)
+    return operand
+
+
+def _negation(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Apply the `not`s before a comparison, the innermost first."""
+    operand: Expression = tokens[-1]
+    for start in reversed(tokens[:-1]):
+        operand = Not(operand, start=int(start), end=operand.end)
+    return operand
+
+
+def _compare(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Make a comparison, a match or a membership; leave a lone value as it is."""
+    parts: list[Any] = list(tokens)
+    left, right = parts[0], parts[-1]
+    if len(parts) == 1:
+        only: Expression = left
+        return only
+    place = {"start": left.start, "end": right.end}
+    operator = parts[-2]
+    if operator in {"~", "!~"}:
+        return Match(left, right, operator == "!~", **place)
+    if operator == "in":
+        return Membership(left, right, parts[1] == "not", **place)
+    return Comparison(str(operator), left, right, **place)
+
+
+def _arithmetic(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Make a sum or a product; leave a lone operand as it is."""
+    parts: list[Any] = list(tokens)
+    operands: tuple[Expression, ...] = tuple(parts[::2])
+    if len(operands) == 1:
+        return operands[0]
+    operators = tuple(str(each) for each in parts[1::2])
+    return Arithmetic(operators, operands, start=operands[0].start, end=operands[-1].end)
+
+
+def _joined(kind: type[And | Or]) -> Callable[..., Expression]:
+    """Return the action that makes `and` or `or` of several operands."""
+
+    def join(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+        operands: tuple[Expression, ...] = tuple(list(tokens)[::2])
+        if len(operands) == 1:
+            return operands[0]
+        return kind(operands, start=operands[0].start, end=operands[-1].end)
+
+    return join

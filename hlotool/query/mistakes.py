@@ -1,0 +1,104 @@
+"""What is wrong with a text that is no expression, in words the user can act on."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hlotool.errors import QueryError
+from hlotool.source import Source
+
+MAX_DEPTH: Final = 64  # brackets, `not`s and signs inside each other
+_TOKEN: Final = re.compile(
+    r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<quote>["'])
+      | (?P<open>[(\[])
+      | (?P<close>[)\]])
+      | (?P<prefix>(?:not\b|-)(?=\s*(?:not\b|-)))
+      | (?P<word>\w+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_CLOSES: Final = {")": "(", "]": "["}
+_FOUND: Final = re.compile(r"\w+|\s+|[=!<>~&|]+|.", re.DOTALL)
+_HINTS: Final = (
+    (re.compile(r"(?:AND|OR|NOT|IN|TRUE|FALSE|NULL)\b"), "keywords are written in small letters"),
+    (re.compile(r"=~"), "a regular expression is matched with ~"),
+    (re.compile(r"=(?!=)"), "equality is written =="),
+    (re.compile(r"<>"), "inequality is written !="),
+    (re.compile(r"&&?"), "write and"),
+    (re.compile(r"\|\|?"), "write or"),
+    (re.compile(r"!(?![=~])"), "write not"),
+    (re.compile(r"\["), "a list stands only after in"),
+)
+_CHAIN: Final = re.compile(r"==|!=|<=?|>=?|!?~")
+_OPERATOR: Final = "an operator, 'and' or 'or'"
+_SIZE_AHEAD: Final = re.compile(r"[0-9]\s*$")
+
+
+def check_brackets(source: Source) -> None:
+    """Refuse brackets that do not pair, text that is not closed, and nesting without end.
+
+    This runs before the grammar, which recurses once a level: its depth is bounded here.
+    Raises QueryError.
+    """
+    opened: list[tuple[str, int]] = []
+    prefixes = 0
+    for token in _TOKEN.finditer(source.text):
+        kind, pos = token.lastgroup, token.start()
+        prefixes = prefixes + 1 if kind == "prefix" else 0
+        if kind == "quote":
+            raise QueryError("this text has no closing quote", source, pos, len(source.text))
+        if kind == "open":
+            opened.append((token.group(), pos))
+        elif kind == "close":
+            if not opened or opened[-1][0] != _CLOSES[token.group()]:
+                raise QueryError(f"nothing is open that {token.group()!r} closes", source, pos, 0)
+            opened.pop()
+        if len(opened) + prefixes > MAX_DEPTH:
+            message = f"the expression is nested more than {MAX_DEPTH} levels deep"
+            raise QueryError(message, source, pos, 0)
+    if opened:
+        bracket, pos = opened[-1]
+        raise QueryError(f"this {bracket!r} is never closed", source, pos, 0)
+
+
+def explain_failure(source: Source, pos: int, wanted: str) -> QueryError:
+    """Turn a failure of the grammar at an offset into an error with a hint."""
+    text = source.text
+    while pos < len(text) and text[pos].isspace():
+        pos += 1
+    if pos >= len(text):
+        found, end = "the end of the expression", pos
+    else:
+        match = _FOUND.match(text, pos)
+        end = match.end() if match else pos + 1
+        found = repr(text[pos:end])
+    expected = _expected(text, pos, wanted)
+    hint = _hint(text, pos, is_value=expected != _OPERATOR)
+    return QueryError(f"expected {expected}, found {found}", source, pos, end, hint)
+
+
+def _expected(text: str, pos: int, wanted: str) -> str:
+    """Say what could stand at an offset, in the user's words."""
+    if not text.strip():
+        return "an expression"
+    if "a value" in wanted:
+        return "a value"
+    if "']'" in wanted:
+        is_item = text[:pos].rstrip().endswith(("[", ","))
+        return "a number, a text, true, false or null" if is_item else "',' or ']'"
+    return _OPERATOR
+
+
+def _hint(text: str, pos: int, *, is_value: bool) -> str:
+    """Say what people who write this usually mean."""
+    for pattern, hint in _HINTS:
+        if pattern.match(text, pos):
+            return hint
+    if is_value:
+        return ""
+    if _CHAIN.match(text, pos):
+        return "comparisons do not chain: write a < b and b < c"
+    if _SIZE_AHEAD.search(text[:pos]) and text[pos : pos + 1].isalpha():
+        return "sizes are written 64MiB, 1.5 GB or 4096 B; other numbers as 2.5e12"
+    return ""
