@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hlotool.analysis.summary import DtypeRow, LoopRow, ModuleFacts, OpcodeRow
+from hlotool.analysis.inventory import DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 
 MODULE: Final = Block(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.executions import count_executions
-from hlotool.analysis.summary import Inventory, take_inventory
+from hlotool.analysis.inventory import ModuleFacts
+from hlotool.analysis.summary import Summary, summarize
 from hlotool.analysis.summary_fields import MODULE, SUMMARY
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import Loaded, Request, dump_options, load_one
@@ -15,29 +15,26 @@ from hlotool.fields import Document, Line
 def summary(request: Request, options: RowOptions) -> None:
     """Show what a module is and what is in it, on one screen."""
     loaded = load_one(request)
-    module = loaded.expect_module()
-    inventory = take_inventory(module, count_executions(module))
-    print_document(_document(loaded, inventory), options)
+    print_document(_document(loaded, summarize(loaded.expect_module())), options)
 
 
-def _document(loaded: Loaded, inventory: Inventory) -> Document:
-    tables = ("loops", "opcodes", "dtypes") if inventory.loops else ("opcodes", "dtypes")
+def _document(loaded: Loaded, found: Summary) -> Document:
+    tables = ("loops", "opcodes", "dtypes") if found.loops else ("opcodes", "dtypes")
     return Document(
         spec=SUMMARY,
         input=loaded.paths,
-        blocks={"module": inventory.module},
+        blocks={"module": found.module},
         rows={
-            "opcodes": inventory.opcodes,
-            "dtypes": inventory.dtypes,
-            "loops": inventory.loops,
+            "opcodes": found.opcodes,
+            "dtypes": found.dtypes,
+            "loops": found.loops,
         },
-        lines=_header(inventory),
+        lines=_header(found.module),
         shown=tables,
     )
 
 
-def _header(inventory: Inventory) -> tuple[Line, ...]:
-    facts = inventory.module
+def _header(facts: ModuleFacts) -> tuple[Line, ...]:
     scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
     split = " × ".join(
         [_plural(facts.num_partitions, "partition"), _plural(facts.replica_count, "replica")]
