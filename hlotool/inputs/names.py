@@ -83,12 +83,12 @@ COMPANIONS: Final = (
 _ENDINGS: Final = (
     *COMPANIONS,
     ("-memory-usage-report.pb", Role.OTHER),
-    (".debug_options", Role.DEBUG_OPTIONS),
     (".hlo.pb", Role.PROTO),
     (".hlo_snapshot.pb", Role.OTHER),
     (".txt", Role.MODULE),
     (".hlo", Role.MODULE),
 )
+_OPTIONS: Final = ".debug_options"
 _START: Final = re.compile(r"(?:(?P<prefix>[0-9]+)\.)?module_(?P<number>[0-9]{4,18})\.")
 _LATE_START: Final = re.compile(r"(?P<prefix>.*)[._\-]module_(?P<number>[0-9]{4,18})\.", re.DOTALL)
 _NAME: Final = r"(?:(?P<name>.+?)\.)??"
@@ -144,9 +144,14 @@ def find_dump_file_name(filename: str) -> DumpFileName | None:
     for ending, role in _ENDINGS:
         if rest.endswith(ending):
             return _split(start, rest.removesuffix(ending), role, plain.removesuffix(ending))
-    if rest == "debug_options":
-        return _split(start, "", Role.DEBUG_OPTIONS, plain)
-    return _split(start, rest, Role.OTHER, plain)
+    dotted = f".{rest}"
+    is_options = dotted.endswith(_OPTIONS)
+    name, build = _split_build(dotted.removesuffix(_OPTIONS)[1:])
+    role = Role.DEBUG_OPTIONS if is_options else Role.OTHER
+    return DumpFileName(
+        *(start["prefix"] or "", int(start["number"]), name, build, "", role, None),
+        stem=plain.removesuffix(_OPTIONS),
+    )
 
 
 def split_file_name(filename: str) -> DumpFileName:
@@ -172,9 +177,6 @@ def split_file_name(filename: str) -> DumpFileName:
 def _split(start: re.Match[str], body: str, role: Role, stem: str) -> DumpFileName:
     """Find name and stage in the part between the number and the ending."""
     prefix, number = start["prefix"] or "", int(start["number"])
-    if role in (Role.DEBUG_OPTIONS, Role.OTHER):
-        name, build = _split_build(body)
-        return DumpFileName(prefix, number, name, build, "", role, None, stem=stem)
     step = _BETWEEN_PASSES.fullmatch(body)
     if fixed := None if step else _FIXED.fullmatch(body):
         name, build = _split_build(fixed["name"] or "")

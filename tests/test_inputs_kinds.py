@@ -1,0 +1,87 @@
+"""One small text for each kind, in testdata/inputs/kinds; the file's name says which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from input_cases import INPUTS, SHARED
+
+from hlotool.inputs import Kind, detect_kind
+
+TEXTS = sorted((INPUTS / "kinds").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_kind_is_told_from_content(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    expected = Kind[path.name.split(".")[0]]
+    assert detect_kind(text).kind is expected
+    assert detect_kind("\n \n" + text).kind is expected
+    assert detect_kind("// comment\n" + text).kind is expected
+
+
+def test_every_kind_has_a_text() -> None:
+    assert {path.name.split(".")[0] for path in TEXTS} == {kind.name for kind in Kind}
+
+
+def test_begin_is_where_the_first_word_stands() -> None:
+    text = "/* a */\n// b\n HloModule m"
+    assert text[detect_kind(text).begin :] == "HloModule m"
+    assert not detect_kind(text).has_preamble
+    log = "some log\n  HloModule m\n"
+    assert log[detect_kind(log).begin :] == "HloModule m\n"
+    assert detect_kind(log).has_preamble
+
+
+@given(st.text(alphabet=st.sampled_from(list('HloMdue%={}()[]"/*\n .,:axROTEN-_;#@!<>0123456789'))))
+def test_any_text_has_an_answer(text: str) -> None:
+    detection = detect_kind(text)
+    assert 0 <= detection.begin <= len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/*" * 200_000,
+        "a " * 200_000,
+        "(" * 200_000,
+        "%a(" * 100_000,
+        "{ " * 200_000,
+        "x:" * 200_000,
+    ],
+    ids=["comments", "words", "parentheses", "signatures", "braces", "fields"],
+)
+def test_adversarial_texts_take_linear_time(text: str) -> None:
+    """Quadratic behaviour would not end here within the hour."""
+    assert detect_kind(text).kind is not Kind.DOCUMENT
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
+def test_kinds_of_real_dumps() -> None:
+    expected = {
+        "*_optimizations.txt": Kind.MODULE,
+        "*.before_*.txt": Kind.MODULE,
+        "*-buffer-assignment.txt": Kind.ALLOCATIONS,
+        "*-buffer-assignment-values.txt": Kind.VALUES,
+        "*-live-range.txt": Kind.LIVE_RANGE,
+        "*-memory-usage-report.txt": Kind.MEMORY_REPORT,
+        "*.debug_options": Kind.DEBUG_OPTIONS,
+        "*.ll": Kind.LLVM_IR,
+        "*.mlir": Kind.MLIR,
+        "*thunk_sequence*.txt": Kind.THUNKS,
+        "*.pbtxt": Kind.PROTO_TEXT,
+        "*.flagfile": Kind.FLAGS,
+        "oracle*.json": Kind.JSON,
+    }
+    for pattern, kind in expected.items():
+        paths = list((SHARED / "dumps").rglob(pattern))
+        assert paths, pattern
+        for path in paths:
+            assert detect_kind(path.read_text(encoding="utf-8")).kind is kind, path
+    printed = list((SHARED / "dumps" / "printed").glob("*.txt"))
+    assert printed
+    for path in printed:
+        assert detect_kind(path.read_text(encoding="utf-8")).kind is Kind.MODULE, path

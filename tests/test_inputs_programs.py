@@ -1,0 +1,246 @@
+"""Directories: each file of testdata/inputs/directories describes one and what is in it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from input_cases import INPUTS, SHARED, format_programs, read_case, write_case
+
+from hlotool.errors import InputError, NothingCheckedError, UsageError
+from hlotool.inputs import NamedFiles, Stage, find_inputs, find_programs
+from hlotool.inputs.heads import HEAD_BYTES, ModuleHead, may_be_same_program, read_module_head
+
+CASES = sorted((INPUTS / "directories").glob("*.txt"))
+HEADER = "HloModule jit_f, is_scheduled=true\n"
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_programs_of_a_directory(path: Path, tmp_path: Path) -> None:
+    case = read_case(path)
+    write_case(case, tmp_path, padding="x" * HEAD_BYTES)
+    programs, notes = find_programs(str(tmp_path))
+    assert format_programs(programs, str(tmp_path), notes) == case.expected
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_compressed_files_make_no_difference(path: Path, tmp_path: Path) -> None:
+    case = read_case(path)
+    write_case(case, tmp_path, padding="x" * HEAD_BYTES)
+    for each in list(tmp_path.rglob("*.txt")):
+        each.with_name(f"{each.name}.gz").write_bytes(gzip.compress(each.read_bytes()))
+        each.unlink()
+    programs, notes = find_programs(str(tmp_path))
+    found = format_programs(programs, str(tmp_path), notes).replace(".txt.gz", ".txt")
+    assert found == case.expected
+
+
+@pytest.mark.parametrize("separator", [".", "_", "__", "-"])
+def test_a_copy_with_a_prefix_gives_the_same_programs(separator: str, tmp_path: Path) -> None:
+    """All cases with XLA's names, copied into one directory under a prefix each."""
+    count = 0
+    for path in CASES:
+        case = read_case(path)
+        if not all(name.startswith("module_") and "/" not in name for name in case.files):
+            continue
+        count += case.expected.count(", number ")
+        for name, text in case.files.items():
+            copy = tmp_path / f"{path.stem}{separator}{name}"
+            copy.write_text(text.replace("@PADDING@", ""), encoding="utf-8")
+    programs, _ = find_programs(str(tmp_path))
+    assert count > 10
+    assert len(programs) == count
+
+
+def test_stage_chooses(tmp_path: Path) -> None:
+    write_case(read_case(INPUTS / "directories" / "plain_cpu.txt"), tmp_path)
+    (tmp_path / "own.hlo").write_text("ENTRY e { ROOT p = f32[] parameter(0) }", encoding="utf-8")
+
+    def stages(choice: str) -> list[Stage | None]:
+        return [each.stage for each in find_inputs(str(tmp_path), choice).inputs]  # type: ignore[arg-type]
+
+    assert stages("before") == [None, Stage.BEFORE]
+    assert stages("after") == [None, Stage.AFTER]
+    assert stages("all") == [None, Stage.BEFORE, Stage.AFTER]
+    before = find_inputs(str(tmp_path), "before").inputs[1]
+    assert (before.buffers, before.values, before.live_range) == (None, None, None)
+
+
+def test_the_default_stage_says_what_there_is_instead(tmp_path: Path) -> None:
+    (tmp_path / "module_0000.jit_f.before_optimizations.txt").write_text("HloModule jit_f\n")
+    with pytest.raises(InputError, match=r"no program has a text after .* 1 of 1 .*--stage before"):
+        find_inputs(str(tmp_path))
+
+
+def test_module_pattern(tmp_path: Path) -> None:
+    for name in ("jit_f", "jit_g"):
+        text = f"HloModule {name}, is_scheduled=true\n"
+        (tmp_path / f"module_0000.{name}.after_optimizations.txt").write_text(text)
+    found = find_inputs(str(tmp_path), module_pattern="_g$")
+    assert [each.name for each in found.inputs] == ["jit_g"]
+    with pytest.raises(NothingCheckedError, match=r"'x' matches none of the 2 .*: jit_f, jit_g\."):
+        find_inputs(str(tmp_path), module_pattern="x")
+    with pytest.raises(UsageError, match="no regular expression"):
+        find_inputs(str(tmp_path), module_pattern="(")
+
+
+def test_files_named_by_hand_do_not_go_with_a_directory(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--buffers, --live-range and --module-text"):
+        find_inputs(str(tmp_path), named=NamedFiles(buffers="x"))
+
+
+def test_directories_without_programs(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the directory is empty"):
+        find_inputs(str(tmp_path))
+    (tmp_path / "a.txt").write_text("hello")
+    with pytest.raises(InputError, match="among the 1 file of this directory"):
+        find_inputs(str(tmp_path))
+    (tmp_path / "module_0000.jit_f.before_optimizations.hlo.pb").write_bytes(b"\n")
+    with pytest.raises(InputError, match=r"HLO protobufs \(.hlo.pb, 1 of them\), but no text"):
+        find_inputs(str(tmp_path))
+
+
+def test_links_are_followed_to_files_only(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "text").write_text(HEADER)
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    (dump / "module_0000.jit_f.after_optimizations.txt").symlink_to(outside / "text")
+    (dump / "up").symlink_to(tmp_path, target_is_directory=True)
+    (dump / "self").symlink_to("self")
+    (dump / "gone").symlink_to("nowhere")
+    os.mkfifo(dump / "module_0002.jit_f.after_optimizations.txt")
+    assert [each.path for each in find_inputs(str(dump)).inputs] == [
+        str(dump / "module_0000.jit_f.after_optimizations.txt")
+    ]
+
+
+def test_depth_is_bounded(tmp_path: Path) -> None:
+    deep = tmp_path
+    for _ in range(20):
+        deep /= "d"
+        deep.mkdir()
+    (deep / "module_0000.jit_f.after_optimizations.txt").write_text(HEADER)
+    with pytest.raises(InputError, match="the directory is empty"):
+        find_inputs(str(tmp_path))
+    assert find_inputs(str(deep)).inputs
+
+
+def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hlotool.inputs.walk.MAX_FILES", 3)
+    for number in range(4):
+        (tmp_path / f"{number}").touch()
+    with pytest.raises(InputError, match="more than 3 files"):
+        find_inputs(str(tmp_path))
+
+
+def test_a_plain_file_wins_over_its_compressed_copy(tmp_path: Path) -> None:
+    text = tmp_path / "module_0000.jit_f.after_optimizations.txt"
+    text.write_text(HEADER)
+    Path(f"{text}.gz").write_bytes(gzip.compress(HEADER.encode()))
+    assert [each.path for each in find_inputs(str(tmp_path)).inputs] == [str(text)]
+
+
+def test_the_file_read_is_checked_again(tmp_path: Path) -> None:
+    """A text in the place of a module is an error of its row, not of the directory."""
+    write_case(read_case(INPUTS / "directories" / "broken_text.txt"), tmp_path)
+    first, second = find_inputs(str(tmp_path)).inputs
+    assert first.module
+    assert second.module
+    with pytest.raises(InputError, match="expected the text of an HLO module, but this is MLIR"):
+        first.module.read()
+    assert second.module.read().text.startswith("HloModule jit_g")
+
+
+SIGNATURE = "HloModule f, entry_computation_layout={%s}, num_partitions=%d"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "partitions", "fits"),
+    [
+        ("(f32[8]{0})->f32[8]{0}", "(f32[8]{0:T(128)})->f32[8]{0:T(128)S(1)}", 1, True),
+        ("(f32[8], /*index=1*/s32[])->()", "(f32[8],s32[])->()", 1, True),
+        ("((f32[8]), s32[])->f32[]", "((f32[8]{0}),s32[])->f32[]", 1, True),
+        ("(f32[8])->f32[8]", "(f32[4])->f32[4]", 1, False),
+        ("(f32[8])->f32[8]", "(f32[4])->f32[4]", 2, True),
+        ("(f32[8])->f32[8]", "(f32[1])->f32[1]", 4, False),
+        ("(f32[9])->f32[9]", "(f32[3])->f32[3]", 4, True),
+        ("(f32[9])->f32[9]", "(f32[5])->f32[5]", 2, True),
+        ("(f32[8])->f32[8]", "(f32[16])->f32[16]", 8, False),
+        ("(f32[8])->f32[8]", "(bf16[8])->f32[8]", 1, False),
+        ("(f32[8])->f32[8]", "(f32[8,1])->f32[8]", 8, False),
+        ("(f32[8])->f32[8]", "(f32[8], f32[8])->f32[8]", 1, False),
+        ("(f32[<=8])->f32[]", "(f32[<=8])->f32[]", 1, True),
+        ("(f32[8])->f32[8]", "(f32[0])->f32[0]", 8, False),
+    ],
+)
+def test_signatures_that_fit(before: str, after: str, partitions: int, fits: bool) -> None:
+    heads = [read_module_head(SIGNATURE % (text, partitions)) for text in (before, after)]
+    assert may_be_same_program(*heads) is fits
+
+
+def test_what_a_head_does_not_say_fits_anything() -> None:
+    known = read_module_head(SIGNATURE % ("(f32[8])->f32[8]", 2))
+    assert may_be_same_program(ModuleHead(), known)
+    assert may_be_same_program(known, ModuleHead())
+    assert not may_be_same_program(known, ModuleHead(name="other"))
+    assert not may_be_same_program(known, read_module_head(SIGNATURE % ("(f32[8])->f32[8]", 4)))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
+@pytest.mark.parametrize(
+    ("folder", "passes", "others"),
+    [
+        ("cpu.plain", 0, 0),
+        ("cpu.passes", 31, 0),
+        ("gpu_h100.timestamp", 0, 1),
+        ("tpu_v5e.plain", 0, 3),
+    ],
+)
+def test_whole_directories_of_xla(folder: str, passes: int, others: int) -> None:
+    (program,), notes = find_programs(str(SHARED / "dumps" / "folders" / folder))
+    assert not notes
+    assert (program.name, len(program.passes), len(program.others)) == (
+        *("jit_train_step", passes),
+        others,
+    )
+    assert [each.step for each in program.passes] == list(range(passes))
+    files = [program.before, program.after, program.buffers, program.values, program.live_range]
+    for file in [*files, program.debug_options, *program.others]:
+        assert file
+        file.read()
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
+@pytest.mark.parametrize("separator", [".", "__"])
+def test_shared_dumps_flattened(separator: str, tmp_path: Path) -> None:
+    """Every program of the dumps, once, with the files of its own folder."""
+    folders = [path for path in (SHARED / "dumps").glob("*/*") if path.is_dir()]
+    folders = [path for path in folders if path.parent.name in ("cpu", "gpu_h100", "tpu_v5e")]
+    for folder in folders:
+        for path in folder.glob("module_*"):
+            name = separator.join([folder.parent.name, folder.name, path.name])
+            shutil.copy(path, tmp_path / name)
+    found = find_inputs(str(tmp_path), "all").inputs
+    assert len(folders) > 10
+    assert len(found) == 2 * len(folders)
+    for each in found:
+        prefix = Path(each.path).name.split("module_")[0]
+        assert all(Path(file.path).name.startswith(prefix) for file in each.files)
+        assert len(each.files) == (1 if each.stage is Stage.BEFORE else 4)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
+def test_dumps_of_users() -> None:
+    """Names that say nothing: one buffer assignment is of a module that is there, one not."""
+    found = find_inputs(str(SHARED / "seeds"))
+    pairs = [
+        tuple(Path(file.path).name[:3] if file else None for file in (each.module, each.buffers))
+        for each in found.inputs
+    ]
+    assert pairs == [("000", None), (None, "001"), ("002", None), ("003", "004")]
+    assert len(found.notes) == 1
