@@ -1,3 +1,32 @@
-"""Read what the XLA compiler wrote down: HLO modules and buffer assignments."""
+"""Read what the XLA compiler wrote down: HLO modules and buffer assignments.
+
+The public names are `load`, `load_all`, `Dump` and `HlotoolError`; see docs/api.md.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hlotool.api import Dump, load, load_all
+    from hlotool.errors import HlotoolError
 
 __version__ = "0.1.0"
+__all__ = ["Dump", "HlotoolError", "__version__", "load", "load_all"]
+
+_HOMES = {
+    "Dump": "hlotool.api",
+    "HlotoolError": "hlotool.errors",
+    "load": "hlotool.api",
+    "load_all": "hlotool.api",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: the command line needs none of them."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

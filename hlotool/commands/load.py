@@ -1,4 +1,4 @@
-"""From the options that name a dump to what a command analyses."""
+"""The options that name a dump, and the one program a command is about."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from typing import Any
 
 import click
 
-from hlotool.errors import HlotoolError, InputError
-from hlotool.fields import InputPaths, Unit
-from hlotool.inputs import DumpFile, Input, Inputs, NamedFiles, StageChoice, find_inputs, map_inputs
-from hlotool.inputs.parallel import Failure
-from hlotool.ir import Module
-from hlotool.ir.buffers import BufferAssignment
-from hlotool.parse import parse_module
-from hlotool.parse.buffers import parse_buffer_assignment
+from hlotool.fields import Unit
+from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
+from hlotool.loading import Loaded, find_largest, load
 from hlotool.render.units import format_value
-from hlotool.source import Source
+
+__all__ = ["Loaded", "Request", "dump_options", "load_one", "say"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +32,6 @@ class Request:
         for note in found.notes:
             say(note)
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """One program, read. `module` is None where only a buffer assignment is there."""
-
-    input: Input
-    paths: InputPaths
-    module: Module | None
-    assignment: BufferAssignment | None
-
-    def expect_module(self) -> Module:
-        """Return the module, or raise InputError where the dump has no text of it."""
-        if self.module is None:
-            raise InputError(
-                f"{self.paths.path}: the text of the module is missing beside this buffer "
-                "assignment; name it with --module-text."
-            )
-        return self.module
 
 
 def dump_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -92,83 +69,28 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Loaded:
     """Read the one program a command is about.
 
     Where several match, the one with the most allocated memory, and stderr says so. The
-    buffer assignment is read only on request. Saved JSON documents are refused.
+    buffer assignment is read only on request.
     """
-    found = request.find()
-    return load(choose_largest(found), request.path, with_buffers=with_buffers)
+    return load_chosen(request.find(), request.path, with_buffers=with_buffers)
 
 
-def load(chosen: Input, path: str, *, with_buffers: bool = False) -> Loaded:
-    """Read one input; `path` is what the user typed."""
-    if chosen.document is not None:
-        raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
-    module = parse_module(chosen.module.read()) if chosen.module else None
-    assignment = read_assignment(chosen) if with_buffers else None
-    return Loaded(chosen, input_paths(path, chosen, with_buffers=with_buffers), module, assignment)
-
-
-def read_assignment(chosen: Input) -> BufferAssignment | None:
-    """Read the buffer assignment with its companions, None where there is none."""
-    if chosen.buffers is None:
-        return None
-    return parse_buffer_assignment(
-        chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range)
-    )
-
-
-def input_paths(path: str, chosen: Input, *, with_buffers: bool) -> InputPaths:
-    """Name the files an answer was made from; those not read are null."""
-    buffers = chosen.buffers if with_buffers else None
-    live_range = chosen.live_range if with_buffers else None
-    return InputPaths(
-        path,
-        chosen.module.path if chosen.module else None,
-        buffers.path if buffers else None,
-        live_range.path if live_range else None,
-    )
-
-
-def choose_largest(found: Inputs) -> Input:
-    """Return the input with the most allocated memory; say on stderr that a choice was made."""
+def load_chosen(found: Inputs, path: str, *, with_buffers: bool = False) -> Loaded:
+    """Read the largest of the inputs found; say on stderr that a choice was made."""
     if len(found.inputs) == 1:
-        return found.inputs[0]
-    sizes = [
-        -1 if isinstance(size, Failure) else size
-        for size in map_inputs(_allocated_bytes, found.inputs)
-    ]
-    place = max(range(len(sizes)), key=lambda number: (sizes[number], -number))
-    chosen = found.inputs[place]
+        return load(found.inputs[0], path, with_buffers=with_buffers)
+    chosen, size_bytes = find_largest(found)
     why = (
-        f"the one with the most allocated memory ({format_value(sizes[place], Unit.BYTES)})"
-        if sizes[place] > 0
+        f"the one with the most allocated memory ({format_value(size_bytes, Unit.BYTES)})"
+        if size_bytes
         else "the first, as none has a buffer assignment"
     )
     say(
-        f"{len(found.inputs)} modules match in {found.path}; this is about {chosen.path}, {why}. "
+        f"{len(found.inputs)} modules match in {path}; this is about {chosen.path}, {why}. "
         "Choose with --module."
     )
-    return chosen
+    return load(chosen, path, with_buffers=with_buffers)
 
 
 def say(message: str) -> None:
     """Print a diagnostic on stderr."""
     click.echo(f"hlotool: {message}", err=True)
-
-
-def _allocated_bytes(chosen: Input) -> int:
-    """Return what the runtime reserves in the default space; 0 without an assignment."""
-    if chosen.buffers is None:
-        return 0
-    try:
-        assignment = parse_buffer_assignment(chosen.buffers.read())
-    except HlotoolError:
-        return 0
-    return sum(
-        one.size_bytes
-        for one in assignment.allocations
-        if not one.color and not one.is_thread_local
-    )
-
-
-def _read(file: DumpFile | None) -> Source | None:
-    return file.read() if file else None

@@ -1,0 +1,108 @@
+"""From inputs to what analyses read: a module, and a buffer assignment beside it.
+
+Knows files and parsers and nothing of the command line, so that the commands and the
+Python API read dumps alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hlotool.errors import HlotoolError, InputError
+from hlotool.fields import InputPaths
+from hlotool.inputs import DumpFile, Input, Inputs
+from hlotool.ir import Module
+from hlotool.ir.buffers import BufferAssignment
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One program, read. `module` is None where only a buffer assignment is there."""
+
+    input: Input
+    paths: InputPaths
+    module: Module | None
+    assignment: BufferAssignment | None
+
+    def expect_module(self) -> Module:
+        """Return the module, or raise InputError where the dump has no text of it."""
+        if self.module is None:
+            raise InputError(
+                f"{self.paths.path}: the text of the module is missing beside this buffer "
+                "assignment; name it with --module-text."
+            )
+        return self.module
+
+
+def load(chosen: Input, path: str, *, with_buffers: bool = False) -> Loaded:
+    """Read one input; `path` is what the user typed.
+
+    The buffer assignment is read only on request. Raises HlotoolError for what cannot be
+    read, is a saved JSON document, or does not parse.
+    """
+    if chosen.document is not None:
+        raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
+    module = parse_module(chosen.module.read()) if chosen.module else None
+    assignment = read_assignment(chosen) if with_buffers else None
+    return Loaded(chosen, input_paths(path, chosen, with_buffers=with_buffers), module, assignment)
+
+
+def read_assignment(chosen: Input) -> BufferAssignment | None:
+    """Read the buffer assignment with its companions, None where there is none."""
+    if chosen.buffers is None:
+        return None
+    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415  start-up time
+
+    return parse_buffer_assignment(
+        chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range)
+    )
+
+
+def input_paths(path: str, chosen: Input, *, with_buffers: bool) -> InputPaths:
+    """Name the files an answer was made from; those not read are null."""
+    buffers = chosen.buffers if with_buffers else None
+    live_range = chosen.live_range if with_buffers else None
+    return InputPaths(
+        path,
+        chosen.module.path if chosen.module else None,
+        buffers.path if buffers else None,
+        live_range.path if live_range else None,
+    )
+
+
+def find_largest(found: Inputs) -> tuple[Input, int]:
+    """Return the input with the most allocated memory of space 0, and how much that is.
+
+    The first of them where no input has a buffer assignment: 0 bytes then.
+    """
+    from hlotool.inputs.parallel import Failure, map_inputs  # noqa: PLC0415  start-up time
+
+    sizes = [
+        0 if isinstance(size, Failure) else size
+        for size in map_inputs(allocated_bytes, found.inputs)
+    ]
+    place = max(range(len(sizes)), key=lambda number: (sizes[number], -number))
+    return found.inputs[place], sizes[place]
+
+
+def allocated_bytes(chosen: Input) -> int:
+    """Return what the runtime reserves in the default space; 0 where that is not readable."""
+    if chosen.buffers is None:
+        return 0
+    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415  start-up time
+
+    try:
+        assignment = parse_buffer_assignment(chosen.buffers.read())
+    except HlotoolError:
+        return 0
+    return sum(
+        one.size_bytes
+        for one in assignment.allocations
+        if not one.color and not one.is_thread_local
+    )
+
+
+def _read(file: DumpFile | None) -> Source | None:
+    return file.read() if file else None

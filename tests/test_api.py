@@ -1,0 +1,58 @@
+"""The Python API, and the examples of docs/api.md, which are run as they stand there."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+import hlotool
+
+ROOT = Path(__file__).parent.parent
+TEXT = "HloModule m\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT n = f32[2] negate(p)\n}\n"
+
+
+def test_the_documented_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    failed, tried = doctest.testfile(
+        str(ROOT / "docs/api.md"), module_relative=False, optionflags=doctest.ELLIPSIS
+    )
+    assert (failed, tried > 5) == (0, True)
+
+
+class Compiled:
+    def as_text(self) -> str:
+        return TEXT
+
+
+@pytest.mark.parametrize("dump", [TEXT, Compiled(), TEXT.replace("\n\n", "\n")])
+def test_text_and_compiled(dump: str | Compiled) -> None:
+    found = hlotool.load(dump)
+    assert found.module.name == "m"
+    assert found.assignment is None
+    assert found.summary().module.instruction_count == 2
+
+
+def test_a_file_comes_with_its_assignment() -> None:
+    path = next((ROOT / "testdata/dumps/cpu/mlp_train").glob("*cpu_after_optimizations.txt"))
+    for given in (path, str(path), path.parent):
+        dump = hlotool.load(given)
+        assert dump.assignment is not None
+        assert dump.paths.module_path == str(path)
+
+
+def test_load_all_reads_every_program() -> None:
+    dumps = hlotool.load_all(ROOT / "testdata/dumps/cpu", stage="after")
+    folders = [one for one in (ROOT / "testdata/dumps/cpu").iterdir() if one.is_dir()]
+    assert len(dumps) >= len(folders) > 1
+
+
+def test_what_is_no_dump_raises_one_class() -> None:
+    for wrong in ("no/such/file", "HloModule m\nENTRY e {", "not a dump\n"):
+        with pytest.raises(hlotool.HlotoolError):
+            hlotool.load(wrong)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'laod'"):
+        hlotool.laod  # type: ignore[attr-defined]  # noqa: B018
+    assert set(dir(hlotool)) == set(hlotool.__all__)
