@@ -212,8 +212,9 @@ class _Checker:
         elif isinstance(tree.right, Name):
             wanted = Kind.TEXT if self.field(tree.right).items is Unit.TEXT else Kind.NUMBER
             if kind is not wanted:
-                message = f"{tree.right.path} lists {wanted.value}s, but this is {kind.value}"
-                raise self.fail(message.replace("texts", "text"), tree.left)
+                items = "text" if wanted is Kind.TEXT else "numbers"
+                message = f"{tree.right.path} lists {items}, but this is {kind.value}"
+                raise self.fail(message, tree.left)
 
     def check_aggregate(self, tree: Aggregate) -> None:
         """Check an aggregate: its rows, and its arguments against their fields."""

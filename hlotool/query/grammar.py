@@ -119,7 +119,7 @@ def _grammar() -> pp.ParserElement:
 def _factor(expression: pp.Forward) -> pp.ParserElement:
     """Return the rules `factor` and `literal`."""
     opening, closing = pp.Suppress("("), pp.Suppress(")")
-    arguments = opening + pp.Optional(pp.DelimitedList(expression)) - closing
+    arguments = opening + pp.Optional(pp.DelimitedList(expression)) - _mark(")")
     name = pp.Regex(_NAME).add_parse_action(_name)
     call = name + pp.Optional(pp.Group(arguments))
     call.add_parse_action(_call)
@@ -200,13 +200,13 @@ def _name(_text: str, loc: int, tokens: pp.ParseResults) -> Name:
     return Name(str(tokens[0]), start=loc, end=loc + len(str(tokens[0])))
 
 
-def _call(text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+def _call(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
     """Make an aggregate of a name with arguments; leave a bare name as it is."""
     name: Name = tokens[0]
     if len(tokens) == 1:
         return name
-    arguments: list[Expression] = list(tokens[1])
-    end = text.index(")", max([name.end, *(each.end for each in arguments)])) + 1
+    arguments: list[Expression] = list(tokens[1])[:-1]
+    end = int(tokens[1][-1]) + 1
     rows, _, function = name.path.rpartition(".")
     if function not in FUNCTIONS:
         message = f"there is no function {function!r}"

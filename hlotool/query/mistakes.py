@@ -24,7 +24,6 @@ _HINTS: Final = (
     (re.compile(r"(?:AND|OR|NOT|IN|TRUE|FALSE|NULL)\b"), "keywords are written in small letters"),
     (re.compile(r"=~"), "a regular expression is matched with ~"),
     (re.compile(r"=(?!=)"), "equality is written =="),
-    (re.compile(r"<>"), "inequality is written !="),
     (re.compile(r"&&?"), "write and"),
     (re.compile(r"\|\|?"), "write or"),
     (re.compile(r"!(?![=~])"), "write not"),
@@ -92,6 +91,8 @@ def _expected(text: str, pos: int, wanted: str) -> str:
 
 def _hint(text: str, pos: int, *, is_value: bool) -> str:
     """Say what people who write this usually mean."""
+    if text[max(0, pos - 1) : pos + 1] == "<>":
+        return "inequality is written !="
     for pattern, hint in _HINTS:
         if pattern.match(text, pos):
             return hint
