@@ -57,5 +57,5 @@ SAMPLES = RowList(
     sort="-size_bytes",
     size="size_bytes",
     upper_if=("is_conditional",),
-    fold=Fold(keys=("kind", "size_bytes"), count="count", name="name"),
+    fold=Fold(keys=("kind", "size_bytes"), name="name"),
 )

@@ -92,7 +92,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             ["--columns"],
             metavar="FIELD,…",
             default="",
-            help="Choose columns; +FIELD adds one to those shown.",
+            help="Choose columns; +FIELD adds one to those shown, -FIELD hides it.",
         ),
         click.Option(["-w", "--wide", "is_wide"], is_flag=True, help="All columns, no cut."),
         click.Option(

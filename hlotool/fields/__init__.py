@@ -8,11 +8,12 @@ from these declarations. A `Document` is the answer itself: records under those 
 
 from hlotool.fields.document import INPUT_BLOCK, Document, DocumentSpec, InputPaths, Line
 from hlotool.fields.field import Field, Unit
-from hlotool.fields.rows import Block, Fold, RowList
+from hlotool.fields.rows import VARIOUS, Block, Fold, RowList
 from hlotool.fields.selection import Group, Grouping, Rest, Selection, Sum
 
 __all__ = [
     "INPUT_BLOCK",
+    "VARIOUS",
     "Block",
     "Document",
     "DocumentSpec",

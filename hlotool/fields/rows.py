@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+from typing import Final
 
 from hlotool.fields.field import Field
+
+
+class Various(Enum):
+    """The type of `VARIOUS`."""
+
+    VARIOUS = "*"
+
+
+VARIOUS: Final = Various.VARIOUS  # in a folded row, the field in which its rows differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,12 +23,11 @@ class Fold:
     """Which rows of a table are one row `×48`; JSON, JSON Lines and CSV are never folded.
 
     Rows fold when they agree in every field of `keys` and, where `name` is given, in that
-    field without its trailing number (`fusion.12` and `fusion.7` agree). Summable fields
-    are added up; other fields show the first row's value; `count` counts the rows.
+    field without its trailing number (`fusion.12` and `fusion.7` agree). Summable fields,
+    a `count` among them, are added up; other fields show `*` where the rows differ.
     """
 
     keys: tuple[str, ...]
-    count: str  # the summable field (Unit.TIMES or COUNT) that counts folded rows
     name: str = ""
 
 

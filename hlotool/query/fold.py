@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from hlotool.fields import Fold, RowList
+from hlotool.fields import VARIOUS, Fold, RowList
 
 _NUMBER = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
 
@@ -16,7 +16,8 @@ def fold_rows(row_list: RowList, fold: Fold, rows: Sequence[object]) -> list[obj
     """Merge rows that agree in the keys of `fold`, keeping the place of the first.
 
     Summable fields are added up; one that is unknown in any row is unknown in the sum. A
-    merged row's name is what the names have in common, with `.*` after it.
+    merged row's name is what the names have in common, with `.*` after it; any other field
+    in which the rows differ is VARIOUS.
     """
     readers = [row_list.field(name).getter() for name in fold.keys]
     read_name = row_list.field(fold.name).getter() if fold.name else None
@@ -40,10 +41,12 @@ def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
         return rows[0]
     changes: dict[str, Any] = {}
     for field in row_list.fields:
+        values = [field.getter()(row) for row in rows]
         if field.is_summable:
-            values = [field.getter()(row) for row in rows]
             known = [value for value in values if isinstance(value, int | float)]
             changes[field.attribute] = sum(known) if len(known) == len(values) else None
+        elif any(value != values[0] for value in values):
+            changes[field.attribute] = VARIOUS
     if fold.name:
         field = row_list.field(fold.name)
         changes[field.attribute] = strip_number(str(field.getter()(rows[0]))) + ".*"

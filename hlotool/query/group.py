@@ -89,7 +89,8 @@ def _keys(
                 f"there are {', '.join(allowed)}",
             )
     return tuple(
-        (sign, field.name) for sign, field in parse_names(sort, "--sort", allowed.values())
+        (sign, field.name)
+        for sign, field in parse_names(sort, "--sort", allowed.values(), signs="+-")
     )
 
 

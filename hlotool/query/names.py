@@ -26,8 +26,10 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"there are {listed}" if names else "there are none"
 
 
-def parse_names(text: str, option: str, fields: Iterable[Field]) -> tuple[tuple[str, Field], ...]:
-    """Read `[+|-]name{,[+|-]name}` and return each sign ('' if none) with its field.
+def parse_names(
+    text: str, option: str, fields: Iterable[Field], signs: str = ""
+) -> tuple[tuple[str, Field], ...]:
+    """Read `[sign]name{,[sign]name}` and return each sign ('' if none) with its field.
 
     Raises QueryError at the first name that is not among `fields`, or is empty.
     """
@@ -39,7 +41,7 @@ def parse_names(text: str, option: str, fields: Iterable[Field]) -> tuple[tuple[
         start = pos + len(part) - len(part.lstrip())
         pos += len(part) + 1
         name = part.strip()
-        sign = name[:1] if name[:1] in {"+", "-"} else ""
+        sign = name[:1] if name[:1] and name[:1] in signs else ""
         name = name.removeprefix(sign).strip()
         if name not in known:
             message = f"there is no field {name!r}" if name else "expected a field's name"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hlotool.fields import Field, RowList, Unit
+from hlotool.fields import VARIOUS, Field, RowList, Unit
 from hlotool.query.names import parse_names
 
 
@@ -22,7 +22,7 @@ def sort_rows(row_list: RowList, rows: Sequence[object], sort: str) -> Sequence[
 def sort_keys(row_list: RowList, sort: str) -> tuple[tuple[str, Field], ...]:
     """Return the signs and fields to sort by; none where the analysis decides."""
     text, option = (sort, "--sort") if sort else (row_list.sort, f"sort of {row_list.name}")
-    return parse_names(text, option, row_list.fields) if text else ()
+    return parse_names(text, option, row_list.fields, signs="+-") if text else ()
 
 
 def sort_by(keys: Iterable[tuple[str, Field]], rows: Sequence[object]) -> list[object]:
@@ -47,6 +47,7 @@ def _sort_once(field: Field, rows: list[object], *, is_falling: bool) -> list[ob
     unknown: list[object] = []
     for row in rows:
         value = read(row)
-        (known if value is not None and isinstance(value, kinds) else unknown).append(row)
+        is_known = value is not None and value is not VARIOUS and isinstance(value, kinds)
+        (known if is_known else unknown).append(row)
     known.sort(key=read, reverse=is_falling)  # type: ignore[arg-type]  # one field, one type
     return known + unknown

@@ -63,15 +63,17 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
 def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
     """Return the columns to show: those asked for, else all or the table's own.
 
-    columns = ["+"] name { "," ["+"] name }     with "+" the column is added to the default
+    columns = column { "," column }
+    column = ["+" | "-"] name      if all have a sign, they change the default columns
     """
-    default = tuple(field for field in row_list.fields if field.in_table or query.is_wide)
+    default = [field for field in row_list.fields if field.in_table or query.is_wide]
     if not query.columns:
-        return default
-    named = parse_names(query.columns, "--columns", row_list.fields)
-    chosen = list(default) if all(sign == "+" for sign, _ in named) else []
-    chosen += [field for _, field in named if field not in chosen]
-    return tuple(dict.fromkeys(chosen))
+        return tuple(default)
+    named = parse_names(query.columns, "--columns", row_list.fields, signs="+-")
+    chosen = default if all(sign for sign, _ in named) else []
+    chosen += [field for _, field in named]
+    removed = {field.name for sign, field in named if sign == "-"}
+    return tuple(dict.fromkeys(field for field in chosen if field.name not in removed))
 
 
 def _group(
@@ -83,9 +85,8 @@ def _group(
 ) -> Selection:
     """Group rows; the columns are then the figures that add up."""
     by = tuple(field for _, field in parse_names(query.by, "--by", row_list.fields))
-    asked = parse_names(query.columns, "--columns", row_list.fields) if query.columns else ()
-    for _, field in asked:
-        if not field.is_summable and field not in by:
+    for field in columns if query.columns else ():
+        if not field.is_summable and field not in by and field.name in query.columns:
             start = query.columns.index(field.name)
             raise QueryError(
                 f"{field.name!r} does not add up, so groups have no such column",
@@ -113,6 +114,7 @@ def _rest(row_list: RowList, rows: Sequence[object], sort: str) -> Rest | None:
     """Describe the rows a limit left out."""
     if not rows:
         return None
-    size = row_list.field(row_list.size) if row_list.size else None
-    summed = sum_field(row_list, rows, size) if size is not None and size.is_summable else None
+    summed = None
+    if row_list.size and row_list.has_total and row_list.field(row_list.size).is_summable:
+        summed = sum_field(row_list, rows, row_list.field(row_list.size))
     return Rest(len(rows), summed, is_sorted_by_size(row_list, sort))

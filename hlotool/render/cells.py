@@ -65,7 +65,9 @@ def _total_row(selection: Selection, units: str) -> tuple[str, ...]:
         for field, total in zip(selection.columns, sums, strict=True)
     ]
     free = next((index for index, total in enumerate(sums) if total is None), None)
-    if free is not None:
+    if free is None:
+        cells[0] = f"TOTAL {cells[0]}"
+    else:
         cells[free] = "TOTAL"
     return tuple(cells)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from hlotool.fields import Field, Sum, Unit
+from hlotool.fields import VARIOUS, Field, Sum, Unit
 from hlotool.render.look import printable
 
 UNKNOWN = "?"
@@ -27,6 +27,8 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
     """Return the text of a value in its unit; None is `?`."""
     if value is None:
         return UNKNOWN
+    if value is VARIOUS:
+        return VARIOUS.value
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple | list):
