@@ -36,6 +36,10 @@ class Lifetimes:
         """The position after the last instruction, where what leaves the program lives."""
         return len(self.sequence)
 
+    def instruction_at(self, position: int) -> str | None:
+        """Return the instruction that runs at a position, None after the last."""
+        return self.sequence[position] if 0 <= position < len(self.sequence) else None
+
 
 def find_lifetimes(assignment: BufferAssignment, module: Module | None) -> Lifetimes | None:
     """Return the printed lifetimes, else derived ones; None without a module to derive from.

@@ -26,9 +26,12 @@ class Position(NamedTuple):
 class Value:
     """A value, at the position that defines it; `positions` are all others where it is seen.
 
+    `number` counts values in the order of their definition.
+
     `inputs` are what meets in a phi, None for every other value.
     """
 
+    number: int
     instruction: Instruction
     index: ShapeIndex
     shape: Shape = field(repr=False)
@@ -66,7 +69,6 @@ class Flow:
         self.nodes: dict[Instruction, Node] = {}
         self.values: list[Value] = []
         self.loops: list[tuple[Node, Instruction]] = []  # phis, and the root that joins them
-        self.value_count = 0
 
     def define(
         self, instruction: Instruction, shape: Shape | None = None, index: ShapeIndex = ()
@@ -98,10 +100,9 @@ class Flow:
         """Make one value."""
         if len(index) > MOST_NESTED:
             raise InputError(f"the shape of {instruction.name!r} nests too deep")
-        value = Value(instruction, index, shape, inputs)
+        value = Value(len(self.values), instruction, index, shape, inputs)
         self.values.append(value)
-        self.value_count += 1
-        if self.value_count > MOST_VALUES:
+        if len(self.values) > MOST_VALUES:
             raise InputError(
                 f"the shapes of module {self.schedule.module.name!r} hold more than "
                 f"{MOST_VALUES:,} values"

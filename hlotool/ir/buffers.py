@@ -5,12 +5,12 @@ Nouns are those of xla/service/buffer_assignment.h and xla/hlo/utils/hlo_live_ra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from hlotool.ir.shape import Shape
-from hlotool.ir.values import ShapeIndex
+from hlotool.ir.values import Metadata, ShapeIndex
 from hlotool.source import Source
 
 AllocationClass: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
@@ -137,12 +137,21 @@ class UsedValue:
         return self.source.text[self.start : self.end]
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What the text of a defining instruction says when the module itself is not at hand."""
+
+    opcode: str
+    metadata: Metadata
+
+
 @dataclass(eq=False)
 class BufferAssignment:
     """Everything a dump says about one module's memory; absent parts are None.
 
     `used` is keyed by the value's number. `reported_total_bytes` is the dump's own
-    `Total bytes used`: all spaces, thread-local memory too.
+    `Total bytes used`: all spaces, thread-local memory too. `define` reads the instruction
+    text of a used value; the parser supplies it.
     """
 
     source: Source = field(repr=False)
@@ -150,6 +159,12 @@ class BufferAssignment:
     reported_total_bytes: int | None = None
     used: Mapping[int, UsedValue] | None = field(default=None, repr=False)
     live_ranges: LiveRanges | None = None
+    define: Callable[[UsedValue], Definition | None] | None = field(default=None, repr=False)
+
+    def find_definition(self, number: int) -> Definition | None:
+        """Return what defines the value of that number, None where the dump does not say."""
+        used = self.used.get(number) if self.used else None
+        return self.define(used) if used and self.define else None
 
 
 def format_position(instruction: str, index: ShapeIndex | None) -> str:

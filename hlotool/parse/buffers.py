@@ -24,6 +24,7 @@ from hlotool.ir.buffers import (
 )
 from hlotool.ir.shape import Shape
 from hlotool.ir.values import ShapeIndex
+from hlotool.parse.definition import find_definition
 from hlotool.parse.live_range import accept_live_ranges
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import ShapeCache, parse_shape
@@ -92,7 +93,7 @@ def parse_buffer_assignment(
     live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end)
     if live_ranges is not None:
         _check_ranges(source, by_key, live_ranges, allocations, live_range)
-    return BufferAssignment(source, allocations, total, used, live_ranges)
+    return BufferAssignment(source, allocations, total, used, live_ranges, find_definition)
 
 
 def _parse_allocations(source: Source, start: int, end: int) -> tuple[Allocation, ...]:

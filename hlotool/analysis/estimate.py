@@ -1,0 +1,174 @@
+"""The estimate: peak memory of a scheduled module that comes without a buffer assignment.
+
+Values, lifetimes and what must share a buffer follow XLA (`dataflow`, `lifetimes`); sizes
+are those of the backend's shapes. What the allocator decides is not modelled: alignment,
+fragmentation, and the workspace that libraries ask for at run time. docs/accuracy.md shows
+how far the estimate was from XLA's own assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hlotool.analysis.backend import Backend, find_backend
+from hlotool.analysis.dataflow import Dataflow, find_values
+from hlotool.analysis.lifetimes import Lifetimes, shared_buffers, value_ranges
+from hlotool.analysis.may_share import Pair, may_share
+from hlotool.analysis.schedule import require_schedule
+from hlotool.analysis.values import Value
+from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
+from hlotool.ir.module import Module
+from hlotool.ir.shape import Shape, TupleShape
+
+_HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
+_TPU_TUPLE_BYTES: Final = 512
+_POINTER_BYTES: Final = 8
+_TPU_HOST_SPACE: Final = 4
+_MOST_COMPARED: Final = 64  # values of one buffer that are looked at before sharing it
+
+
+def estimate_size(shape: Shape, backend: Backend | None) -> int:
+    """Return the bytes a backend gives a value; 0 where the shape has an unknown dimension.
+
+    Tuples cost their own table: a pointer an element, on TPU 512 bytes.
+    """
+    if isinstance(shape, TupleShape):
+        return _TPU_TUPLE_BYTES if backend == "tpu" else _POINTER_BYTES * len(shape.elements)
+    if backend == "tpu" and shape.memory_space == _TPU_HOST_SPACE:
+        return _HOST_ARRAY_BYTES
+    return shape.size_bytes or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A buffer assignment as it may come out: one allocation a buffer, every offset 0."""
+
+    assignment: BufferAssignment
+    lifetimes: Lifetimes
+
+
+def estimate_assignment(module: Module) -> Estimate:
+    """Return what a buffer assignment of the module would hold, with lifetimes.
+
+    Raises InputError for a module that is not scheduled.
+    """
+    flow = find_values(require_schedule(module))
+    ranges = value_ranges(flow)
+    backend = find_backend(module)
+    buffers = _join_shared(flow, ranges, backend)
+    allocations = [
+        _allocation(number, values, module, backend) for number, values in enumerate(buffers)
+    ]
+    assignment = BufferAssignment(module.source, tuple(allocations))
+    sequence = tuple(instruction.name for instruction in flow.schedule.sequence)
+    by_key = {(value.instruction.name, value.index): found for value, found in ranges.items()}
+    return Estimate(assignment, Lifetimes("derived", sequence, by_key))
+
+
+def _allocation(
+    number: int, values: list[Value], module: Module, backend: Backend | None
+) -> Allocation:
+    """Make the allocation of one buffer; its class is that of the first value that decides."""
+    allocation = Allocation(number, 0)
+    root = module.entry.root
+    for place, value in enumerate(values):
+        instruction = value.instruction
+        is_table = isinstance(instruction.shape, TupleShape)
+        size = estimate_size(value.shape, backend)
+        color = value.shape.memory_space
+        allocation.size_bytes = max(allocation.size_bytes, size)
+        allocation.color = color if not place else allocation.color
+        allocation.values.append(
+            BufferValue(
+                value.number,
+                instruction.name,
+                value.index if is_table else None,
+                value.is_phi,
+                color,
+                size,
+                0,
+                value.shape,
+            )
+        )
+        if instruction.opcode == "parameter" and instruction.computation is module.entry:
+            allocation.parameter = instruction.parameter_number
+            allocation.parameter_index = value.index
+        allocation.is_constant |= instruction.opcode == "constant"
+        allocation.is_live_out |= instruction is root or any(
+            position.instruction is root for position in value.positions
+        )
+    return allocation
+
+
+def _join_shared(
+    flow: Dataflow, ranges: Mapping[Value, LiveRange], backend: Backend | None
+) -> list[list[Value]]:
+    """Group the values that lie, or probably lie, in one buffer; in order of definition."""
+    joined = _Buffers(shared_buffers(flow), flow.values, ranges)
+    for value in flow.values:
+        user = value.instruction
+        if value.is_phi or user.opcode == "parameter":
+            continue
+        for number, operand in enumerate(user.operands):
+            source = flow.value_at(operand, ())
+            if (
+                source is not None
+                and joined.can_follow(source, value)
+                and may_share(Pair(user, number, source.shape, value.shape, value.index), backend)
+            ):
+                joined.join(source, value)
+                break
+    return joined.all()
+
+
+class _Buffers:
+    """Values by buffer, with the time each buffer is in use."""
+
+    def __init__(
+        self,
+        groups: list[list[Value]],
+        values: Iterable[Value],
+        ranges: Mapping[Value, LiveRange],
+    ) -> None:
+        self.group_of: dict[Value, list[Value]] = {one: group for group in groups for one in group}
+        for value in values:
+            self.group_of.setdefault(value, [value])
+        self.starts: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
+        for group in self.group_of.values():
+            self.starts[id(group)] = min(ranges[value].start for value in group)
+            self.ends[id(group)] = max(ranges[value].end for value in group)
+        self.ranges = ranges
+
+    def can_follow(self, operand: Value, output: Value) -> bool:
+        """Whether a buffer is needed last where the other is written, and not needed before.
+
+        The other may have been in use earlier, as a donated parameter was.
+        """
+        first, second = self.group_of[operand], self.group_of[output]
+        start, born = self.starts[id(first)], self.ranges[output].start
+        return (
+            first is not second
+            and operand.instruction.opcode != "constant"
+            and self.ends[id(first)] == born
+            and len(second) <= _MOST_COMPARED
+            and all(
+                self.ranges[one].start >= born or self.ranges[one].end < start for one in second
+            )
+        )
+
+    def join(self, operand: Value, output: Value) -> None:
+        """Put two buffers into one."""
+        first, second = self.group_of[operand], self.group_of[output]
+        self.starts[id(first)] = min(self.starts[id(first)], self.starts[id(second)])
+        self.ends[id(first)] = self.ends[id(second)]
+        first += second
+        for value in second:
+            self.group_of[value] = first
+
+    def all(self) -> list[list[Value]]:
+        """Return each buffer once, in the order of its first value."""
+        groups = {id(group): group for group in self.group_of.values()}.values()
+        return sorted(groups, key=lambda group: min(value.number for value in group))

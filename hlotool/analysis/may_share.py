@@ -1,0 +1,121 @@
+"""Sharing by choice: whether an output may be written over an operand needed no more.
+
+Follows HloDataflowAnalysis::CanShareOperandBufferWithUser and, for GPU fusions, GpuAliasInfo
+(xla/hlo/analysis/hlo_dataflow_analysis.cc, xla/service/gpu/alias_info.cc). The TPU compiler
+keeps its own rules, which are in no open source; nothing is assumed there. Only the estimate
+asks; where an assignment is at hand, offsets tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from hlotool.analysis.backend import Backend
+from hlotool.ir.module import Instruction
+from hlotool.ir.opcodes import ELEMENTWISE
+from hlotool.ir.shape import ArrayShape, Shape
+from hlotool.ir.values import ShapeIndex
+
+MOST_STEPS: Final = 10_000  # instructions of one fusion that are followed
+_FIRST_OPERAND: Final = frozenset(("dynamic-update-slice", "scatter", "set-dimension-size"))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An operand array of an instruction, and an array it makes."""
+
+    user: Instruction
+    operand_number: int
+    operand: Shape
+    output: Shape
+    output_index: ShapeIndex
+
+
+def may_share(pair: Pair, backend: Backend | None) -> bool:
+    """Say whether a backend may write the output over the operand."""
+    user, number = pair.user, pair.operand_number
+    operand, output = pair.operand, pair.output
+    if backend == "tpu" or user.operands.count(user.operands[number]) > 1:
+        return False
+    if not isinstance(operand, ArrayShape) or not isinstance(output, ArrayShape):
+        return False
+    if user.opcode == "fusion":
+        return _fusion_may_share(pair, operand, output, backend)
+    if operand != output:
+        return False
+    if user.opcode in {"all-reduce", "collective-broadcast"}:
+        return backend == "gpu" and (len(user.operands) == 1 or pair.output_index == (number,))
+    if user.opcode == "sort":
+        return len(user.operands) == 1 or pair.output_index == (number,)
+    if user.opcode == "triangular-solve":
+        return number == 1
+    if user.opcode in _FIRST_OPERAND:
+        return number == 0
+    return user.opcode in ELEMENTWISE
+
+
+def _fusion_may_share(
+    pair: Pair, operand: ArrayShape, output: ArrayShape, backend: Backend | None
+) -> bool:
+    body = pair.user.callee()
+    if body is None or pair.operand_number >= len(body.parameters):
+        return False
+    parameter = body.parameters[pair.operand_number]
+    kind = pair.user.attributes.get("kind")
+    if backend == "gpu":
+        is_same_size = operand.element_count == output.element_count and (
+            operand.unpadded_bytes == output.unpadded_bytes
+        )
+        way = _Way(_output_of(body.root, pair.output_index), kind == "kInput")
+        return is_same_size and way.keeps_order_from(parameter)
+    return operand == output and kind in {"kLoop", "kInput"} and _Way().keeps_order_from(parameter)
+
+
+def _output_of(root: Instruction, index: ShapeIndex) -> Instruction:
+    """Return the instruction that makes one output of a fusion."""
+    for number in index:
+        if root.opcode != "tuple" or number >= len(root.operands):
+            break
+        root = root.operands[number]
+    return root
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """From a fusion's parameter to what is made of it, element by element.
+
+    Only elementwise operations and tuples may follow. On GPU, where `output` is given and
+    must be met, also bitcasts and updates in place; and reductions where the fusion is
+    emitted as one, as such kernels reduce before they write anything else.
+    """
+
+    output: Instruction | None = None
+    may_reduce: bool = False
+
+    def keeps_order_from(self, parameter: Instruction) -> bool:
+        """Say whether all that follows a parameter goes over it in its own order."""
+        pending = [parameter]
+        seen = {parameter}
+        while pending and len(seen) < MOST_STEPS:
+            one = pending.pop()
+            if self.may_reduce and one.opcode == "reduce":
+                continue
+            for user in one.users:
+                if not self._allows(user, one):
+                    return False
+                if user not in seen:
+                    seen.add(user)
+                    pending.append(user)
+        return not pending and (self.output is None or self.output in seen)
+
+    def _allows(self, user: Instruction, operand: Instruction) -> bool:
+        if user.opcode in ELEMENTWISE or user.opcode == "tuple":
+            return True
+        if self.output is None:
+            return False
+        if user.opcode == "reduce":
+            return self.may_reduce
+        return user.opcode == "bitcast" or (
+            user.opcode in _FIRST_OPERAND and user.operands[0] is operand
+        )

@@ -1,0 +1,175 @@
+"""Memory figures against XLA's own: memory_analysis() and the heap simulator's traces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from buffer_dumps import Dump, find_dumps
+
+from hlotool.analysis.memory import MemoryReport, analyze_memory, find_memory
+from hlotool.errors import InputError, ParseError
+from hlotool.ir.buffers import BufferAssignment
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+DUMPS = find_dumps()
+MEASURED = [dump for dump in DUMPS if dump.oracle]
+TRACE_TOLERANCE = 64 << 10  # docs/semantics.md: or 0.1 %
+GPU_TOLERANCE = 1 << 10
+TPU_GRAIN = 16 << 10
+
+
+def name(dump: Dump) -> str:
+    return dump.name
+
+
+def analyze(dump: Dump) -> MemoryReport:
+    return analyze_memory(None if dump.path.is_file() else dump.module, dump.assignment)
+
+
+@pytest.mark.parametrize("dump", MEASURED, ids=name)
+def test_classes_are_those_of_memory_analysis(dump: Dump) -> None:
+    theirs = dump.oracle["memory_analysis"]
+    ours = analyze(dump).totals
+    assert ours.argument_bytes == theirs["argument_size_in_bytes"]
+    assert ours.output_bytes == theirs["output_size_in_bytes"]
+    assert ours.alias_bytes == theirs["alias_size_in_bytes"]
+    assert as_xla_reports_temp(dump, ours.temp_bytes) == theirs["temp_size_in_bytes"]
+
+
+def as_xla_reports_temp(dump: Dump, size: int | None) -> int | None:
+    """Round as XLA does on TPU: up to 16 KiB, and 0 where only tuple tables lie in space 0."""
+    if dump.backend != "tpu" or size is None:
+        return size
+    return 0 if has_only_tables(dump) else -(-size // TPU_GRAIN) * TPU_GRAIN
+
+
+def has_only_tables(dump: Dump) -> bool:
+    """Say whether space 0 has no temp but the tables of tuples; no heap was simulated then."""
+    return all(
+        value.shape.is_tuple
+        for allocation in dump.assignment.allocations
+        if allocation.color == 0 and allocation.allocation_class == "temp"
+        for value in allocation.values
+    )
+
+
+@pytest.mark.parametrize("dump", MEASURED, ids=name)
+def test_temp_peak_is_that_of_the_heap_simulator(dump: Dump) -> None:
+    traces = dump.oracle["buffer_assignment"]["heap_simulator_traces"]
+    numbers = {
+        one.number
+        for one in dump.assignment.allocations
+        if one.allocation_class == "temp" and not one.color
+    }
+    # CPU and GPU renumber the one temp allocation after the trace was written.
+    peaks = [one["peak_live_bytes"] for one in traces if one.get("allocation", 0) in numbers]
+    if not peaks and len(traces) == 1:
+        peaks = [traces[0]["peak_live_bytes"]]
+    if not peaks and has_only_tables(dump):
+        return
+    (expected,) = peaks
+    found = analyze(dump).totals.temp_peak_bytes
+    assert found is not None
+    assert abs(found - expected) <= max(TRACE_TOLERANCE, expected / 1000)
+
+
+@pytest.mark.parametrize("dump", [d for d in MEASURED if d.backend == "gpu"], ids=name)
+def test_reserved_peak_is_the_peak_memory_of_gpu(dump: Dump) -> None:
+    found = analyze(dump).totals.reserved_peak_bytes
+    assert found is not None
+    assert abs(found - dump.oracle["memory_analysis"]["peak_memory_in_bytes"]) <= GPU_TOLERANCE
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=name)
+def test_figures_fit_together(dump: Dump) -> None:
+    report = analyze(dump)
+    totals = report.totals
+    assert totals.reported_total_matches is True
+    assert report.spaces[0].color == 0
+    for space in report.spaces:
+        sums = (space.argument_bytes, space.output_bytes, space.temp_bytes, space.constant_bytes)
+        assert None not in sums
+        assert sum(one or 0 for one in sums) - (space.alias_bytes or 0) == space.allocated_bytes
+        assert space.peak_bytes is not None
+        assert space.temp_peak_bytes is not None
+        assert space.reserved_peak_bytes is not None
+        assert space.allocated_bytes is not None
+        assert space.temp_peak_bytes <= space.peak_bytes <= space.allocated_bytes
+        assert space.temp_peak_bytes <= space.reserved_peak_bytes <= space.allocated_bytes
+    assert totals.all_spaces_bytes == sum(space.allocated_bytes or 0 for space in report.spaces)
+    assert totals.all_spaces_bytes is not None
+    assert totals.thread_local_bytes is not None
+    assert totals.reported_total_bytes == totals.all_spaces_bytes + totals.thread_local_bytes
+
+
+@pytest.mark.parametrize("dump", [d for d in DUMPS if not d.path.is_file()], ids=name)
+def test_lifetimes_derived_from_the_module_change_nothing(dump: Dump) -> None:
+    bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
+    derived, printed = analyze_memory(dump.module, bare), analyze(dump)
+    assert (derived.lifetimes, printed.lifetimes) == ("derived", "live-range")
+    assert derived.spaces == printed.spaces
+    assert derived.peak == replace(
+        printed.peak, xla_position=None, xla_bytes=None, bytes_at_xla_position=None
+    )
+    assert derived.totals.reported_total_matches is None
+
+
+# What was worked out by hand for the dumps users sent; XLA's own list is short on the second.
+SENT = {
+    "001": (932_847_556, 931_536_164, 58, 931_536_164, 58),
+    "004": (2_827_042_848, 2_709_520_384, 78, 830_472_464, 78),
+}
+
+
+@pytest.mark.parametrize("dump", [d for d in DUMPS if d.path.is_file()], ids=name)
+def test_dumps_users_sent(dump: Dump) -> None:
+    report = analyze(dump)
+    peak = report.peak
+    assert SENT[dump.name] == (
+        report.totals.allocated_bytes,
+        peak.bytes,
+        peak.position,
+        peak.xla_bytes,
+        peak.xla_position,
+    )
+    assert peak.bytes_at_xla_position == peak.bytes
+
+
+def test_another_modules_assignment_is_refused() -> None:
+    one, other = DUMPS[0], DUMPS[1]
+    with pytest.raises(ParseError, match=r"not that of module .*: .* has no (instruction|part)"):
+        analyze_memory(one.module, other.assignment)
+
+
+def test_a_sibling_of_another_batch_size_is_refused() -> None:
+    module = parse_module(
+        Source(
+            "HloModule m, is_scheduled=true\n\nENTRY e {\n  ROOT p = f32[32,4] parameter(0)\n}\n"
+        )
+    )
+    dump = next(iter(DUMPS))
+    value = dump.assignment.allocations[0].values[0]
+    value = replace(value, instruction="p")
+    allocation = replace(dump.assignment.allocations[0], values=[value])
+    assignment = BufferAssignment(dump.assignment.source, (allocation,))
+    with pytest.raises(ParseError, match=r"'p' is .* here, but f32\[32,4\] in the module"):
+        analyze_memory(module, assignment)
+
+
+def test_without_anything_that_tells_when() -> None:
+    dump = DUMPS[0]
+    bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
+    report = analyze_memory(None, bare)
+    assert report.lifetimes is None
+    assert report.totals.allocated_bytes == analyze(dump).totals.allocated_bytes
+    assert (report.peak.bytes, report.peak.position) == (None, None)
+    assert (report.totals.peak_bytes, report.totals.fragmentation_bytes) == (None, None)
+
+
+def test_unscheduled_module() -> None:
+    module = parse_module(Source("HloModule m\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"))
+    assert find_memory(module, None) is None
+    with pytest.raises(InputError, match="not scheduled"):
+        analyze_memory(module, None)
