@@ -1,0 +1,147 @@
+"""How often does an instruction run the computations it names, each time it runs itself?
+
+Follows the handlers of xla/service/hlo_cost_analysis.cc (0.10.2). A conditional is not here:
+it runs one of its branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Final, NamedTuple, TypeAlias
+
+from hlotool.analysis.cost.sizes import UnknownCostError, count_elements, first_array, operand_shape
+from hlotool.ir.module import Computation, Instruction
+
+
+class Application(NamedTuple):
+    """A computation, and how often it is run."""
+
+    computation: Computation
+    times: int
+
+
+Applications: TypeAlias = tuple[Application, ...]
+
+
+def _callee(instruction: Instruction, key: str) -> Computation:
+    callees = instruction.callees(key)
+    if not callees:
+        raise UnknownCostError
+    return callees[0]
+
+
+def apply_async(instruction: Instruction) -> Applications:
+    """Run the wrapped computation once."""
+    return (Application(_callee(instruction, "calls"), 1),)
+
+
+def apply_fusion(instruction: Instruction) -> Applications:
+    """Run the body once. Of a custom fusion with a gather or scatter XLA counts nothing else."""
+    body = _callee(instruction, "calls")
+    special = find_custom_body(instruction, body)
+    if special is None:
+        return (Application(body, 1),)
+    return apply_scatter(special) if special.opcode == "scatter" else ()
+
+
+def find_custom_body(fusion: Instruction, body: Computation) -> Instruction | None:
+    """Return the gather or scatter for which XLA takes a fusion of kind kCustom, or None."""
+    if fusion.attributes.get("kind") != "kCustom":
+        return None
+    return next((one for one in body.instructions if one.opcode in {"gather", "scatter"}), None)
+
+
+def apply_call(instruction: Instruction) -> Applications:
+    """Run `to_apply` once."""
+    return (Application(_callee(instruction, "to_apply"), 1),)
+
+
+def apply_while(instruction: Instruction) -> Applications:
+    """Run body and condition once: XLA knows no trip counts."""
+    body, condition = _callee(instruction, "body"), _callee(instruction, "condition")
+    return (Application(body, 1), Application(condition, 1))
+
+
+def apply_map(instruction: Instruction) -> Applications:
+    """Run the function for each element of the result."""
+    return (Application(_callee(instruction, "to_apply"), count_elements(instruction.shape)),)
+
+
+def apply_reduce(instruction: Instruction) -> Applications:
+    """Run the reducer once for each element that goes; a variadic reducer takes all at once."""
+    before = count_elements(operand_shape(instruction, 0))
+    after = count_elements(first_array(instruction.shape))
+    return (Application(_callee(instruction, "to_apply"), before - after),)
+
+
+def apply_reduce_window(instruction: Instruction) -> Applications:
+    """Run the reducer for each element of each window but the first.
+
+    A window that sees a whole dimension from everywhere (size 2p + 1, padded by p on both
+    sides, p + 1 elements) is a reduction whose result is broadcast, and counted as XLA counts
+    that.
+    """
+    result = first_array(instruction.shape)
+    results = count_elements(result)
+    window = instruction.window()
+    times = (prod(one.size for one in window) - 1) * results
+    wide = [place for place, one in enumerate(window) if one.size != 1]
+    padded = [place for place, one in enumerate(window) if one.pad_low or one.pad_high]
+    if len(wide) == 1 and len(padded) == 1 and not instruction.shape.is_tuple:
+        place = wide[0]
+        dimension, length = window[place], result.dims[place]
+        is_whole = (
+            dimension.pad_low == dimension.pad_high == length - 1
+            and dimension.pad_low > 0
+            and dimension.size == 2 * dimension.pad_low + 1
+        )
+        if is_whole:
+            times = results // length + length - 1
+    return (Application(_callee(instruction, "to_apply"), times),)
+
+
+def apply_select_and_scatter(instruction: Instruction) -> Applications:
+    """Run select for all but one element of each window, and scatter once for each window."""
+    windows = count_elements(operand_shape(instruction, 1))
+    size = prod(one.size for one in instruction.window())
+    return (
+        Application(_callee(instruction, "select"), windows * (size - 1)),
+        Application(_callee(instruction, "scatter"), windows),
+    )
+
+
+def apply_scatter(instruction: Instruction) -> Applications:
+    """Run the combiner for each element of the first update."""
+    first_update = len(instruction.operands) // 2 + 1
+    updates = count_elements(operand_shape(instruction, first_update))
+    return (Application(_callee(instruction, "to_apply"), updates),)
+
+
+def apply_scan(instruction: Instruction) -> Applications:
+    """Run the body as often as the second operand has elements: XLA's figure, not the steps."""
+    times = count_elements(operand_shape(instruction, 1))
+    return (Application(_callee(instruction, "to_apply"), times),)
+
+
+_APPLICATIONS: Final[Mapping[str, Callable[[Instruction], Applications]]] = {
+    "async-start": apply_async,
+    "call": apply_call,
+    "fusion": apply_fusion,
+    "map": apply_map,
+    "reduce": apply_reduce,
+    "reduce-window": apply_reduce_window,
+    "scan": apply_scan,
+    "scatter": apply_scatter,
+    "select-and-scatter": apply_select_and_scatter,
+    "while": apply_while,
+}
+
+
+APPLYING: Final = _APPLICATIONS.keys()
+
+
+def find_applications(instruction: Instruction) -> Applications:
+    """Return what an instruction runs and how often; raises UnknownCostError."""
+    handler = _APPLICATIONS.get(instruction.opcode)
+    return handler(instruction) if handler else ()

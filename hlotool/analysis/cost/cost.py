@@ -1,0 +1,99 @@
+"""What something costs: the record that all of the cost model adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Work(NamedTuple):
+    """Arithmetic of one operation, without what the computations it calls do."""
+
+    flops: int = 0
+    transcendentals: int = 0
+    matrix_flops: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Arithmetic and memory traffic; the same units whether once or per run.
+
+    `flops`, `transcendentals` and `bytes_accessed` are XLA's HloCostAnalysis.
+    `matrix_flops` are those of dot, convolution, ragged-dot and scaled-dot.
+    `custom_call_flops` are hidden in custom calls, and in no other figure.
+    `unknown_custom_call_count` counts executions of custom calls that may compute anything.
+    `is_lower_bound`: something counted may be more; `is_upper_bound`: may not happen.
+    """
+
+    flops: int = 0
+    transcendentals: int = 0
+    bytes_accessed: int = 0
+    matrix_flops: int = 0
+    custom_call_flops: int = 0
+    unknown_custom_call_count: int = 0
+    is_lower_bound: bool = False
+    is_upper_bound: bool = False
+
+    def with_bytes(self, bytes_accessed: int) -> Cost:
+        """Return the same arithmetic with other traffic."""
+        return Cost(
+            self.flops,
+            self.transcendentals,
+            bytes_accessed,
+            self.matrix_flops,
+            self.custom_call_flops,
+            self.unknown_custom_call_count,
+            self.is_lower_bound,
+            self.is_upper_bound,
+        )
+
+    def times(self, count: int, *, is_exact: bool = True) -> Cost:
+        """Return the cost of `count` executions; of at least so many if not `is_exact`."""
+        return Cost(
+            self.flops * count,
+            self.transcendentals * count,
+            self.bytes_accessed * count,
+            self.matrix_flops * count,
+            self.custom_call_flops * count,
+            self.unknown_custom_call_count * count,
+            self.is_lower_bound or not is_exact,
+            self.is_upper_bound,
+        )
+
+
+NOTHING = Cost()
+
+
+def add_costs(costs: Iterable[Cost]) -> Cost:
+    """Add costs up."""
+    parts = list(costs)
+    if len(parts) == 1:
+        return parts[0]
+    return Cost(
+        sum(one.flops for one in parts),
+        sum(one.transcendentals for one in parts),
+        sum(one.bytes_accessed for one in parts),
+        sum(one.matrix_flops for one in parts),
+        sum(one.custom_call_flops for one in parts),
+        sum(one.unknown_custom_call_count for one in parts),
+        any(one.is_lower_bound for one in parts),
+        any(one.is_upper_bound for one in parts),
+    )
+
+
+def largest_cost(costs: Iterable[Cost]) -> Cost:
+    """Return the largest of each figure, as XLA does with the branches of a conditional."""
+    parts = list(costs)
+    if not parts:
+        return NOTHING
+    return Cost(
+        max(one.flops for one in parts),
+        max(one.transcendentals for one in parts),
+        max(one.bytes_accessed for one in parts),
+        max(one.matrix_flops for one in parts),
+        max(one.custom_call_flops for one in parts),
+        max(one.unknown_custom_call_count for one in parts),
+        any(one.is_lower_bound for one in parts),
+        is_upper_bound=True,
+    )

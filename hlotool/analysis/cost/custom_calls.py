@@ -1,0 +1,163 @@
+"""What does a custom call compute, as far as its target, shapes and backend_config tell?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from hlotool.analysis.cost.attention import (
+    count_cudnn_attention,
+    count_te_attention,
+    read_number,
+    read_numbers,
+)
+from hlotool.analysis.cost.matrices import (
+    MULTIPLY_ADD,
+    count_convolution_flops,
+    count_dot_flops,
+)
+from hlotool.analysis.cost.sizes import (
+    UnknownCostError,
+    count_elements,
+    first_array,
+    operand_shape,
+)
+from hlotool.ir.module import Instruction
+
+
+class CustomCallKind(Enum):
+    """What a target is known to do."""
+
+    NOTHING = "nothing"  # an annotation, a marker, or memory set aside
+    MATRIX_PRODUCT = "matrix product"
+    CONVOLUTION = "convolution"
+    ATTENTION = "attention"
+    STATED = "stated"  # whoever made the call wrote its cost into it
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class CustomCall:
+    """A custom call's arithmetic; `flops` is None where nothing tells."""
+
+    kind: CustomCallKind
+    flops: int | None
+    is_upper_bound: bool = False
+
+
+# Targets that compute nothing: partitioning and placement marks, and libtpu's bookkeeping.
+NO_WORK_TARGETS: Final = frozenset(
+    (
+        "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "AllocateBuffer",
+        "ConcatBitcast", "AsyncCollectiveStart", "AsyncCollectiveDone",
+        "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
+        "annotate_device_placement", "MoveToHost", "MoveToDevice", "PinToDevice",
+        "PinToDeviceSram", "AssumeGatherIndicesInBound", "LayoutConstraint", "CreateBuffer", "Pin",
+        "Unpin",
+    )
+)  # fmt: skip
+
+
+def read_custom_call(instruction: Instruction) -> CustomCall:
+    """Work out the flops of a custom call; unknown ones are None, never 0.
+
+    Matrix products and convolutions count as HloCostAnalysis counts a dot and a convolution
+    of the same shapes; attention as its two (backward: five) matrix products over the pairs
+    of query and key that the mask leaves. A cost estimate in the backend_config is taken at
+    its word.
+    """
+    target = instruction.custom_call_target
+    if target in NO_WORK_TARGETS:
+        return CustomCall(CustomCallKind.NOTHING, 0)
+    for prefix, kind, count in _COUNTERS:
+        if target.startswith(prefix):
+            return _counted(instruction, kind, count)
+    stated = _find_stated_flops(instruction)
+    if stated is not None:
+        return CustomCall(CustomCallKind.STATED, stated)
+    return CustomCall(CustomCallKind.UNKNOWN, None)
+
+
+Counter = Callable[[Instruction], tuple[int, bool]]
+
+
+def _counted(instruction: Instruction, kind: CustomCallKind, count: Counter) -> CustomCall:
+    try:
+        flops, is_upper_bound = count(instruction)
+    except (UnknownCostError, LookupError, ValueError):
+        return CustomCall(kind, None)
+    return CustomCall(kind, flops, is_upper_bound)
+
+
+def _count_cublas(instruction: Instruction) -> tuple[int, bool]:
+    """Count `__cublas$gemm` and `__cublas$lt$matmul*`: operands lhs, rhs, then additions."""
+    config = instruction.backend_config()
+    dimensions = config.find("gemm_backend_config", "dot_dimension_numbers") if config else None
+    contracting = read_numbers(dimensions, "lhs_contracting_dimensions")
+    result = first_array(instruction.shape)
+    return count_dot_flops(result, operand_shape(instruction, 0), contracting), False
+
+
+def _count_onednn(instruction: Instruction) -> tuple[int, bool]:
+    """Count `__onednn$matmul`: the last two dimensions, one side perhaps transposed."""
+    config = instruction.backend_config()
+    flags = config.find("onednn_matmul_config") if config else None
+    is_transposed = isinstance(flags, Mapping) and flags.get("transpose_a") is True
+    lhs = operand_shape(instruction, 0)
+    contracted = len(lhs.dims) - (2 if is_transposed else 1)
+    return count_dot_flops(first_array(instruction.shape), lhs, (contracted,)), False
+
+
+def _count_cudnn_convolution(instruction: Instruction) -> tuple[int, bool]:
+    """Count `__cudnn$conv*`: window and labels are always those of the forward convolution.
+
+    Its input, filter and output are (operand 0, operand 1, result) forward, (result,
+    operand 1, operand 0) for the input gradient and (operand 0, result, operand 1) for the
+    filter gradient. Scaling, bias and activation count nothing.
+    """
+    lhs, rhs = operand_shape(instruction, 0), operand_shape(instruction, 1)
+    result = first_array(instruction.shape)
+    target = instruction.custom_call_target
+    if target.startswith("__cudnn$convBackwardInput"):
+        return count_convolution_flops(instruction, result, rhs, lhs), False
+    if target.startswith("__cudnn$convBackwardFilter"):
+        return count_convolution_flops(instruction, lhs, result, rhs), False
+    return count_convolution_flops(instruction, lhs, rhs, result), False
+
+
+def _count_batched_solve(instruction: Instruction) -> tuple[int, bool]:
+    """Count `__cublas$triangularSolve` as XLA counts a triangular-solve."""
+    rows = operand_shape(instruction, 0).dims[-1]
+    return MULTIPLY_ADD * rows * count_elements(operand_shape(instruction, 1)), False
+
+
+def _count_cholesky(instruction: Instruction) -> tuple[int, bool]:
+    """Count `__cusolver$cholesky` as XLA counts a cholesky."""
+    matrices = operand_shape(instruction, 0)
+    return count_elements(matrices) * matrices.dims[-1] // 3, False
+
+
+_COUNTERS: Final[tuple[tuple[str, CustomCallKind, Counter], ...]] = (
+    ("__cublas$gemm", CustomCallKind.MATRIX_PRODUCT, _count_cublas),
+    ("__cublas$lt$matmul", CustomCallKind.MATRIX_PRODUCT, _count_cublas),
+    ("__cublas$triangularSolve", CustomCallKind.MATRIX_PRODUCT, _count_batched_solve),
+    ("__cusolver$cholesky", CustomCallKind.MATRIX_PRODUCT, _count_cholesky),
+    ("__onednn$matmul", CustomCallKind.MATRIX_PRODUCT, _count_onednn),
+    ("__cudnn$conv", CustomCallKind.CONVOLUTION, _count_cudnn_convolution),
+    ("__cudnn$fmha", CustomCallKind.ATTENTION, count_cudnn_attention),
+    ("te_fused_attn_", CustomCallKind.ATTENTION, count_te_attention),
+)
+
+
+def _find_stated_flops(instruction: Instruction) -> int | None:
+    """Find `cost_estimate.flops`, which Pallas writes when a kernel's author gave one."""
+    if "cost_estimate" not in instruction.attributes.get("backend_config", ""):
+        return None
+    config = instruction.backend_config()
+    for path in (("custom_call_config", "cost_estimate"), ("cost_estimate",)):
+        estimate = config.find(*path) if config else None
+        if isinstance(estimate, Mapping):
+            return read_number(estimate.get("flops", 0))
+    return None

@@ -1,0 +1,167 @@
+"""What does each instruction and each computation of a module cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from hlotool.analysis.call_graph import CallGraph, read_call_graph
+from hlotool.analysis.cost.applications import APPLYING, find_applications
+from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
+from hlotool.analysis.cost.custom_calls import CustomCallKind, read_custom_call
+from hlotool.analysis.cost.operations import WORKING, find_work
+from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
+from hlotool.analysis.cost.traffic import measure_bytes
+from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.opcodes import OPCODES
+
+TripCounts: TypeAlias = Mapping[Instruction, int | None]
+
+# What a malformed instruction raises: a missing operand, a dimension that is not there, a
+# division by zero. Its cost is unknown, which is no reason not to count all the others.
+_MALFORMED: Final = (UnknownCostError, LookupError, ValueError, ArithmeticError)
+
+_FLOW: Final = frozenset(("async-start", "call", "conditional", "while"))
+_APPLYING: Final = APPLYING - _FLOW
+_FREE: Final = frozenset(("parameter", "constant", "get-tuple-element", "bitcast"))
+_IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
+_BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
+_UNKNOWN: Final = Cost(is_lower_bound=True)
+
+
+def measure_costs(module: Module, graph: CallGraph | None = None) -> CostModel:
+    """Work out the costs of a module. Raises InputError when a computation calls itself."""
+    return CostModel(module, graph or read_call_graph(module))
+
+
+class CostModel:
+    """Costs of one module's instructions and computations, loop bodies counted once.
+
+    Follows HloCostAnalysis (xla/service/hlo_cost_analysis.cc, 0.10.2), in exact integers
+    where XLA adds in float32, with 0 where it counts -1 for a custom call. Bodies of fusions
+    and reducers access no memory of their own, so `of_computation` has no bytes for them.
+    What the text leaves open counts nothing and makes a cost `is_lower_bound`.
+    """
+
+    def __init__(self, module: Module, graph: CallGraph) -> None:
+        self._sizes = Sizes()
+        self._order = graph.callees_first
+        self._running = _find_running(module, graph)
+        self._plain: dict[Computation, Cost] = {}  # without control flow
+        self._flow: dict[Computation, list[Instruction]] = {}
+        self._once: dict[Computation, Cost] = {}
+        for computation in self._order:
+            self._measure(computation)
+
+    def of(self, instruction: Instruction) -> Cost:
+        """Return the cost of one execution of an instruction, with all that it calls."""
+        if instruction.opcode in _FLOW:
+            return _flow_cost(instruction, self._once, None)
+        return self._own_cost(instruction)
+
+    def of_computation(self, computation: Computation) -> Cost:
+        """Return the cost of one execution of a computation."""
+        return self._once[computation]
+
+    def with_trip_counts(self, computation: Computation, trips: TripCounts) -> Cost:
+        """Return the cost of a computation whose loops run as often as `trips` says.
+
+        A loop that `trips` does not know counts once and makes a lower bound.
+        """
+        totals: dict[Computation, Cost] = {}
+        for one in self._order:
+            parts = [_flow_cost(each, totals, trips) for each in self._flow[one]]
+            totals[one] = add_costs([self._plain[one], *parts])
+        return totals[computation]
+
+    def _measure(self, computation: Computation) -> None:
+        """Add up a computation whose callees have been measured."""
+        has_traffic = computation in self._running
+        plain: list[Cost] = []
+        flow: list[Instruction] = []
+        for instruction in computation.instructions:
+            opcode = instruction.opcode
+            if opcode in _FREE:
+                continue
+            if opcode in _FLOW:
+                flow.append(instruction)
+            elif has_traffic:
+                plain.append(self._own_cost(instruction))
+            elif opcode not in _IDLE:
+                plain.append(self._work_cost(instruction))
+        self._plain[computation] = add_costs(plain)
+        self._flow[computation] = flow
+        parts = [_flow_cost(each, self._once, None) for each in flow]
+        self._once[computation] = add_costs([self._plain[computation], *parts])
+
+    def _own_cost(self, instruction: Instruction) -> Cost:
+        """Return the cost of an instruction that is not control flow."""
+        if instruction.opcode == "custom-call":
+            return _custom_call_cost(instruction)
+        cost = self._work_cost(instruction)
+        try:
+            size = measure_bytes(instruction, self._sizes)
+        except _MALFORMED:
+            return add_costs((cost, _UNKNOWN))
+        return cost.with_bytes(size)
+
+    def _work_cost(self, instruction: Instruction) -> Cost:
+        """Return the arithmetic of an instruction that is not control flow."""
+        opcode = instruction.opcode
+        try:
+            if opcode in WORKING:
+                flops, transcendentals, matrix_flops = find_work(instruction)
+                return Cost(flops, transcendentals, 0, matrix_flops)
+            if opcode in _APPLYING:
+                applied = find_applications(instruction)
+                return add_costs([self._once[body].times(times) for body, times in applied])
+        except _MALFORMED:
+            return _UNKNOWN
+        if opcode == "custom-call":
+            return _custom_call_cost(instruction)
+        return NOTHING if opcode in _IDLE else _UNKNOWN
+
+
+def _custom_call_cost(instruction: Instruction) -> Cost:
+    """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
+    call = read_custom_call(instruction)
+    if call.kind is CustomCallKind.NOTHING:
+        return NOTHING
+    return Cost(
+        custom_call_flops=call.flops or 0,
+        unknown_custom_call_count=call.flops is None,
+        is_lower_bound=True,
+        is_upper_bound=call.is_upper_bound,
+    )
+
+
+def _flow_cost(
+    instruction: Instruction, totals: Mapping[Computation, Cost], trips: TripCounts | None
+) -> Cost:
+    """Return the cost of the computations that control flow runs, loops once without `trips`."""
+    if instruction.opcode == "conditional":
+        branches = [one for key in _BRANCH_KEYS for one in instruction.callees(key)]
+        return largest_cost(totals[branch] for branch in branches) if branches else _UNKNOWN
+    try:
+        applied = find_applications(instruction)
+    except _MALFORMED:
+        return _UNKNOWN
+    once = add_costs([totals[body].times(times) for body, times in applied])
+    if instruction.opcode != "while" or trips is None:
+        return once
+    trip_count = trips.get(instruction)
+    return once.times(1 if trip_count is None else trip_count, is_exact=trip_count is not None)
+
+
+def _find_running(module: Module, graph: CallGraph) -> set[Computation]:
+    """Find the computations that run on their own: the entry, and what control flow calls."""
+    running: set[Computation] = set()
+    pending = [module.entry]
+    while pending:
+        computation = pending.pop()
+        if computation not in running:
+            running.add(computation)
+            for instruction in computation.instructions:
+                if instruction.opcode in _FLOW:
+                    pending.extend(graph.callees.get(instruction, ()))
+    return running

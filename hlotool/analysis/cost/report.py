@@ -1,0 +1,84 @@
+"""What one run of a module costs: the figures of a summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from hlotool.analysis.cost.model import CostModel, measure_costs
+from hlotool.analysis.executions import Executions
+from hlotool.ir.module import Module
+
+CostScope: TypeAlias = Literal["device", "program"]
+
+_PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split it
+
+
+@dataclass(frozen=True, slots=True)
+class CostReport:
+    """Figures of the entry: once as XLA's cost analysis, `*_per_run` with trip counts.
+
+    `is_lower_bound` and `is_upper_bound` hold if any of the figures is one.
+    """
+
+    scope: CostScope
+    flops: int
+    matrix_flops: int
+    transcendentals: int
+    bytes_accessed: int
+    custom_call_flops: int
+    unknown_custom_call_count: int
+    flops_per_run: int
+    matrix_flops_per_run: int
+    transcendentals_per_run: int
+    bytes_accessed_per_run: int
+    custom_call_flops_per_run: int
+    unknown_custom_call_count_per_run: int
+    is_lower_bound: bool
+    is_upper_bound: bool
+
+
+def analyze_cost(
+    module: Module, executions: Executions, costs: CostModel | None = None
+) -> CostReport:
+    """Add up what the entry costs, per device or, before partitioning, for the whole program.
+
+    `flops`, `transcendentals` and `bytes_accessed` are those of XLA's HloCostAnalysis (loop
+    bodies once, the most expensive branch of a conditional). `*_per_run` multiplies every
+    loop body and condition by the loop's trip count; an unknown one counts once and makes
+    the report a lower bound. So does a custom call: XLA gives it no flops and no bytes. What
+    is known of its arithmetic stands in `custom_call_flops`, else the call is counted in
+    `unknown_custom_call_count`.
+    """
+    costs = costs or measure_costs(module)
+    once = costs.of_computation(module.entry)
+    trips = {loop.instruction: loop.trip_count for loop in executions.loops}
+    run = costs.with_trip_counts(module.entry, trips) if trips else once
+    return CostReport(
+        "program" if is_whole_program(module) else "device",
+        once.flops,
+        once.matrix_flops,
+        once.transcendentals,
+        once.bytes_accessed,
+        once.custom_call_flops,
+        once.unknown_custom_call_count,
+        run.flops,
+        run.matrix_flops,
+        run.transcendentals,
+        run.bytes_accessed,
+        run.custom_call_flops,
+        run.unknown_custom_call_count,
+        run.is_lower_bound,
+        run.is_upper_bound,
+    )
+
+
+def is_whole_program(module: Module) -> bool:
+    """Whether the module is not partitioned yet, so that its shapes are those of all devices.
+
+    The partitioner leaves its mark in the entry's name; only a partitioned module is
+    scheduled.
+    """
+    header = module.header
+    is_partitioned = header.is_scheduled or module.entry.name.endswith(_PARTITIONED)
+    return header.num_partitions > 1 and not is_partitioned

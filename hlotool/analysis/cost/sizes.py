@@ -1,0 +1,87 @@
+"""How many bytes and elements does a shape have, for XLA's cost analysis?
+
+The host rule of xla/shape_util.cc (`ByteSizeOf`) and of the CPU and GPU backends
+(`ShapeSizeBytes`): no tile padding, whole bytes for sub-byte types unless the layout packs
+them, eight bytes a pointer, four bytes a dimension behind an array of dynamic size.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final
+
+from hlotool.ir.module import Instruction
+from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
+
+POINTER_BYTES: Final = 8
+_DYNAMIC_SIZE_BYTES: Final = 4
+_OPAQUE: Final = frozenset(("token", "opaque"))
+
+
+class UnknownCostError(Exception):
+    """The text does not say what is needed; the caller counts nothing and says so."""
+
+
+class Sizes:
+    """Sizes of the shapes of one module, worked out once for each spelling.
+
+    `reads` keeps what fused parameters are read, see `fused_traffic`.
+    """
+
+    def __init__(self) -> None:
+        self.reads: dict[Instruction, int] = {}
+        self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
+
+    def content_bytes(self, shape: Shape) -> int:
+        """Return the bytes of all arrays of a shape; raises UnknownCostError."""
+        size = self._leaves.get(id(shape))
+        if size is None:
+            size = self._leaves[id(shape)] = sum(map(array_bytes, shape.leaves()))
+        return size
+
+    def pointer_bytes(self, shape: Shape) -> int:
+        """Return the bytes of an array, or of a tuple's own table; raises UnknownCostError."""
+        if isinstance(shape, ArrayShape):
+            return self.content_bytes(shape)
+        return POINTER_BYTES * len(shape.elements)
+
+
+def array_bytes(shape: ArrayShape) -> int:
+    """Return the bytes of one array; a token has none, an opaque value is a pointer."""
+    if shape.dtype in _OPAQUE:
+        return POINTER_BYTES if shape.dtype == "opaque" else 0
+    size = shape.unpadded_bytes
+    if size is None:
+        raise UnknownCostError
+    return size + _DYNAMIC_SIZE_BYTES * len(shape.dims) if shape.dynamic else size
+
+
+def expect_array(shape: Shape) -> ArrayShape:
+    """Return the shape if it is an array; raises UnknownCostError for a tuple."""
+    if not isinstance(shape, ArrayShape):
+        raise UnknownCostError
+    return shape
+
+
+def first_array(shape: Shape) -> ArrayShape:
+    """Return the array, or a tuple's first element: what variadic operations go by."""
+    if isinstance(shape, ArrayShape):
+        return shape
+    if not shape.elements:
+        raise UnknownCostError
+    return expect_array(shape.elements[0])
+
+
+def count_elements(shape: Shape) -> int:
+    """Return the elements of an array; raises UnknownCostError for `?` and for a tuple."""
+    dims = expect_array(shape).dims
+    if UNBOUNDED in dims:
+        raise UnknownCostError
+    return prod(dims)
+
+
+def operand_shape(instruction: Instruction, number: int) -> ArrayShape:
+    """Return the array an operand is; raises UnknownCostError where there is none."""
+    if number >= len(instruction.operands):
+        raise UnknownCostError
+    return expect_array(instruction.operands[number].shape)

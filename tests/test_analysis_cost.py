@@ -1,0 +1,145 @@
+"""The cost model against XLA's own: small modules exactly, whole dumps within float32."""
+
+from __future__ import annotations
+
+import pytest
+from cost_cases import Case, count_custom_calls, list_corpus, list_dumps, read_module
+
+from hlotool.analysis.cost import analyze_cost, measure_costs
+from hlotool.analysis.executions import count_executions
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+CORPUS = list_corpus()
+DUMPS = list_dumps()
+
+
+def test_the_cases_are_there() -> None:
+    assert len(CORPUS) > 120
+    assert len(DUMPS) >= 16
+
+
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.path.stem)
+def test_small_module_costs_what_xla_says(case: Case) -> None:
+    """Equal to the last digit, but for the -1 of XLA's custom calls."""
+    cost = measure_costs(case.module).of_computation(case.module.entry)
+    calls = count_custom_calls(case.module)
+    in_entry = sum(one.opcode == "custom-call" for one in case.module.entry.instructions)
+    assert (cost.flops, cost.transcendentals, cost.bytes_accessed) == (
+        case.expected.flops + calls,
+        case.expected.transcendentals,
+        case.expected.bytes_accessed + in_entry,  # a fusion's bytes do not come from its body
+    )
+    assert cost.is_lower_bound == (calls > 0)
+
+
+@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+def test_dump_costs_what_xla_says(case: Case) -> None:
+    """XLA adds in float32: 1e-6 of the sum, and one for each custom call."""
+    cost = measure_costs(case.module).of_computation(case.module.entry)
+    calls = count_custom_calls(case.module)
+    expected = case.expected
+    assert cost.flops == pytest.approx(expected.flops, rel=1e-6, abs=calls)
+    assert cost.transcendentals == pytest.approx(expected.transcendentals, rel=1e-6, abs=calls)
+    assert cost.bytes_accessed == pytest.approx(expected.bytes_accessed, rel=1e-5, abs=calls)
+
+
+@pytest.mark.parametrize("case", CORPUS + DUMPS, ids=lambda case: case.name)
+def test_parts_add_up(case: Case) -> None:
+    """The entry costs what its instructions cost one by one."""
+    costs = measure_costs(case.module)
+    parts = [costs.of(one) for one in case.module.entry.instructions]
+    whole = costs.of_computation(case.module.entry)
+    assert sum(one.flops for one in parts) == whole.flops
+    assert sum(one.transcendentals for one in parts) == whole.transcendentals
+    assert sum(one.bytes_accessed for one in parts) == whole.bytes_accessed
+    assert sum(one.matrix_flops for one in parts) == whole.matrix_flops
+    assert sum(one.unknown_custom_call_count for one in parts) == whole.unknown_custom_call_count
+
+
+def test_layouts_and_their_tiles_do_not_count() -> None:
+    """The same module, printed without layouts and with tiles, costs the same."""
+    shapes = ("f32[6,5]{1,0}", "f32[6,5]", "f32[6,5]{1,0:T(8,128)S(1)}")
+    text = "ENTRY e {{\n p = {0} parameter(0)\n ROOT a = {0} add(p, p)\n}}"
+    modules = [parse_module(Source(text.format(shape))) for shape in shapes]
+    costs = {measure_costs(module).of_computation(module.entry) for module in modules}
+    assert len(costs) == 1
+
+
+LOOP = """HloModule m
+body {{
+  p = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[8] get-tuple-element(p), index=1
+  o = s32[] constant(1)
+  j = s32[] add(i, o)
+  z = f32[8] multiply(x, x)
+  ROOT t = (s32[], f32[8]) tuple(j, z)
+}}
+cond {{
+  p = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] {limit}
+  ROOT l = pred[] compare(i, n), direction=LT
+}}
+ENTRY e {{
+  x = f32[8] parameter(0)
+  z = s32[] constant(0)
+  t = (s32[], f32[8]) tuple(z, x)
+  w = (s32[], f32[8]) while(t), condition=cond, body=body
+  ROOT r = f32[8] get-tuple-element(w), index=1
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "rounds", "is_lower_bound"),
+    [
+        ("constant(10)", 10, False),
+        ("constant(0)", 0, False),
+        ("get-tuple-element(p), index=0", 1, True),
+    ],
+)
+def test_loops_multiply(limit: str, rounds: int, is_lower_bound: bool) -> None:
+    """A body of 8 + 1 flops and a condition of 1; an unknown count is taken once and said."""
+    module = parse_module(Source(LOOP.format(limit=limit)))
+    report = analyze_cost(module, count_executions(module))
+    assert report.flops == 10
+    assert report.flops_per_run == 10 * rounds
+    assert report.is_lower_bound is is_lower_bound
+    assert not report.is_upper_bound
+
+
+def test_a_conditional_is_an_upper_bound() -> None:
+    path = next(case.path for case in CORPUS if case.path.stem == "conditional")
+    module = read_module(path)
+    report = analyze_cost(module, count_executions(module))
+    assert (report.is_lower_bound, report.is_upper_bound) == (False, True)
+
+
+MALFORMED = {
+    "no operand": "a = f32[4,4] ragged-dot(), lhs_contracting_dims={1}",
+    "no such dimension": "a = f32[4,4] dot(p, p), lhs_contracting_dims={7}",
+    "a tuple": "t = (f32[4,4]) tuple(p)\n a = f32[4,4] dot(t, p), lhs_contracting_dims={1}",
+    "no labels": "a = f32[4,4] convolution(p, p), window={size=1}",
+    "no groups": "a = f32[4,4] convolution(p, p), dim_labels=bf_io->bf, feature_group_count=0",
+    "a stride of nothing": "q = f32[4,4,4] parameter(1)\n a = f32[4,4,4] convolution(q, q), "
+    "window={size=4 stride=0}, dim_labels=b0f_i0o->b0f",
+    "an endless window": "q = f32[4,9000000000,4] parameter(1)\n a = f32[4,9000000000,4] "
+    "convolution(q, q), window={size=9000000000 pad=9_9}, dim_labels=b0f_i0o->b0f",
+    "no callee": "a = f32[4] fusion(p), kind=kLoop",
+    "unbounded": "q = f32[?,4] parameter(1)\n a = f32[?,4] add(q, q)",
+    "an unknown opcode": "a = f32[4,4] sing(p)",
+    "no branch": "a = f32[4,4] conditional(p)",
+    "no start index": "a = f32[4,4] dynamic-slice(p), dynamic_slice_sizes={4,4}",
+    "an empty reduction": "a = () reduce(p, p), dimensions={0}",
+}
+
+
+@pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
+def test_what_is_not_known_makes_a_lower_bound(line: str) -> None:
+    text = f"ENTRY e {{\n p = f32[4,4] parameter(0)\n b = f32[4,4] add(p, p)\n {line}\n}}"
+    module = parse_module(Source(text))
+    cost = measure_costs(module).of_computation(module.entry)
+    assert cost.flops == 16
+    assert cost.is_lower_bound
