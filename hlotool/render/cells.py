@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
 from hlotool.render.units import UNKNOWN, format_field, format_sum, format_value
 
 _INDENT = "  "
-COUNT_TITLE, SHARE_TITLE = "count", "share"
+TOTAL, COUNT_TITLE, SHARE_TITLE = "TOTAL", "count", "share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ def _total_row(selection: Selection, units: str) -> tuple[str, ...]:
     ]
     free = next((index for index, total in enumerate(sums) if total is None), None)
     if free is None:
-        cells[0] = f"TOTAL {cells[0]}"
+        cells[0] = f"{TOTAL} {cells[0]}"
     else:
-        cells[free] = "TOTAL"
+        cells[free] = TOTAL
     return tuple(cells)
 
 
@@ -98,7 +98,7 @@ def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cell
         *(Column(each.title, is_number=True, is_cuttable=False) for each in grouping.summed),
         Column(SHARE_TITLE, is_number=True, is_cuttable=False),
     )
-    total = _group_row(grouping, grouping.total, "TOTAL", units)
+    total = _group_row(grouping, grouping.total, TOTAL, units)
     return Cells(
         columns,
         tuple(_walk(row_list, grouping, units, grouping.groups, 0)),
@@ -111,14 +111,24 @@ def _walk(
     row_list: RowList, grouping: Grouping, units: str, groups: tuple[Group, ...], depth: int
 ) -> Iterator[tuple[str, ...]]:
     """Write groups and, below each, the groups it consists of; as deep as --by is long."""
-    blank = ("",) * (len(grouping.summed) + 2)
     for group in groups:
         label = format_value(group.label, grouping.by[depth].unit, units)
         yield _group_row(grouping, group, _INDENT * depth + label, units)
         yield from _walk(row_list, grouping, units, group.groups, depth + 1)
         if group.rest is not None:
-            more = _say_rest(row_list, group.rest, units)
-            yield (_INDENT * (depth + 1) + more, *blank)
+            yield _rest_row(row_list, grouping, group.rest, _INDENT * (depth + 1), units)
+
+
+def _rest_row(
+    row_list: RowList, grouping: Grouping, rest: Rest, indent: str, units: str
+) -> tuple[str, ...]:
+    """Write what a limit left out inside a group, its size in the column of sizes."""
+    sizes = ["" for _ in grouping.summed]
+    for index, field in enumerate(grouping.summed):
+        if field.name == row_list.size and rest.size is not None:
+            sizes[index] = format_sum(rest.size, field.unit, units)
+    said = _say_rest(row_list, replace(rest, size=None) if any(sizes) else rest, units)
+    return (indent + said, "", *sizes, "")
 
 
 def _group_row(grouping: Grouping, group: Group, label: str, units: str) -> tuple[str, ...]:

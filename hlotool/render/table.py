@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlotool.fields import Document, Selection
-from hlotool.render.cells import Cells, make_cells
+from hlotool.render.cells import TOTAL, Cells, make_cells
 from hlotool.render.look import Look
 from hlotool.render.prose import render_line
 
@@ -35,29 +35,35 @@ def render_table(cells: Cells, look: Look) -> str:
     if not cells.rows:
         return _NOTHING
     shown, dropped = _fit(cells, look.width)
-    body = [[row[index] for index in shown] for row in cells.rows]
-    if cells.total:
-        body.append([cells.total[index] for index in shown])
     widths = _share_width(cells, shown, look.width)
-    body = [[_cut(cell, width) for cell, width in zip(row, widths, strict=True)] for row in body]
+    titles = tuple(column.title for column in cells.columns)
+    total = cells.total if _says_something(cells.total, shown) else ()
+    rows = [titles, *cells.rows, *([total] if total else [])]
     text = tabulate(
-        body,
-        headers=[cells.columns[index].title for index in shown],
-        tablefmt="simple",
+        [
+            [_cut(row[each], width) for each, width in zip(shown, widths, strict=True)]
+            for row in rows
+        ],
+        tablefmt="plain",  # its own headings would widen every column by two
         disable_numparse=True,
         colalign=["right" if cells.columns[index].is_number else "left" for index in shown],
         preserve_whitespace=True,
     )
-    lines = [line.rstrip() for line in text.split("\n")]
-    lines[0] = look.bold(lines[0])
-    if cells.total:
+    heading, *lines = [line.rstrip() for line in text.split("\n")]
+    if total:
         lines[-1] = look.bold(lines[-1])
     if cells.more:
-        lines.insert(len(lines) - bool(cells.total), look.dim(cells.more))
+        lines.insert(len(lines) - bool(total), look.dim(cells.more))
     if dropped:
-        names = ", ".join(cells.columns[index].title for index in dropped)
+        names = ", ".join(titles[index] for index in dropped)
         lines.append(look.dim(f"(no room for {names}; -w shows all)"))
-    return "\n".join(lines)
+    rule = (" " * _GAP).join("-" * width for width in widths)
+    return "\n".join([look.bold(heading), rule, *lines])
+
+
+def _says_something(total: tuple[str, ...], shown: Sequence[int]) -> bool:
+    """Whether a TOTAL has a figure left among the columns that found room."""
+    return bool(total) and any(total[index] not in {"", TOTAL} for index in shown)
 
 
 def _fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:

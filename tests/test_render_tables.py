@@ -1,0 +1,190 @@
+"""Tables and markdown: layout, cuts, totals, what was left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_rows import SAMPLES, Sample
+
+from hlotool.fields import Document, DocumentSpec, Line, Selection
+from hlotool.query.select import Query, select_rows
+from hlotool.render.cells import make_cells
+from hlotool.render.look import Look
+from hlotool.render.markdown import render_markdown
+from hlotool.render.table import render_table, render_tables
+
+M = 1 << 20
+ROWS = (
+    Sample(name="all-gather.1", kind="loop", size_bytes=12 * M, flops=10**12),
+    Sample(name="dot", kind="input", size_bytes=M, flops=None, note="x|y"),
+    Sample(name="a_very_long_name_of_a_fusion.12345", kind="custom", size_bytes=3, flops=7),
+)
+SPEC = DocumentSpec("samples", "samples", row_lists=(SAMPLES,))
+
+
+def select(rows: tuple[Sample, ...] = ROWS, **query: Any) -> Selection:
+    return select_rows(SAMPLES, rows, Query(**query))
+
+
+def table(width: int | None = None, rows: tuple[Sample, ...] = ROWS, **query: Any) -> str:
+    return render_table(make_cells(select(rows, **query), "auto"), Look(width=width))
+
+
+def lines(text: str) -> list[str]:
+    return text.strip("\n").split("\n")
+
+
+def test_table() -> None:
+    assert lines(table(columns="+flops,+note")) == [
+        "name                                kind        size     flops  note",
+        "----------------------------------  ------  --------  --------  ----",
+        "all-gather.1                        loop    12.0 MiB    1.00 T  ?",
+        "dot                                 input    1.0 MiB         ?  x|y",
+        "a_very_long_name_of_a_fusion.12345  custom       3 B         7  ?",
+        "TOTAL                                       13.0 MiB  ≥ 1.00 T",
+    ]
+
+
+def test_a_narrow_terminal_cuts_names_in_the_middle() -> None:
+    assert lines(table(40)) == [
+        "name                    kind        size",
+        "----------------------  ------  --------",
+        "all-gather.1            loop    12.0 MiB",
+        "dot                     input    1.0 MiB",
+        "a_very_long…sion.12345  custom       3 B",
+        "TOTAL                           13.0 MiB",
+    ]
+
+
+def test_columns_that_find_no_room_are_named() -> None:
+    assert lines(table(24, columns="name,kind,size_bytes,flops")) == [
+        "name              kind",
+        "----------------  ------",
+        "all-gather.1      loop",
+        "dot               input",
+        "a_very_l…n.12345  custom",
+        "(no room for size, flops; -w shows all)",
+    ]
+
+
+def test_without_a_width_nothing_is_cut() -> None:
+    assert "…" not in table(is_wide=True)
+    assert "a_very_long_name_of_a_fusion.12345" in table(is_wide=True)
+
+
+@given(st.integers(1, 120), st.lists(st.text(max_size=30), max_size=4))
+def test_no_line_is_wider_than_the_terminal(width: int, names: list[str]) -> None:
+    rows = tuple(Sample(name=name, size_bytes=len(name)) for name in names)
+    text = table(width, rows)
+    body = [line for line in lines(text) if not line.startswith("(no ro")]
+    assert all(len(line) <= max(width, 8) for line in body)
+
+
+def test_limit_and_total() -> None:
+    assert lines(table(limit=1))[2:] == [
+        "all-gather.1  loop  12.0 MiB",
+        "… and 2 smaller (1.0 MiB)",
+        "TOTAL               13.0 MiB",
+    ]
+    assert lines(table(limit=1, sort="kind"))[3] == "… and 2 more (13.0 MiB)"
+
+
+def test_no_rows() -> None:
+    assert table(rows=()) == "(no rows)"
+    assert table(where='name == "none"') == "(no rows)"
+    assert table(rows=(), by="kind") == "(no rows)"
+
+
+def test_a_single_row_needs_no_total() -> None:
+    assert "TOTAL" not in table(rows=ROWS[:1])
+    assert "TOTAL" not in table(by="class")
+
+
+def test_a_total_finds_a_place_for_its_word() -> None:
+    assert lines(table(columns="size_bytes"))[-1] == "TOTAL 13.0 MiB"
+    assert lines(table(columns="size_bytes,name"))[-1] == "13.0 MiB  TOTAL"
+    assert "TOTAL" not in table(columns="name,kind")
+
+
+def test_folded_rows() -> None:
+    rows = tuple(Sample(f"dot.{index}", size_bytes=M, position=index) for index in range(48))
+    text = table(rows=(*rows, Sample("x")), is_folded=True, columns="+count,+position")
+    assert lines(text) == [
+        "name   kind      size    ×  position",
+        "-----  ----  --------  ---  --------",
+        "dot.*  loop  48.0 MiB  ×48         *",
+        "x      loop       0 B              0",
+        "TOTAL        48.0 MiB   49",
+    ]
+
+
+def test_groups_are_indented() -> None:
+    rows = (*ROWS, Sample(name="dot", kind="loop", size_bytes=4 * M, is_conditional=True))
+    assert lines(table(rows=rows, by="kind,name", limit=1)) == [
+        "kind / name        count        size    share",
+        "-----------------  -----  ----------  -------",
+        "loop                   2  ≤ 16.0 MiB   94.1 %",
+        "  all-gather.1         1    12.0 MiB   70.6 %",
+        "  … and 1 smaller          ≤ 4.0 MiB",
+        "… and 2 smaller (1.0 MiB)",
+        "TOTAL                  4  ≤ 17.0 MiB  100.0 %",
+    ]
+
+
+def test_colour_marks_heading_total_and_rest() -> None:
+    text = render_table(make_cells(select(limit=1), "auto"), Look(has_color=True))
+    assert lines(text)[0].startswith("\x1b[1mname")
+    assert lines(text)[3] == "\x1b[2m… and 2 smaller (1.0 MiB)\x1b[0m"
+    assert lines(text)[4].startswith("\x1b[1mTOTAL")
+    assert "\x1b" not in table(limit=1)
+
+
+def test_a_name_cannot_act_on_the_terminal() -> None:
+    text = table(rows=(Sample(name="\x1b[2J\x07|\u202e"),))
+    assert "�[2J�|�" in text
+    assert "\x1b" not in text
+
+
+def document(*row_lists: str, **values: Any) -> Document:
+    return Document(SPEC, None, rows={"samples": ROWS}, shown=row_lists, **values)
+
+
+def test_prose_stands_around_the_tables() -> None:
+    answer = document(lines=(Line("above"), Line("it")), notes=(Line("below"),))
+    text = render_tables(answer, [select(limit=1, columns="name")], Look())
+    assert text == (
+        "above\nit\n\nname\n------------\nall-gather.1\n… and 2 smaller (1.0 MiB)\n\nbelow\n"
+    )
+
+
+def test_markdown() -> None:
+    answer = document(lines=(Line("<above> *it*"),), notes=(Line("below"),))
+    assert render_markdown(answer, [select(limit=2, columns="name,note,size_bytes")], "B") == (
+        "\\<above\\> \\*it\\*\n"
+        "\n"
+        "| name | note | size |\n"
+        "| :-- | :-- | --: |\n"
+        "| all-gather.1 | ? | 12,582,912 |\n"
+        "| dot | x\\|y | 1,048,576 |\n"
+        "| **TOTAL** |  | **13,631,491** |\n"
+        "\n"
+        "… and 1 smaller (3)\n"
+        "\n"
+        "below\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["a|b", "a\nb", "`x`", "[a](b)", "<img>", "\\|", "a_b*c*"])
+def test_markdown_keeps_its_columns(name: str) -> None:
+    text = render_markdown(document(), [select((Sample(name=name),))], "auto")
+    row = lines(text)[2]
+    assert len(lines(text)) == 3
+    assert row.replace("\\\\", "").replace("\\|", "").count("|") == 4
+
+
+def test_markdown_groups() -> None:
+    text = render_markdown(document(), [select(by="kind,name", columns="size_bytes")], "auto")
+    assert "| &nbsp;&nbsp;dot | 1 | 1.0 MiB | 7.7 % |" in lines(text)

@@ -1,0 +1,144 @@
+"""How values are written for eyes."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlotool.fields import VARIOUS, Block, Field, Line, Sum, Unit
+from hlotool.render.prose import render_line
+from hlotool.render.units import UNITS, format_field, format_sum, format_value
+
+K, M, G = 1 << 10, 1 << 20, 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "units", "text"),
+    [
+        (None, Unit.BYTES, "auto", "?"),
+        (None, Unit.TEXT, "auto", "?"),
+        (VARIOUS, Unit.NUMBER, "auto", "*"),
+        (0, Unit.BYTES, "auto", "0 B"),
+        (1, Unit.BYTES, "auto", "1 B"),
+        (1023, Unit.BYTES, "auto", "1,023 B"),
+        (K, Unit.BYTES, "auto", "1.0 KiB"),
+        (1536, Unit.BYTES, "auto", "1.5 KiB"),
+        (M - 1, Unit.BYTES, "auto", "1.0 MiB"),
+        (M, Unit.BYTES, "auto", "1.0 MiB"),
+        (G - 1, Unit.BYTES, "auto", "1.0 GiB"),
+        (80 * G, Unit.BYTES, "auto", "80.0 GiB"),
+        (1000 * G, Unit.BYTES, "auto", "1000.0 GiB"),
+        (3 << 40, Unit.BYTES, "auto", "3.0 TiB"),
+        (1234567, Unit.BYTES, "B", "1,234,567"),
+        (M, Unit.BYTES, "KiB", "1,024.00 KiB"),
+        (M, Unit.BYTES, "MiB", "1.00 MiB"),
+        (M, Unit.BYTES, "GiB", "0.00 GiB"),
+        (0, Unit.COUNT, "auto", "0"),
+        (12345, Unit.COUNT, "auto", "12,345"),
+        (12345, Unit.NUMBER, "auto", "12345"),
+        (48, Unit.TIMES, "auto", "×48"),
+        (1, Unit.TIMES, "auto", ""),
+        (0, Unit.FLOPS, "auto", "0"),
+        (9999, Unit.FLOPS, "auto", "9,999"),
+        (10_000, Unit.FLOPS, "auto", "10.0 k"),
+        (2_612_345_678_901, Unit.FLOPS, "auto", "2.61 T"),
+        (999_999_999_999, Unit.FLOPS, "auto", "1.00 T"),
+        (2_612_345_678_901, Unit.FLOPS, "B", "2,612,345,678,901"),
+        (0.0123, Unit.SECONDS, "auto", "12.3 ms"),
+        (0.0, Unit.SECONDS, "auto", "0.00 s"),
+        (0.41, Unit.PERCENT, "auto", "41.0 %"),
+        (12.5, Unit.PERCENT, "auto", "1,250.0 %"),
+        (0.1234, Unit.RATIO, "auto", "0.123"),
+        (98.76, Unit.RATIO, "auto", "98.8"),
+        (1234.5, Unit.RATIO, "auto", "1,234"),
+        (3, Unit.RATIO, "auto", "3"),
+        (math.nan, Unit.RATIO, "auto", "?"),
+        (math.inf, Unit.RATIO, "auto", "?"),
+        (True, Unit.FLAG, "auto", "yes"),
+        (False, Unit.FLAG, "auto", "no"),
+        (True, Unit.MEASURE, "auto", "yes"),
+        ((), Unit.LIST, "auto", ""),
+        (("a", "b"), Unit.LIST, "auto", "a, b"),
+        ((0, 12345), Unit.LIST, "auto", "0, 12345"),
+        ("text", Unit.TEXT, "auto", "text"),
+        ("a\x1b[31mb\nc\td", Unit.TEXT, "auto", "a�[31mb c d"),
+    ],
+)
+def test_values(value: object, unit: Unit, units: str, text: str) -> None:
+    assert format_value(value, unit, units) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(M, "+1.0 MiB"), (-M, "−1.0 MiB"), (0, "0 B"), (None, "?")]
+)
+def test_differences_have_a_sign(value: int | None, text: str) -> None:
+    assert format_value(value, Unit.BYTES, is_signed=True) == text
+
+
+@pytest.mark.parametrize(
+    ("total", "text"),
+    [
+        (Sum(M), "1.0 MiB"),
+        (Sum(M, is_lower_bound=True), "≥ 1.0 MiB"),
+        (Sum(M, is_upper_bound=True), "≤ 1.0 MiB"),
+        (Sum(M, is_lower_bound=True, is_upper_bound=True), "≥≤ 1.0 MiB"),
+        (Sum(None, is_lower_bound=True), "?"),
+    ],
+)
+def test_sums_carry_their_bounds(total: Sum, text: str) -> None:
+    assert format_sum(total, Unit.BYTES) == text
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A record with a figure in a unit of its own, and totals with bounds."""
+
+    value: float | None = 3.0
+    unit: Unit = Unit.BYTES
+    size_bytes: int | None = 3 * M
+    name: str = "n"
+    is_lower_bound: bool = True
+
+
+def test_a_measure_has_the_unit_of_its_row() -> None:
+    field = Field("value", Unit.MEASURE, "a figure", unit_from="unit")
+    assert format_field(field, Figure(2048)) == "2.0 KiB"
+    assert format_field(field, Figure(0.5, Unit.PERCENT)) == "50.0 %"
+    assert format_field(Field("value", Unit.MEASURE, "a figure"), Figure(0.5)) == "0.5"
+
+
+def test_prose_is_filled_from_a_record() -> None:
+    block = Block(
+        "figure",
+        Figure,
+        (Field("size_bytes", Unit.BYTES, "size"), Field("name", Unit.TEXT, "name")),
+        "a figure",
+    )
+    line = Line("{name} {{is}} {size_bytes}!", block, Figure())
+    assert render_line(line) == "n {is} ≥ 3.0 MiB!"
+    assert render_line(line, "B") == "n {is} ≥ 3,145,728!"
+    exact = Figure(size_bytes=None, is_lower_bound=False)
+    assert render_line(Line("{size_bytes}", block, exact)) == "?"
+    assert render_line(Line("{not filled}")) == "{not filled}"
+
+
+@given(st.integers(0, 10**18), st.sampled_from(UNITS))
+def test_sizes_are_true(size: int, units: str) -> None:
+    text = format_value(size, Unit.BYTES, units)
+    number, _, unit = text.partition(" ")
+    scale = {"": 1, "B": 1, "KiB": K, "MiB": M, "GiB": G, "TiB": 1 << 40, "PiB": 1 << 50}[unit]
+    shown = float(number.replace(",", "")) * scale
+    assert abs(shown - size) <= max(0.055 * scale, 1e-9 * size)
+    assert units != "auto" or not re.match(r"1024\.0", text)
+
+
+@given(st.integers(10_000, 10**17))
+def test_operations_are_true(flops: int) -> None:
+    number, unit = format_value(flops, Unit.FLOPS).split(" ")
+    shown = float(number) * {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}[unit]
+    assert abs(shown - flops) <= 0.006 * flops
