@@ -37,6 +37,24 @@ class Case:
         """For test ids."""
         return "/".join((*self.path.parts[-3:-1], self.path.stem.partition("jit")[2]))
 
+    def read_instruction_costs(self) -> dict[str, dict[str, tuple[float, ...]]] | None:
+        """Return XLA's three figures for each instruction by computation and name, if known.
+
+        Left out are those it would not take apart from the others.
+        """
+        stage = "before" if "before" in self.path.name else "after"
+        path = self.path.parent / f"oracle_{stage}_optimizations_costs.json"
+        if not path.exists():
+            return None
+        return {
+            one["computation"]: {
+                name: tuple(figures)
+                for name, *figures in one["instructions"]
+                if None not in figures
+            }
+            for one in json.loads(path.read_text(encoding="utf-8"))
+        }
+
     @cached_property
     def module(self) -> Module:
         """The module, parsed."""

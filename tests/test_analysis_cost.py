@@ -44,6 +44,22 @@ def test_dump_costs_what_xla_says(case: Case) -> None:
     assert cost.bytes_accessed == pytest.approx(expected.bytes_accessed, rel=1e-5, abs=calls)
 
 
+@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+def test_every_instruction_costs_what_xla_says(case: Case) -> None:
+    """XLA's figures for each instruction alone, where they are written down."""
+    oracle = case.read_instruction_costs()
+    if oracle is None:
+        pytest.skip("no figures for each instruction")
+    costs = measure_costs(case.module)
+    for computation, rows in oracle.items():
+        by_name = {one.name: one for one in case.module.computations[computation].instructions}
+        for name, expected in rows.items():
+            cost = costs.of(by_name[name])
+            calls = count_custom_calls(case.module)
+            found = (cost.flops, cost.transcendentals, cost.bytes_accessed)
+            assert found == pytest.approx(expected, rel=1e-6, abs=calls), name
+
+
 @pytest.mark.parametrize("case", CORPUS + DUMPS, ids=lambda case: case.name)
 def test_parts_add_up(case: Case) -> None:
     """The entry costs what its instructions cost one by one."""
