@@ -138,10 +138,11 @@ def _settle_by_content(member: Member) -> tuple[Role, Text | None] | None:
     if role is not Role.MODULE:
         return None if role is None else (role, None)
     name, head = member.name, _read_head(member.file)
+    file = replace(member.file, kinds=KINDS[role])
     if name.number is not None:
-        return role, Text(member.file, _rename(name, head.name), Stage.OTHER, head)
+        return role, Text(file, _rename(name, head.name), Stage.OTHER, head)
     scheduled = Stage.AFTER if head.is_scheduled else None
-    return role, Text(member.file, name, name.stage or scheduled, head)
+    return role, Text(file, name, name.stage or scheduled, head)
 
 
 def _rename(name: DumpFileName, module: str) -> DumpFileName:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Final
 
 
@@ -94,9 +95,6 @@ _FOREIGN: Final = (
     (Kind.HTML, r"<(?:!DOCTYPE|html|\?xml)"),
     (Kind.DOT, r"(?:strict\s++)?+(?:di)?+graph\b[^\n]*\{"),
 )
-_FLAGS: Final = re.VERBOSE
-_TABLE_OURS: Final = tuple((kind, re.compile(text, _FLAGS)) for kind, text in _OURS)
-_TABLE_FOREIGN: Final = tuple((kind, re.compile(text, _FLAGS)) for kind, text in _FOREIGN)
 _FIRST_WORD: Final = re.compile(_SKIP)
 _BEGIN_MARK: Final = re.compile(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
 _SCHEMA: Final = re.compile(r'"schema"\s*+:\s*+"hlotool/')
@@ -112,7 +110,7 @@ def detect_kind(text: str) -> Detection:
     """
     first = _FIRST_WORD.match(text)
     begin = first.end() if first else 0
-    kind = _match_table(_TABLE_OURS, text, begin)
+    kind = _find_kind(_OURS, text, begin)
     if kind is Kind.ALLOCATIONS and _has_values(text, begin):
         return Detection(Kind.BUFFERS, begin)
     if kind is not None:
@@ -121,17 +119,21 @@ def detect_kind(text: str) -> Detection:
         return Detection(Kind.STREAM, mark.start(), mark.start() > begin)
     if line := _MODULE_LINE.search(text):
         return Detection(Kind.MODULE, line.end() - len("HloModule"), has_preamble=True)
-    foreign = _match_table(_TABLE_FOREIGN, text, begin) or Kind.UNKNOWN
+    foreign = _find_kind(_FOREIGN, text, begin) or Kind.UNKNOWN
     if foreign is Kind.JSON and _SCHEMA.search(text, begin):
         return Detection(Kind.DOCUMENT, begin)
     return Detection(foreign, begin)
 
 
-def _match_table(
-    table: tuple[tuple[Kind, re.Pattern[str]], ...], text: str, begin: int
-) -> Kind | None:
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when it is first needed: most texts are a module, the first of all."""
+    return re.compile(pattern, re.VERBOSE)
+
+
+def _find_kind(table: tuple[tuple[Kind, str], ...], text: str, begin: int) -> Kind | None:
     """Return the first kind whose pattern stands at an offset."""
-    return next((kind for kind, pattern in table if pattern.match(text, begin)), None)
+    return next((kind for kind, each in table if _compile(each).match(text, begin)), None)
 
 
 def _has_values(text: str, begin: int) -> bool:

@@ -92,8 +92,8 @@ def find_text_beside(path: str) -> str | None:
         name = find_dump_file_name(other)
         if name is None or name.role is not Role.MODULE or name.stage is None:
             continue
-        if (name.number, name.name) != (own.number, own.name):
-            continue
+        if name.number != own.number or not f"{own.name}.".startswith(f"{name.name}."):
+            continue  # the name of a kernel's file goes on after the module's
         if name.prefix == own.prefix or own.role is Role.DEBUG_OPTIONS:
             not_after = name.stage is not Stage.AFTER
             rank = (name.suffix != own.suffix, not_after, name.after_rank, other)

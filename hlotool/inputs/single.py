@@ -13,7 +13,13 @@ from hlotool.inputs.kinds import Detection, Kind
 from hlotool.inputs.names import Role, Stage, split_file_name
 from hlotool.inputs.reading import STDIN, display_name
 from hlotool.inputs.refusals import describe_refusal
-from hlotool.inputs.siblings import KINDS, find_debug_options, find_sibling, find_text_beside
+from hlotool.inputs.siblings import (
+    KINDS,
+    find_debug_options,
+    find_sibling,
+    find_text_beside,
+    split_ending,
+)
 from hlotool.source import Source
 
 _ROLES: Final = (Role.MODULE, Role.BUFFERS, Role.VALUES, Role.LIVE_RANGE)
@@ -40,6 +46,9 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
     kind, size = detection.kind, len(source.text)
     role = _ROLE_OF.get(kind)
     if kind is Kind.DOCUMENT:
+        _refuse(
+            named != NamedFiles(), "a JSON document stands alone: no file can be named beside it."
+        )
         return Input(path, document=DumpFile(path, (kind,), size, source))
     if role is None:
         raise InputError(f"{source.name}: {describe_refusal(kind)}{mention_text(path)}")
@@ -50,7 +59,7 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
     files[role] = own
     _take_named(files, named, role)
     if role is not Role.MODULE and files[Role.BUFFERS] is None:
-        raise InputError(f"{source.name}: {describe_refusal(kind)}{mention_text(path)}")
+        raise InputError(f"{source.name}: {describe_refusal(kind)}{_mention_missing(path)}")
     module = files[Role.MODULE]
     head = read_module_head(source.text, detection.begin)
     name = split_file_name(os.path.basename(module.location if module else path))  # noqa: PTH119
@@ -70,21 +79,33 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
 def _take_named(files: dict[Role, DumpFile | None], named: NamedFiles, typed: Role) -> None:
     """Replace siblings by the files named by hand, and theirs by those beside them."""
     if named.module_text:
-        _refuse_twice(typed is Role.MODULE, "--module-text", "the module text")
+        _refuse(typed is Role.MODULE, "PATH is a module text itself; --module-text names another.")
         files[Role.MODULE] = DumpFile(named.module_text, KINDS[Role.MODULE])
     if named.buffers:
-        _refuse_twice(typed is Role.BUFFERS, "--buffers", "the buffer assignment")
+        _refuse(
+            typed is Role.BUFFERS, "PATH is a buffer assignment itself; --buffers names another."
+        )
         files[Role.BUFFERS] = DumpFile(named.buffers, KINDS[Role.BUFFERS])
-        for role in (Role.VALUES, Role.LIVE_RANGE):
+        for role in {Role.VALUES, Role.LIVE_RANGE} - {typed}:
             files[role] = find_sibling(named.buffers, role)
     if named.live_range:
+        _refuse(
+            typed is Role.LIVE_RANGE, "PATH holds live ranges itself; --live-range names another."
+        )
         files[Role.LIVE_RANGE] = DumpFile(named.live_range, KINDS[Role.LIVE_RANGE])
 
 
-def _refuse_twice(is_twice: bool, option: str, what: str) -> None:
-    """Refuse an option that names another file for the part PATH itself is."""
-    if is_twice:
-        raise UsageError(f"{option} names {what}, but PATH is one itself.")
+def _refuse(is_wrong: bool, message: str) -> None:
+    """Refuse options that do not go with PATH."""
+    if is_wrong:
+        raise UsageError(message)
+
+
+def _mention_missing(path: str) -> str:
+    """Say which file was looked for beside a part of a buffer assignment."""
+    if path == STDIN:
+        return ""
+    return f" There is no {display_name(split_ending(path)[0])}-buffer-assignment.txt."
 
 
 def mention_text(path: str) -> str:

@@ -1,0 +1,3 @@
+
+jit_fmain.4
+main.4

@@ -1,0 +1,5 @@
+
+
+
+jit_fmain.4
+main.4"Host
