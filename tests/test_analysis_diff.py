@@ -1,0 +1,114 @@
+"""The structural diff: one change of each kind is found, and nothing else ever is."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from diff_cases import (
+    BASE,
+    CASES,
+    ROOT,
+    found_changes,
+    parse,
+    read_case,
+    renamed,
+    reordered,
+    without_metadata,
+)
+
+from hlotool.analysis.diff.changes import compare_instructions
+from hlotool.analysis.diff.structure import compare_structure
+
+LARGE_BYTES = 300_000  # larger dumps take too long to be compared three times
+DUMPS = [
+    path
+    for path in sorted((ROOT / "testdata" / "dumps").glob("*/*/*.txt"))
+    if re.search(r"(?:before|after)_optimizations\.txt$", path.name)
+    and path.stat().st_size < LARGE_BYTES
+]
+PRINTED = (ROOT / "testdata" / "printed", ROOT.parent / "shared" / "dumps" / "printed")
+STYLES = [path for directory in PRINTED for path in sorted(directory.glob("*.*.*.txt"))]
+UNREADABLE = {"compact_operands", "no_ids", "no_operand_names", "no_result_shape"}
+REORDERED = {"canonical", "fingerprint"}  # these sort instructions by what they are
+REWRITINGS = (renamed, without_metadata, reordered)
+
+
+def test_there_is_something_to_test() -> None:
+    assert len(CASES) > 30
+    assert len(DUMPS) > 10
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_one_change(path: Path) -> None:
+    case = read_case(path)
+    assert found_changes(BASE, case.text, is_strict=case.is_strict) == case.expected
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_one_change_whatever_the_names_and_the_order(path: Path) -> None:
+    case = read_case(path)
+    found = found_changes(BASE, reordered(renamed(case.text)), is_strict=case.is_strict)
+    assert [line for line in found if not line.startswith("moved")] == [
+        line for line in case.expected if not line.startswith("moved")
+    ]
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_a_module_equals_itself(path: Path) -> None:
+    case = read_case(path)
+    assert found_changes(case.text, case.text) == ["identical"]
+
+
+@pytest.mark.parametrize("rewrite", REWRITINGS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parents[1].name}/{path.name}")
+def test_rewritten_dumps_are_identical(path: Path, rewrite: Callable[[str], str]) -> None:
+    text = path.read_text(encoding="utf-8")
+    other = rewrite(text)
+    assert other != text
+    found = found_changes(text, other)
+    assert [line for line in found if not line.startswith("moved")] == ["identical"]
+
+
+@pytest.mark.parametrize("path", STYLES, ids=lambda path: path.stem)
+def test_print_styles_are_identical(path: Path) -> None:
+    program, style = path.stem.rsplit(".", 1)
+    if style in UNREADABLE:
+        pytest.skip("no program can be read from this style")
+    default = path.with_name(f"{program}.default.txt")
+    left, right = (each.read_text(encoding="utf-8") for each in (default, path))
+    found = found_changes(left, right)
+    assert [line for line in found if not line.startswith("moved")] == ["identical"]
+    assert len(found) == 1 or style in REORDERED
+
+
+@pytest.mark.parametrize("path", DUMPS[::3], ids=lambda path: f"{path.parents[1].name}/{path.name}")
+def test_one_opcode_among_many(path: Path) -> None:
+    """Turn one `add` or `multiply` of a real dump into `atan2`: that and nothing else is found."""
+    text = path.read_text(encoding="utf-8")
+    places = [match.span(1) for match in re.finditer(r" (add|multiply|maximum)\((?=%)", text)]
+    if not places:
+        pytest.skip("nothing to replace in this dump")
+    for start, end in random.Random(7).sample(places, min(5, len(places))):  # noqa: S311
+        other = f"{text[:start]}atan2{text[end:]}"
+        found = found_changes(text, reordered(renamed(other)))
+        assert [line for line in found if not line.startswith("moved")] == [
+            f"changed atan2: opcode {text[start:end]} → atan2"
+        ]
+
+
+@pytest.mark.parametrize("path", DUMPS[1::4], ids=lambda path: path.parent.name)
+def test_swapped_sides_mirror_each_other(path: Path) -> None:
+    """Compare a dump with the base, a program unrelated: every instruction is counted once."""
+    left, right = parse(path.read_text(encoding="utf-8")), parse(BASE)
+    there, back = (
+        compare_instructions(compare_structure(*sides)) for sides in ((left, right), (right, left))
+    )
+    assert there.matched_count + there.left_only_count <= left.instruction_count()
+    assert there.matched_count + there.right_only_count <= right.instruction_count()
+    assert there.left_only_count - there.right_only_count == (
+        back.right_only_count - back.left_only_count
+    )
