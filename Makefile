@@ -37,7 +37,10 @@ lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 golden: $(VENV)/installed-test ## Rewrite the golden sessions; look at the diff
 	$(BIN)/pytest -q --update-golden tests/test_golden.py
 
+docs: $(VENV)/installed ## Rewrite docs/schema and docs/fields.md from the declarations
+	$(BIN)/python docs/make_docs.py
+
 bench: $(VENV)/installed-bench ## Measure speed against jaxlib and print the ratios
 	$(BIN)/python tests/bench/run.py
 
-.PHONY: help demo test lint golden bench
+.PHONY: help demo test lint golden docs bench

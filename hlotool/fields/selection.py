@@ -69,3 +69,4 @@ class Selection:
     totals: tuple[Sum | None, ...] = ()
     grouping: Grouping | None = None
     is_limited: bool = False  # -n was given
+    has_chosen_columns: bool = False  # --columns was given

@@ -57,6 +57,7 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
         rest=_rest(row_list, rows[len(kept) :], query.sort),
         totals=totals,
         is_limited=query.limit is not None,
+        has_chosen_columns=bool(query.columns),
     )
 
 
@@ -97,7 +98,13 @@ def _group(
     summed = tuple(field for field in columns if field.is_summable and field not in by)
     grouping = group_rows(row_list, rows, by, summed, sort=query.sort, limit=limit)
     return Selection(
-        row_list, columns, rows, len(rows), grouping=grouping, is_limited=query.limit is not None
+        row_list=row_list,
+        columns=columns,
+        rows=rows,
+        rows_total=len(rows),
+        grouping=grouping,
+        is_limited=query.limit is not None,
+        has_chosen_columns=bool(query.columns),
     )
 
 

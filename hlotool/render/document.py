@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -45,14 +44,22 @@ def render_jsonl(selection: Selection) -> str:
 
 def render_csv(selection: Selection) -> str:
     """Return the rows alone as CSV with a header; null is empty, a list is JSON."""
-    text = io.StringIO()
+    lines = _Lines()
     grouping = selection.grouping
     names = [field.name for field in selection.columns] if grouping is None else _names(grouping)
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow(names)
     for row in _flat_rows(selection):
         writer.writerow([_csv_cell(row[name]) for name in names])
-    return text.getvalue()
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """Takes what csv writes: it quotes CR and LF only if both end its lines; LF ends ours."""
+
+    def write(self, line: str) -> None:
+        """Take one line."""
+        self.append(line.removesuffix("\r\n") + "\n")
 
 
 def _csv_cell(value: object) -> object:
@@ -87,6 +94,8 @@ def _selection_json(selection: Selection) -> Json:
         made["groups"] = [_group_json(grouping, group, 0) for group in grouping.groups]
         omitted = grouping.rest.count if grouping.rest else 0
         total = len(grouping.groups) + omitted
+    if selection.has_chosen_columns:
+        made["columns"] = [field.name for field in selection.columns]
     if selection.is_limited:
         made |= {"rows_total": total, "rows_omitted": omitted}
     return made

@@ -1,0 +1,112 @@
+"""Write what follows from the declarations: docs/schema/*.json and docs/fields.md.
+
+`make docs` runs it; a test runs it with --check.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hlotool.commands.documents import all_documents
+from hlotool.fields import Block, DocumentSpec, Field
+from hlotool.render.markdown import escape
+from hlotool.render.schema import make_schema
+
+DOCS = Path(__file__).parent
+INTRODUCTION = """\
+# Fields
+
+Made by `make docs` from the declarations that also make the JSON, the tables and `--help`.
+Names in the first column are keys of the JSON and, in row lists, what `--where`, `--sort`,
+`--by` and `--columns` take. `?` after a type: null where it is not known. What the numbers
+mean is said in [semantics.md](semantics.md), what is promised about them in
+[json.md](json.md).
+"""
+
+
+def make_files() -> dict[Path, str]:
+    """Return every generated file with its text."""
+    specs = all_documents()
+    files = {
+        DOCS / "schema" / f"{spec.name}.json": json.dumps(make_schema(spec), indent=2) + "\n"
+        for spec in specs
+    }
+    files[DOCS / "fields.md"] = "\n".join([INTRODUCTION, *(_page(spec) for spec in specs)])
+    return files
+
+
+def _page(spec: DocumentSpec) -> str:
+    """Return one document's part of fields.md."""
+    parts = [f"## {spec.name}\n", f"`{spec.schema}`: {spec.meaning}.\n"]
+    if spec.scalars:
+        parts.append(_table(spec.scalars.fields))
+    for path, block in _walk(spec.blocks):
+        parts += [f"### {path}\n", f"{_remark(block)}{block.meaning}.\n"]
+        parts += [_table(block.fields)] if block.fields else []
+    for rows in spec.row_lists:
+        default = " (default of `--rows`)" if rows is spec.row_lists[0] else ""
+        optional = "With an option: " if rows.is_optional else ""
+        parts += [f"### {rows.name}[]{default}\n", f"{optional}{rows.meaning}.\n"]
+        parts.append(_table(rows.fields))
+    return "\n".join(parts)
+
+
+def _walk(blocks: Sequence[Block], prefix: str = "") -> Iterator[tuple[str, Block]]:
+    """Yield blocks and those inside them, with their paths."""
+    for block in blocks:
+        yield f"{prefix}{block.name}", block
+        yield from _walk(block.blocks, f"{prefix}{block.name}.")
+
+
+def _remark(block: Block) -> str:
+    """Say when a block is missing or null."""
+    if block.is_optional:
+        return "With an option: "
+    return "Null where it is not known: " if block.is_nullable else ""
+
+
+def _table(fields: Sequence[Field]) -> str:
+    """Return a table of fields."""
+    lines = ["| field | type | meaning |", "|---|---|---|"]
+    for field in fields:
+        values = f"; one of {', '.join(field.values)}" if field.values else ""
+        unknown = "?" * field.is_nullable
+        meaning = escape(field.meaning + values)
+        lines.append(f"| `{field.name}` | {field.unit.value}{unknown} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def find_stale(files: dict[Path, str]) -> list[Path]:
+    """List the files that are missing, differ, or are left over."""
+    left_over = [path for path in (DOCS / "schema").glob("*") if path not in files]
+    differ = [
+        path
+        for path, text in files.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    return sorted(left_over + differ)
+
+
+def main() -> None:
+    """Write the files and remove what is left over; with --check, say what is stale."""
+    files = make_files()
+    stale = find_stale(files)
+    if "--check" in sys.argv and not stale:
+        return
+    if "--check" in sys.argv:
+        sys.exit(
+            "".join(f"{path.name} is stale: make docs, and look at the diff\n" for path in stale)
+        )
+    for path in stale:
+        if path in files:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(files[path], encoding="utf-8")
+        else:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()

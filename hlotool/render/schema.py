@@ -1,0 +1,151 @@
+"""The JSON Schema of a document, made from its declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hlotool.fields import INPUT_BLOCK, Block, DocumentSpec, Field, RowList, Unit
+
+Json = dict[str, object]
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_TYPES: Final = {
+    Unit.TEXT: "string",
+    Unit.FLAG: "boolean",
+    Unit.RATIO: "number",
+    Unit.PERCENT: "number",
+    Unit.SECONDS: "number",
+    Unit.MEASURE: "number",
+    Unit.LIST: "array",
+}
+_GROUP: Final[Json] = {
+    "description": "rows that agree in one field: that field's value, counts and sums",
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "description": "rows, folded ones counted singly"},
+        "share": {
+            "type": ["number", "null"],
+            "description": "the group's part of the whole, as a fraction",
+        },
+        "is_lower_bound": {"type": "boolean", "description": "whether a part is unknown"},
+        "is_upper_bound": {"type": "boolean", "description": "whether a part may not happen"},
+        "groups": {"type": "array", "items": {"$ref": "#/$defs/group"}},
+    },
+    "required": ["count", "share", "is_lower_bound", "is_upper_bound"],
+}
+_OPTIONS: Final[Json] = {
+    "columns": {
+        "description": "with --columns: the only fields the rows hold",
+        "type": "array",
+        "items": {"type": "string"},
+    },
+    "grouped_by": {
+        "description": "with --by: the fields that group the rows, outermost first",
+        "type": "array",
+        "items": {"type": "string"},
+    },
+    "groups": {
+        "description": "with --by: the groups, in place of their rows",
+        "type": "array",
+        "items": {"$ref": "#/$defs/group"},
+    },
+    "rows_total": {
+        "description": "with -n: rows or groups that --where kept",
+        "type": "integer",
+    },
+    "rows_omitted": {"description": "with -n: those that are not shown", "type": "integer"},
+}
+
+
+def make_schema(spec: DocumentSpec) -> Json:
+    """Return the schema of a document as JSON prints it.
+
+    More keys may come; a key that is there keeps its name, type and meaning.
+    """
+    lists = {rows.name: _array(rows) for rows in spec.row_lists}
+    scalars = spec.scalars.fields if spec.scalars else ()
+    blocks = [block for block in spec.blocks if not block.is_optional]
+    required = ["schema", "hlotool_version", "input", *(each.name for each in scalars)]
+    return {
+        "$schema": _DIALECT,
+        "$id": spec.schema,
+        "title": spec.schema,
+        "description": spec.meaning,
+        "type": "object",
+        "properties": {
+            "schema": {"const": spec.schema},
+            "hlotool_version": {"type": "string"},
+            "input": _block(INPUT_BLOCK),
+            **{field.name: _field(field) for field in scalars},
+            **{block.name: _block(block) for block in spec.blocks},
+            **lists,
+            **(_OPTIONS if lists else {}),
+        },
+        "required": required + [block.name for block in blocks],
+        **(_conditions(spec.row_lists) if lists else {}),
+        **({"$defs": {"group": _GROUP}} if lists else {}),
+    }
+
+
+def _conditions(row_lists: Sequence[RowList]) -> Json:
+    """Require every row list unless it is grouped, and every field unless columns are chosen."""
+    always = [rows.name for rows in row_lists if not rows.is_optional]
+    full = {
+        rows.name: {"items": {"required": [field.name for field in rows.fields]}}
+        for rows in row_lists
+    }
+    return {
+        "allOf": [
+            {"if": {"required": ["grouped_by"]}, "else": {"required": always}},
+            {"if": {"required": ["columns"]}, "else": {"properties": full}},
+        ]
+    }
+
+
+def _array(rows: RowList) -> Json:
+    """Return the schema of a row list."""
+    return {
+        "description": rows.meaning,
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {field.name: _field(field) for field in rows.fields},
+        },
+    }
+
+
+def _block(block: Block) -> Json:
+    """Return the schema of a record of scalars and the blocks inside it."""
+    names = [field.name for field in block.fields] + [inner.name for inner in block.blocks]
+    return {
+        "description": block.meaning,
+        "type": ["object", "null"] if block.is_nullable else "object",
+        "properties": {
+            **{field.name: _field(field) for field in block.fields},
+            **{inner.name: _block(inner) for inner in block.blocks},
+        },
+        "required": names,
+    }
+
+
+def _field(field: Field) -> Json:
+    """Return the schema of one figure."""
+    kind = _TYPES.get(field.unit, "integer")
+    made: Json = {
+        "description": field.meaning,
+        "type": [kind, "null"] if field.is_nullable else kind,
+    }
+    if field.values:
+        made["enum"] = [*field.values, *([None] if field.is_nullable else [])]
+    if field.unit is Unit.LIST:
+        made["items"] = _items(field.items)
+    elif field.unit not in {Unit.TEXT, Unit.FLAG}:
+        made["unit"] = field.unit.value
+    return made
+
+
+def _items(unit: Unit) -> Json:
+    """Return the schema of a list's items."""
+    if unit is Unit.LIST:
+        return {"type": "array", "items": {"type": "integer"}}
+    return {"type": _TYPES.get(unit, "integer")}
