@@ -10,9 +10,9 @@ import click
 
 from hlotool.errors import UsageError
 from hlotool.query.select import Query
+from hlotool.render.units import UNITS
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
-UNITS = ("auto", "B", "KiB", "MiB", "GiB")
 _FOR_EYES = frozenset({"table", "markdown"})
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_PATIENCE_SECONDS = 1.0
+PATIENCE_SECONDS = 1.0
 
 
 @contextmanager
@@ -49,7 +49,7 @@ class _Meter:
         self.done += steps
         if self.bar is not None:
             self.bar.update(steps)
-        elif time.monotonic() - self.started > _PATIENCE_SECONDS:
+        elif time.monotonic() - self.started > PATIENCE_SECONDS:
             import click  # noqa: PLC0415  most runs are over before
 
             self.bar = click.progressbar(length=self.length, label=self.label, file=sys.stderr)

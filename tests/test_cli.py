@@ -1,0 +1,335 @@
+"""The program: help, exit codes, errors, terminals, pipes, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import fake_command
+import pytest
+
+from hlotool import __version__
+from hlotool.cli import run
+from hlotool.commands import COMMANDS
+from hlotool.errors import HlotoolError, InputError, NothingCheckedError, UsageError
+
+ROOT = Path(__file__).parent.parent
+Shown = tuple[int, str, str]
+Program = Callable[..., Shown]
+
+
+@pytest.fixture
+def hlotool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
+    """Return a function that runs the program, with `planets` among its commands."""
+    monkeypatch.setitem(COMMANDS, "planets", "List the planets.")
+    monkeypatch.setitem(sys.modules, "hlotool.commands.planets", fake_command)
+
+    def program(*args: str) -> Shown:
+        code = run(list(args))
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return program
+
+
+def test_version(hlotool: Program) -> None:
+    assert hlotool("--version") == (0, f"hlotool {__version__}\n", "")
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_lists_every_command(hlotool: Program, option: str) -> None:
+    code, out, err = hlotool(option)
+    assert (code, err) == (0, "")
+    for name, meaning in COMMANDS.items():
+        assert f"  {name} " in out
+        assert meaning in out
+    assert "Example: hlotool " in out
+
+
+def test_no_arguments_are_wrong_usage(hlotool: Program) -> None:
+    code, out, err = hlotool()
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: hlotool ")
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_of_a_command(hlotool: Program, option: str) -> None:
+    code, out, err = hlotool("planets", option)
+    assert (code, err) == (0, "")
+    assert "  hlotool planets sky.txt --by kind\n" in out
+    assert "Fields of --rows planets (planets, largest first):" in out
+    assert "  size_bytes  how large it is [bytes]\n" in out
+    for name in ("--json", "--where", "--sort", "--limit", "--rows", "--by", "--columns"):
+        assert name in out
+    for name in ("--wide", "--units", "--output", "--no-color", "--format"):
+        assert name in out
+    assert out.index("--kind") < out.index("--json")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["plants"], "hlotool: There is no command 'plants'; did you mean planets?\n"),
+        (["planets"], "hlotool: Missing argument 'PATH'.\n"),
+        (["planets", "x", "--colums", "a"], "hlotool: No such option"),
+        (["planets", "x", "-n", "-1"], "hlotool: Invalid value for '-n' / '--limit'"),
+        (["planets", "x", "--format", "xml"], "hlotool: Invalid value for '--format'"),
+        (["planets", "x", "--units", "kB"], "hlotool: Invalid value for '--units'"),
+        (
+            ["planets", "x", "--json", "--format", "csv"],
+            "hlotool: --json and --format csv contradict each other.\n",
+        ),
+        (
+            ["planets", "x", "--rows", "plantes"],
+            "hlotool: --rows: there is no row list 'plantes'; did you mean planets?\n",
+        ),
+        (["planets", "x", "--where", "siz > 1"], "hlotool: --where: there is no field 'siz'"),
+        (["planets", "x", "--sort", "siz"], "hlotool: --sort: there is no field 'siz'"),
+    ],
+)
+def test_wrong_usage(hlotool: Program, args: list[str], message: str) -> None:
+    code, out, err = hlotool(*args)
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+
+
+def test_row_options_are_checked_before_any_work(
+    hlotool: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_command, "find_planets", pytest.fail)
+    assert hlotool("planets", "x", "--where", "name > 3")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (InputError("sky.txt: no such file."), 3, "hlotool: sky.txt: no such file.\n"),
+        (UsageError("Both."), 2, "hlotool: Both.\n"),
+        (NothingCheckedError("No module."), 4, "hlotool: No module.\n"),
+        (HlotoolError("Other."), 3, "hlotool: Other.\n"),
+        (KeyboardInterrupt(), 130, "\n"),  # ends the line of ^C
+        (click.Abort(), 130, ""),
+    ],
+)
+def test_errors_become_messages(
+    hlotool: Program,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    message: str,
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(fake_command, "find_planets", fail)
+    assert hlotool("planets", "x") == (code, "", message)
+
+
+def test_a_bug_keeps_its_traceback(hlotool: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_command, "find_planets", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        hlotool("planets", "x")
+
+
+def test_a_command_chooses_its_exit_code(hlotool: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave() -> None:
+        click.get_current_context().exit(1)
+
+    monkeypatch.setattr(fake_command, "find_planets", leave)
+    assert hlotool("planets", "x")[0] == 1
+
+
+def test_every_option_reaches_the_rows(hlotool: Program) -> None:
+    args = ["planets", "x", "--where", "size_bytes > 3MiB", "--sort", "name", "-n", "2"]
+    code, out, err = hlotool(*args, "--columns", "name,moon_count", "--units", "MiB")
+    assert (code, err) == (0, "")
+    assert out == (
+        "4 planets hold 159.00 MiB\n"
+        "\n"
+        "name     moons\n"
+        "-------  -----\n"
+        "jupiter     95\n"
+        "mercury      0\n"
+        "… and 1 more (12.00 MiB)\n"
+        "TOTAL       95\n"
+    )
+    code, out, _ = hlotool(*args, "--json")
+    made = json.loads(out)
+    assert (code, made["rows_total"], made["rows_omitted"]) == (0, 3, 1)
+    assert [row["name"] for row in made["planets"]] == ["jupiter", "mercury"]
+
+
+def test_tables_show_twenty_rows(hlotool: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [fake_command.Planet(f"p{index:02}", "gas", index, 0) for index in range(30)]
+    monkeypatch.setattr(fake_command, "find_planets", lambda: many)
+    for form in ("table", "markdown"):
+        assert "… and 10 smaller (45 B)" in hlotool("planets", "x", "--format", form)[1]
+        assert "…" not in hlotool("planets", "x", "--format", form, "-n", "0")[1]
+    assert len(hlotool("planets", "x", "--format", "csv")[1].splitlines()) == 31
+    assert len(hlotool("planets", "x", "--format", "jsonl")[1].splitlines()) == 30
+    assert len(hlotool("planets", "x", "--format", "jsonl", "-n", "3")[1].splitlines()) == 3
+    assert "rows_total" not in json.loads(hlotool("planets", "x", "--json")[1])
+
+
+def test_output(hlotool: Program, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    args = ["planets", "x", "--format", "csv", "-n", "1"]
+    assert hlotool(*args, "--output", str(target)) == (0, "", "")
+    assert target.read_text(encoding="utf-8") == hlotool(*args)[1]
+
+
+def test_output_that_cannot_be_written(hlotool: Program, tmp_path: Path) -> None:
+    missing = tmp_path / "missing" / "out.csv"
+    code, out, err = hlotool("planets", "x", "--output", str(missing))
+    assert (code, out, err) == (2, "", f"hlotool: --output {missing}: No such file or directory.\n")
+
+
+def test_output_never_replaces_the_input(hlotool: Program, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.txt"
+    dump.write_text("HloModule", encoding="utf-8")
+    link = tmp_path / "link.txt"
+    link.symlink_to(dump)
+    code, _, err = hlotool("planets", str(dump), "--output", str(link))
+    assert (code, err) == (
+        2,
+        f"hlotool: --output {link} is the input itself; it is left as it was.\n",
+    )
+    assert dump.read_text(encoding="utf-8") == "HloModule"
+
+
+# -- a real process, a real terminal
+
+SCRIPT = """
+import sys
+sys.path.insert(0, "tests")
+import fake_command
+import hlotool.cli
+from hlotool.commands import COMMANDS
+COMMANDS["planets"] = "List the planets."
+sys.modules["hlotool.commands.planets"] = fake_command
+many = [fake_command.Planet("a_rather_long_name_%05d" % i, "gas", i, 0) for i in range(9999)]
+fake_command.find_planets = lambda: many
+hlotool.cli.main()
+"""
+
+
+def environment(**extra: str) -> dict[str, str]:
+    clean = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+    return clean | {"PYTHONPATH": str(ROOT), "TERM": "xterm"} | extra
+
+
+def in_process(
+    *args: str, into: str = "", terminal: int | None = None, **extra: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the program, its output into a shell's pipe or to a terminal."""
+    command = [sys.executable, "-c", SCRIPT, *args]
+    if into:
+        command = ["/bin/sh", "-c", f'"$@" {into}', "sh", *command]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment(**extra),
+        stdout=subprocess.PIPE if terminal is None else terminal,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+
+
+def on_terminal(*args: str, columns: int = 40, **extra: str) -> str:
+    """Run the program on a terminal of some width and return what it shows."""
+    fcntl = pytest.importorskip("fcntl")
+    pty = pytest.importorskip("pty")
+    struct = pytest.importorskip("struct")
+    termios = pytest.importorskip("termios")
+    main, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    done = in_process(*args, terminal=terminal, **extra)
+    os.close(terminal)
+    shown = os.read(main, 1 << 16)
+    os.close(main)
+    assert done.returncode == 0, done.stderr.decode()
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_python_m_is_the_same_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hlotool", "--version"],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.decode()) == (0, f"hlotool {__version__}\n")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "jsonl", "markdown"])
+def test_a_closed_pipe_ends_quietly(form: str) -> None:
+    done = in_process("planets", "x", "-n", "0", "--format", form, into="| head -n 2")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(done.stdout.splitlines()) == 2
+
+
+def test_a_closed_stdout_ends_quietly() -> None:
+    done = in_process("planets", "x", into=">&-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_an_error() -> None:
+    done = in_process("planets", "x", into="> /dev/full")
+    assert done.returncode == 3
+    assert done.stderr == b"hlotool: cannot write the answer: No space left on device.\n"
+
+
+def test_an_ascii_stdout_takes_any_name() -> None:
+    done = in_process("planets", "x", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    assert done.returncode == 0
+    assert b"\\u2026 and 9979 smaller" in done.stdout.replace(b",", b"")
+
+
+def test_a_terminal_cuts_and_colours() -> None:
+    shown = on_terminal("planets", "x", "-n", "1", columns=30)
+    assert shown == (
+        "9,999 planets hold 47.7 MiB\n"
+        "\n"
+        "\x1b[1mname            kind      size\x1b[0m\n"
+        "--------------  ----  --------\n"
+        "a_rathe…_09998  gas    9.8 KiB\n"
+        "\x1b[2m… and 9,998 smaller (47.7 MiB)\x1b[0m\n"
+        "\x1b[1mTOTAL                 47.7 MiB\x1b[0m\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "extra"),
+    [(("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})],
+)
+def test_colour_can_be_refused(args: tuple[str, ...], extra: dict[str, str]) -> None:
+    shown = on_terminal("planets", "x", "-n", "1", *args, columns=30, **extra)
+    assert "\x1b" not in shown
+    assert "a_rathe…_09998" in shown
+
+
+def test_wide_cuts_nothing() -> None:
+    shown = on_terminal("planets", "x", "-n", "1", "-w", "--no-color", columns=20)
+    assert "a_rather_long_name_09998  gas    9.8 KiB      0\n" in shown
+
+
+def test_a_pipe_cuts_and_colours_nothing() -> None:
+    done = in_process("planets", "x", "-n", "1", COLUMNS="20")
+    assert b"a_rather_long_name_09998  gas" in done.stdout
+    assert b"\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str) -> None:
+    done = in_process(_HLOTOOL_COMPLETE=f"{shell}_source")
+    if b"Bash version" in done.stderr or b"bash" in done.stderr.lower():
+        pytest.skip("no bash to ask for its version")
+    assert b"_HLOTOOL_COMPLETE" in done.stdout
