@@ -11,7 +11,7 @@ import pytest
 from input_cases import INPUTS, SHARED, format_programs, read_case, write_case
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.inputs import NamedFiles, Stage, find_inputs, find_programs
+from hlotool.inputs import DumpFile, NamedFiles, Program, Stage, find_inputs, find_programs
 from hlotool.inputs.heads import HEAD_BYTES, ModuleHead, may_be_same_program, read_module_head
 
 CASES = sorted((INPUTS / "directories").glob("*.txt"))
@@ -24,6 +24,21 @@ def test_programs_of_a_directory(path: Path, tmp_path: Path) -> None:
     write_case(case, tmp_path, padding="x" * HEAD_BYTES)
     programs, notes = find_programs(str(tmp_path))
     assert format_programs(programs, str(tmp_path), notes) == case.expected
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_no_file_is_in_two_programs(path: Path, tmp_path: Path) -> None:
+    write_case(read_case(path), tmp_path)
+    found = [file.path for each in find_programs(str(tmp_path))[0] for file in _files(each)]
+    assert found
+    assert len(found) == len(set(found))
+
+
+def _files(program: Program) -> list[DumpFile]:
+    """All files of a program but the options, which runs of one directory share."""
+    named = [program.before, program.after, program.loose, program.buffers, program.values]
+    passes = [each.file for each in program.passes]
+    return [each for each in [*named, program.live_range, *passes, *program.others] if each]
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import doctest
 import gzip
 import io
 import lzma
@@ -15,7 +16,7 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from input_cases import SHARED
+from input_cases import ROOT, SHARED
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.inputs import Input, NamedFiles, Stage, find_inputs
@@ -309,3 +310,9 @@ def test_siblings_in_the_dumps_of_xla() -> None:
         assert len(_find(path).files) == 4, path
         for file in _find(path).files:
             file.read()
+
+
+def test_the_example_of_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    failed, tried = doctest.testfile(str(ROOT / "docs/inputs.md"), module_relative=False)
+    assert (failed, tried) == (0, 3)

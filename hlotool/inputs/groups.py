@@ -179,11 +179,13 @@ def _merge_nameless(groups: list[Group]) -> list[Group]:
     the number, the one that the text's header names is meant.
     """
     merged = [group for group in groups if group.name or group.number is None]
+    by_number: dict[tuple[str, str, int | None], list[Group]] = {}
+    for group in merged:
+        by_number.setdefault((group.directory, group.prefix, group.number), []).append(group)
     for group in groups:
         if group.name or group.number is None:
             continue
-        key = (group.directory, group.prefix, group.number)
-        named = [each for each in merged if (each.directory, each.prefix, each.number) == key]
+        named = by_number.get((group.directory, group.prefix, group.number), [])
         header = next((text.head.name for text in group.texts if text.head.name), "")
         if header:
             named = [each for each in named if each.name in (header, _sanitize(header))]

@@ -20,6 +20,7 @@ _PARAMETER: Final = re.compile(
 _VALUE_NAME: Final = re.compile(r"^ value: <\d++ ([^\s{]++)", re.MULTILINE)
 _DEFINED: Final = re.compile(r"^\s*+(?:ROOT )?+%?+([\w.\-]++) = ", re.MULTILINE)
 _MAX_TRIES: Final = 8  # module texts read for one assignment
+_MAX_ORPHANS: Final = 64  # assignments looked at
 
 
 def adopt_buffers(groups: list[Group]) -> tuple[list[Group], tuple[str, ...]]:
@@ -27,7 +28,7 @@ def adopt_buffers(groups: list[Group]) -> tuple[list[Group], tuple[str, ...]]:
 
     It fits when the arrays of its parameters are among the module's, and every instruction
     that it names is defined in the module's text. An assignment that fits no module, or
-    several, stays alone.
+    several, stays alone; so do those after the first _MAX_ORPHANS.
     """
     orphans = [each for each in groups if _is_orphan(each)]
     homes = [each for each in groups if not each.companions and each.staged(Stage.AFTER)]
@@ -35,7 +36,7 @@ def adopt_buffers(groups: list[Group]) -> tuple[list[Group], tuple[str, ...]]:
         return groups, ()
     notes: list[str] = []
     gone: set[int] = set()
-    for orphan in orphans:
+    for orphan in orphans[:_MAX_ORPHANS]:
         file = next(iter(orphan.companions.values()))
         found = _find_homes(file, homes)
         if len(found) != 1:

@@ -20,6 +20,7 @@ from hlotool.inputs.names import Role, Stage
 StageChoice: TypeAlias = Literal["before", "after", "all"]
 
 _SAME_TEXT: Final = "_after_buffer_assignment"  # the text the assignment's own name stands for
+_MAX_TRIES: Final = 64
 _DIGITS: Final = re.compile(r"([0-9]{1,18})")
 
 
@@ -128,11 +129,14 @@ def _join(groups: list[Group]) -> list[Group]:
 def _choose_partner(group: Group, candidates: list[Group]) -> Group | None:
     """Return the group with the text before optimization that fits, nearest by number.
 
-    `candidates` are in the order of their numbers; earlier ones are tried first.
+    `candidates` are in the order of their numbers; earlier ones are tried first. No more
+    than _MAX_TRIES on either side are, so that thousands of modules of one name take linear
+    time.
     """
     after = group.staged(Stage.AFTER)[0].head
     place = bisect_left(candidates, group.number or 0, key=lambda each: each.number or 0)
-    for each in [*reversed(candidates[:place]), *candidates[place:]]:
+    earlier = candidates[max(place - _MAX_TRIES, 0) : place]
+    for each in [*reversed(earlier), *candidates[place : place + _MAX_TRIES]]:
         if may_be_same_program(each.staged(Stage.BEFORE)[0].head, after):
             return each
     return None
