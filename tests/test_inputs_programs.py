@@ -96,7 +96,9 @@ def test_module_pattern(tmp_path: Path) -> None:
         (tmp_path / f"module_0000.{name}.after_optimizations.txt").write_text(text)
     found = find_inputs(str(tmp_path), module_pattern="_g$")
     assert [each.name for each in found.inputs] == ["jit_g"]
-    with pytest.raises(NothingCheckedError, match=r"'x' matches none of the 2 .*: jit_f, jit_g\."):
+    with pytest.raises(
+        NothingCheckedError, match=r"'x' matches no module; there are: jit_f, jit_g\."
+    ):
         find_inputs(str(tmp_path), module_pattern="x")
     with pytest.raises(UsageError, match="no regular expression"):
         find_inputs(str(tmp_path), module_pattern="(")

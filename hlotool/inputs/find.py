@@ -106,8 +106,8 @@ def _match_programs(
         names = sorted({each.name for each in programs})
         listed = ", ".join(names[:_NAMES_LISTED]) + ", …" * (len(names) > _NAMES_LISTED)
         raise NothingCheckedError(
-            f"{display_name(path)}: --module {pattern.pattern!r} matches none of the "
-            f"{len(names)} module names: {listed}."
+            f"{display_name(path)}: --module {pattern.pattern!r} matches no module; "
+            f"there are: {listed}."
         )
     return chosen
 
