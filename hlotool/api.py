@@ -49,7 +49,7 @@ class Dump:
         """Return what `hlotool summary` shows."""
         from hlotool.analysis.summary import summarize  # noqa: PLC0415
 
-        return summarize(self.module)
+        return summarize(self.module, self.assignment)
 
 
 def load(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from hlotool.analysis.cost_fields import COST
 from hlotool.analysis.inventory import DtypeRow, LoopRow, ModuleFacts, OpcodeRow
+from hlotool.analysis.memory import MemoryReport
+from hlotool.analysis.memory_fields import ESTIMATED, PEAK, TOTALS
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 
 MODULE: Final = Block(
@@ -180,9 +184,32 @@ LOOPS: Final = RowList(
     title="Loops",
 )
 
+MEMORY: Final = Block(
+    "memory",
+    MemoryReport,
+    (
+        Field(
+            "source",
+            Unit.TEXT,
+            "where the figures come from",
+            values=("buffer-assignment", "estimate"),
+        ),
+        Field(
+            "lifetimes",
+            Unit.TEXT,
+            "where the lifetimes come from; null where nothing tells",
+            is_nullable=True,
+            values=("live-range", "derived"),
+        ),
+    ),
+    "memory of space 0; null for a module that is not scheduled",
+    blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
+    is_nullable=True,
+)
+
 SUMMARY: Final = DocumentSpec(
     "summary",
     "one module: what it is and what is in it",
-    blocks=(MODULE,),
+    blocks=(MODULE, COST, MEMORY),
     row_lists=(OPCODES, DTYPES, LOOPS),
 )

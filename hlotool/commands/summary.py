@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from hlotool.analysis.cost_fields import COST
 from hlotool.analysis.inventory import ModuleFacts
+from hlotool.analysis.memory_fields import ESTIMATED, TOTALS
+from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
 from hlotool.analysis.summary import Summary, summarize
 from hlotool.analysis.summary_fields import MODULE, SUMMARY
 from hlotool.commands.common import RowOptions, document_command, print_document
-from hlotool.commands.load import Loaded, Request, dump_options, load_one
+from hlotool.commands.load import Loaded, Request, dump_options, load_chosen
+from hlotool.commands.modules import print_modules
 from hlotool.fields import Document, Line
 
 
-@document_command("summary", SUMMARY, example="hlotool summary dump/module_0001.jit_step.txt")
+@document_command(
+    "summary",
+    SUMMARY,
+    SUMMARY_DIRECTORY,
+    example="hlotool summary dump/module_0001.jit_step.txt\nhlotool summary dump/ -n 5",
+)
 @dump_options
 def summary(request: Request, options: RowOptions) -> None:
-    """Show what a module is and what is in it, on one screen."""
-    loaded = load_one(request)
-    print_document(_document(loaded, summarize(loaded.expect_module())), options)
+    """Show what a module is and what is in it, on one screen; for a directory, its modules."""
+    found = request.find()
+    if found.is_directory:
+        print_modules(found, options)
+        return
+    loaded = load_chosen(found, request.path, with_buffers=True)
+    answer = summarize(loaded.expect_module(), loaded.assignment)
+    print_document(_document(loaded, answer), options)
 
 
 def _document(loaded: Loaded, found: Summary) -> Document:
@@ -23,13 +37,9 @@ def _document(loaded: Loaded, found: Summary) -> Document:
     return Document(
         spec=SUMMARY,
         input=loaded.paths,
-        blocks={"module": found.module},
-        rows={
-            "opcodes": found.opcodes,
-            "dtypes": found.dtypes,
-            "loops": found.loops,
-        },
-        lines=_header(found.module),
+        blocks={"module": found.module, "cost": found.cost, "memory": found.memory},
+        rows={"opcodes": found.opcodes, "dtypes": found.dtypes, "loops": found.loops},
+        lines=(*_header(found.module), *_memory(found), *_cost(found)),
         shown=tables,
     )
 
@@ -41,7 +51,7 @@ def _header(facts: ModuleFacts) -> tuple[Line, ...]:
     )
     backend = facts.backend or "backend unknown"
     return (
-        Line(f"{facts.name}: {backend}, {scheduled}, {split}"),
+        Line(f"{{name}}: {backend}, {scheduled}, {split}", MODULE, facts),
         Line(
             "{instruction_count} instructions in {computation_count} computations; "
             "{executed_instruction_count} run on their own, the others inside fusions and reducers",
@@ -49,10 +59,49 @@ def _header(facts: ModuleFacts) -> tuple[Line, ...]:
             facts,
         ),
         Line(
-            "{parameter_count} parameters {parameter_bytes}, result {result_bytes}, "
-            "{donated_parameter_count} parameters donated {donated_bytes}",
+            "{parameter_count} parameters {parameter_bytes}, {donated_parameter_count} of them "
+            "donated {donated_bytes}; result {result_bytes}",
             MODULE,
             facts,
+        ),
+    )
+
+
+def _memory(found: Summary) -> tuple[Line, ...]:
+    memory = found.memory
+    if memory is None:
+        return (Line("memory: unknown, as the module is not scheduled"),)
+    if memory.estimated:
+        return (
+            Line(
+                "memory: estimated peak {peak_bytes}, temp {temp_peak_bytes} of it at most",
+                ESTIMATED,
+                memory.estimated,
+            ),
+        )
+    return (
+        Line(
+            "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments {argument_bytes}, "
+            "outputs {output_bytes}, aliased {alias_bytes}, temp {temp_bytes}",
+            TOTALS,
+            memory.totals,
+        ),
+    )
+
+
+def _cost(found: Summary) -> tuple[Line, ...]:
+    of_whole = " (whole program, before partitioning)" if found.cost.scope == "program" else ""
+    hidden = (
+        ", and {custom_call_flops_per_run} more in custom calls"
+        if found.cost.custom_call_flops_per_run
+        else ""
+    )
+    return (
+        Line(
+            f"work per run{of_whole}: {{flops_per_run}} flops, {{matrix_flops_per_run}} of them "
+            f"in matrix products{hidden}; {{bytes_accessed_per_run}} accessed",
+            COST,
+            found.cost,
         ),
     )
 
@@ -61,4 +110,4 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-DOCUMENTS = (SUMMARY,)
+DOCUMENTS = (SUMMARY, SUMMARY_DIRECTORY)

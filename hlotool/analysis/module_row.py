@@ -1,0 +1,72 @@
+"""One program of a dump directory, in one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hlotool.analysis.backend import Backend, find_backend
+from hlotool.analysis.cost.report import analyze_cost
+from hlotool.analysis.executions import count_executions
+from hlotool.analysis.memory import find_memory
+from hlotool.ir import Module
+from hlotool.ir.buffers import BufferAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRow:
+    """The figures by which programs are ranked; None where the dump does not tell.
+
+    `error` says why a program could not be read; all its figures are None then.
+    """
+
+    module: str
+    path: str
+    backend: Backend | None = None
+    stage: str | None = None
+    instruction_count: int | None = None
+    allocated_bytes: int | None = None
+    temp_bytes: int | None = None
+    peak_bytes: int | None = None
+    collective_count: int | None = None
+    wire_bytes_per_run: int | None = None
+    flops_per_run: int | None = None
+    is_lower_bound: bool = False
+    is_upper_bound: bool = False
+    error: str | None = None
+
+
+def measure_program(
+    name: str,
+    path: str,
+    stage: str | None,
+    module: Module | None,
+    assignment: BufferAssignment | None,
+) -> ModuleRow:
+    """Measure one program: memory where it has a buffer assignment, the rest from its text.
+
+    Memory is that of space 0, never an estimate. Raises what the analyses raise.
+    """
+    memory = find_memory(module, assignment) if assignment is not None else None
+    allocated = memory.totals.allocated_bytes if memory else None
+    temp = memory.totals.temp_bytes if memory else None
+    peak = memory.totals.peak_bytes if memory else None
+    if module is None:
+        backend = memory.backend if memory else None
+        return ModuleRow(name, path, backend, stage, None, allocated, temp, peak)
+    executions = count_executions(module)
+    cost = analyze_cost(module, executions)
+    return ModuleRow(
+        module.name or name,
+        path,
+        find_backend(module),
+        stage,
+        module.instruction_count(),
+        allocated,
+        temp,
+        peak,
+        None,
+        None,
+        cost.flops_per_run,
+        cost.is_lower_bound,
+        cost.is_upper_bound,
+    )

@@ -1,0 +1,48 @@
+"""`hlotool summary DIR`: one row for each program, read in parallel."""
+
+from __future__ import annotations
+
+import click
+
+from hlotool.analysis.module_row import ModuleRow, measure_program
+from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
+from hlotool.commands.common import RowOptions, print_document, progress
+from hlotool.commands.load import say
+from hlotool.fields import Document, InputPaths
+from hlotool.inputs import Failure, Input, Inputs, map_inputs
+from hlotool.loading import load
+
+
+def print_modules(found: Inputs, options: RowOptions) -> None:
+    """Print the table of a directory; a program that cannot be read costs one row.
+
+    Its error goes to stderr too, and the exit code is then that of the first one.
+    """
+    with progress("reading", sum(one.size_bytes for one in found.inputs)) as advance:
+        results = map_inputs(measure_input, found.inputs, progress=advance)
+    rows = [
+        _failed_row(chosen, result) if isinstance(result, Failure) else result
+        for chosen, result in zip(found.inputs, results, strict=True)
+    ]
+    failures = [result for result in results if isinstance(result, Failure)]
+    for failure in failures:
+        say(failure.message.partition("\n")[0])
+    print_document(
+        Document(SUMMARY_DIRECTORY, InputPaths(found.path), rows={"modules": rows}), options
+    )
+    if failures:
+        click.get_current_context().exit(failures[0].exit_code)
+
+
+def measure_input(chosen: Input) -> ModuleRow:
+    """Read and measure one program; runs in a process of its own."""
+    loaded = load(chosen, chosen.path, with_buffers=True)
+    stage = chosen.stage.value if chosen.stage else None
+    return measure_program(chosen.name, chosen.path, stage, loaded.module, loaded.assignment)
+
+
+def _failed_row(chosen: Input, failure: Failure) -> ModuleRow:
+    stage = chosen.stage.value if chosen.stage else None
+    return ModuleRow(
+        chosen.name, chosen.path, stage=stage, error=failure.message.partition("\n")[0]
+    )
