@@ -18,7 +18,7 @@ from hlotool.errors import HlotoolError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-_EPILOG = "Example: hlotool summary dump/ --sort -peak_bytes"
+_EXAMPLE = "hlotool summary dump/ --sort -peak_bytes"
 
 
 class LazyGroup(click.Group):
@@ -48,6 +48,15 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def format_epilog(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Print the example."""
+        with formatter.section("Example"):
+            formatter.write_text(_EXAMPLE)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -65,7 +74,6 @@ class LazyGroup(click.Group):
     context_settings=_HELP,
     invoke_without_command=True,
     no_args_is_help=False,
-    epilog=_EPILOG,
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context

@@ -35,7 +35,7 @@ def test_the_first_list_is_shown() -> None:
 
 
 def test_a_document_chooses_what_it_shows() -> None:
-    assert show("seconds", "samples") == (
+    assert show("seconds", "samples", columns="", limit=2) == (
         "Seconds\n"
         "name   kind  size\n"
         "-----  ----  ----\n"
@@ -43,13 +43,18 @@ def test_a_document_chooses_what_it_shows() -> None:
         "… and 2 more (5 B)\n"
         "TOTAL         6 B\n"
         "\n"
-        "name\n----\nc\nb\na\n"
+        "name   kind  size\n"
+        "-----  ----  ----\n"
+        "c      loop   3 B\n"
+        "b      loop   2 B\n"
+        "… and 1 smaller (1 B)\n"
+        "TOTAL         6 B\n"
     )
 
 
-def test_row_options_bring_their_list_to_light() -> None:
-    assert show("seconds", where="size_bytes > 2") == "name\n----\nc\n"
-    assert show("seconds", columns="").startswith("name   kind  size\n")
+def test_whoever_chooses_rows_sees_their_list_alone() -> None:
+    assert show("seconds", "samples", where="size_bytes > 2") == "name\n----\nc\n"
+    assert show("seconds", columns="", sort="name").startswith("name   kind  size\n")
 
 
 def test_a_list_is_named() -> None:
@@ -65,15 +70,16 @@ def test_csv_and_json_lines_print_one_list() -> None:
 
 def test_json_holds_all_lists() -> None:
     made = json.loads(show(format="json", columns="", rows="seconds", where="size_bytes == 2"))
-    assert [row["name"] for row in made["samples"]] == ["a", "b", "c"]
+    assert [row["name"] for row in made["samples"]] == ["c", "b", "a"]
     assert [row["name"] for row in made["seconds"]] == ["b"]
     assert "thirds" not in made
     jsonschema.Draft202012Validator(make_schema(SPEC)).validate(made)
 
 
-def test_json_without_row_options_is_sorted_all_the_same() -> None:
-    made = json.loads(show(format="json", columns=""))
+def test_json_is_sorted_as_tables_are() -> None:
+    made = json.loads(show(format="json", columns="", rows="seconds", sort="-name"))
     assert [row["name"] for row in made["samples"]] == ["c", "b", "a"]
+    assert [row["name"] for row in made["seconds"]] == ["c", "b", "a"]
 
 
 @pytest.mark.parametrize(

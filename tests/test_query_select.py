@@ -14,7 +14,7 @@ from sample_rows import FIELDS, SAMPLES, Sample
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.fields import VARIOUS, Group, Grouping, Rest, RowList, Selection, Sum
 from hlotool.query.fold import strip_number
-from hlotool.query.names import suggest
+from hlotool.query.names import suggest, suggest_field
 from hlotool.query.select import Query, select_rows
 
 ROWS = (
@@ -179,6 +179,12 @@ def test_wrong_options_are_refused_even_without_rows(query: dict[str, Any], mess
 )
 def test_suggestions(name: str, known: list[str], hint: str) -> None:
     assert suggest(name, known).endswith(hint)
+
+
+def test_what_a_table_calls_a_field() -> None:
+    assert suggest_field("share_of_peak", FIELDS).startswith("did you mean share_of_peak?")
+    assert suggest_field("×", FIELDS) == "did you mean count? '×' is its heading"
+    assert suggest_field("estimated", FIELDS).startswith("did you mean estimated_seconds?")
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,17 @@ def document(rows: tuple[Sample, ...] = ROWS, others: Any = None, **blocks: Any)
     return Document(SPEC, InputPaths("dump.txt"), rows=lists, blocks=held, scalars=Peak())
 
 
-def read(answer: Document, selection: Selection | None = None) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(render_json(answer, selection, "1.2.3"))
+def selections(answer: Document, chosen: Selection | None = None) -> list[Selection]:
+    return [
+        chosen or select_rows(rows, answer.rows[rows.name], Query(is_wide=True))
+        if rows is SAMPLES
+        else select_rows(rows, answer.rows[rows.name], Query(is_wide=True))
+        for rows in answer.present()
+    ]
+
+
+def read(answer: Document, chosen: Selection | None = None) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(render_json(answer, selections(answer, chosen), "1.2.3"))
     VALIDATOR.validate(made)
     return made
 
@@ -98,8 +107,8 @@ def test_document() -> None:
     assert made["memory"] == {"size_bytes": 1 << 70, "ratio": None, "peak": None}
 
 
-def test_rows_without_a_selection_keep_their_order() -> None:
-    rows = read(document())["samples"]
+def test_rows() -> None:
+    rows = read(document(), select(sort="name"))["samples"]
     assert [row["name"] for row in rows] == [row.name for row in ROWS]
     assert list(rows[0]) == [field.name for field in FIELDS]
     assert rows[0]["class"] == "temp"
@@ -219,20 +228,21 @@ def test_groups_are_flattened() -> None:
     ],
 )
 def test_the_schema_refuses(change: dict[str, object]) -> None:
-    made = make_json(document(), None, "1")
+    made = make_json(document(), selections(document()), "1")
     VALIDATOR.validate(made)
     assert list(VALIDATOR.iter_errors(made | change))
 
 
 @pytest.mark.parametrize("key", ["schema", "hlotool_version", "input", "position", "samples"])
 def test_the_schema_misses(key: str) -> None:
-    made = make_json(document(), None, "1")
+    made = make_json(document(), selections(document()), "1")
     del made[key]
     assert list(VALIDATOR.iter_errors(made))
 
 
 def test_an_enumeration_is_closed() -> None:
-    made = make_json(document((Sample(kind="other"),)), None, "1")
+    answer = document((Sample(kind="other"),))
+    made = make_json(answer, selections(answer), "1")
     assert [error.message for error in VALIDATOR.iter_errors(made)] == [
         "'other' is not one of ['loop', 'input', 'custom']"
     ]

@@ -185,6 +185,11 @@ def test_markdown_keeps_its_columns(name: str) -> None:
     assert row.replace("\\\\", "").replace("\\|", "").count("|") == 4
 
 
+def test_markdown_leaves_names_readable() -> None:
+    text = render_markdown(document(), [select((Sample(name="_a_b_ __c"),))], "auto")
+    assert lines(text)[2].startswith("| \\_a_b\\_ \\_\\_c |")
+
+
 def test_markdown_groups() -> None:
     text = render_markdown(document(), [select(by="kind,name", columns="size_bytes")], "auto")
     assert "| &nbsp;&nbsp;dot | 1 | 1.0 MiB | 7.7 % |" in lines(text)

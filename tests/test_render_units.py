@@ -105,6 +105,12 @@ class Figure:
     is_lower_bound: bool = True
 
 
+def test_null_may_say_that_there_is_none() -> None:
+    field = Field("size_bytes", Unit.BYTES, "size", is_nullable=True, null_text="–")
+    assert format_field(field, Figure(size_bytes=None)) == "–"
+    assert format_field(field, Figure(size_bytes=0)) == "0 B"
+
+
 def test_a_measure_has_the_unit_of_its_row() -> None:
     field = Field("value", Unit.MEASURE, "a figure", unit_from="unit")
     assert format_field(field, Figure(2048)) == "2.0 KiB"

@@ -50,7 +50,7 @@ class DocumentCommand(click.Command):
         shared: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and not isinstance(parameter, click.Argument):
                 (shared if parameter in self.shared else own).append(record)
         with formatter.section("Options"):
             formatter.write_dl(own)

@@ -38,9 +38,9 @@ class RowOptions:
         return self.format in _FOR_EYES
 
     @property
-    def has_row_option(self) -> bool:
-        """Whether any option acts on one row list."""
-        return bool(self.where or self.sort or self.by or self.columns or self.limit is not None)
+    def chooses_rows(self) -> bool:
+        """Whether an option says which rows of one list are wanted, and how."""
+        return bool(self.where or self.sort or self.by or self.columns or self.rows)
 
     def query(self, default_limit: int) -> Query:
         """Return the row options for the list that they act on."""

@@ -31,14 +31,15 @@ def render_document(document: Document, options: RowOptions, look: Look) -> str:
     """Return the text of an answer in the form the options ask for."""
     target = find_target(document.spec, options, document)
     if options.format == "json":
-        selected = None if target is None else _select(document, target, options)
+        selected = [_select(document, rows, target, options) for rows in document.present()]
         return render_json(document, selected, __version__)
     if options.format in {"jsonl", "csv"}:
         if target is None:
             raise UsageError(f"--format {options.format}: this answer has no rows.")
-        selection = _select(document, target, options)
+        selection = _select(document, target, target, options)
         return render_jsonl(selection) if options.format == "jsonl" else render_csv(selection)
-    selections = [_select(document, shown, options) for shown in _shown(document, target, options)]
+    shown = _shown(document, target, options)
+    selections = [_select(document, rows, target, options) for rows in shown]
     if options.format == "markdown":
         return render_markdown(document, selections, options.units)
     return render_tables(document, selections, look)
@@ -77,32 +78,35 @@ def find_target(
             raise UsageError(f"--rows {target.name}: this answer does not hold that list.")
         return target
     present = spec.row_lists if document is None else document.present()
-    if not present and options.has_row_option:
+    if not present and options.chooses_rows:
         raise UsageError("This answer has no rows to filter, sort or group.")
     return present[0] if present else None
 
 
 def _shown(document: Document, target: RowList | None, options: RowOptions) -> tuple[RowList, ...]:
-    """Return the row lists that a table shows: the document's own, or the one asked for."""
+    """Return the row lists that a table shows.
+
+    They are the document's own choice; but whoever filters, sorts, groups or names a list
+    wants to see that one alone.
+    """
     if target is None:
         return ()
-    shown = tuple(rows for rows in document.present() if rows.name in document.shown)
-    ordered = sorted(shown, key=lambda rows: document.shown.index(rows.name))
-    if options.rows or not shown or (options.has_row_option and target not in shown):
+    if options.chooses_rows or not document.shown:
         return (target,)
-    return tuple(ordered)
+    named = {rows.name: rows for rows in document.present()}
+    return tuple(named[name] for name in document.shown if name in named)
 
 
-def _select(document: Document, row_list: RowList, options: RowOptions) -> Selection:
+def _select(
+    document: Document, row_list: RowList, target: RowList | None, options: RowOptions
+) -> Selection:
     """Apply the row options to the list they act on; others keep their defaults."""
-    rows = document.rows[row_list.name]
-    if row_list is find_target(document.spec, options, document):
-        return select_rows(row_list, rows, options.query(row_list.limit))
-    return select_rows(
-        row_list,
-        rows,
-        Query(default_limit=row_list.limit, is_wide=options.is_wide, is_folded=True),
-    )
+    query = options.query(row_list.limit)
+    if row_list is not target:
+        query = Query(
+            default_limit=query.default_limit, is_wide=query.is_wide, is_folded=query.is_folded
+        )
+    return select_rows(row_list, document.rows[row_list.name], query)
 
 
 def make_look(options: RowOptions) -> Look:

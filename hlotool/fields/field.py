@@ -45,6 +45,7 @@ class Field:
     heading: str = ""
     in_table: bool = False  # shown without --columns and --wide
     is_nullable: bool = False  # may be unknown: null in JSON, ? in a table
+    null_text: str = "?"  # in a table, where null says that there is none, not that it is unknown
     is_summed: bool | None = None  # None: as the unit has it
     is_signed: bool = False  # a difference: shown with + or −
     once: str = ""  # the field that totals add instead where this one is null; then they are ≥

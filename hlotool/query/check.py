@@ -27,7 +27,7 @@ from hlotool.query.expression import (
     Not,
     Or,
 )
-from hlotool.query.names import suggest
+from hlotool.query.names import suggest, suggest_field
 from hlotool.source import Source
 
 
@@ -145,7 +145,7 @@ class _Checker:
         found = self.names.fields.get(name.path)
         if found is None:
             what = "metric" if self.names.row_lists else "field"
-            hint = suggest(name.path, self.names.fields)
+            hint = suggest_field(name.path, self.names.fields.values())
             raise self.fail(f"there is no {what} {name.path!r}", name, hint)
         return found
 

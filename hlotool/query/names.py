@@ -26,6 +26,15 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"there are {listed}" if names else "there are none"
 
 
+def suggest_field(name: str, fields: Iterable[Field]) -> str:
+    """Return a hint about a name that is no field; perhaps it is what a table calls one."""
+    known = list(fields)
+    for field in known:
+        if name.replace("_", " ") == field.title:
+            return f"did you mean {field.name}? {field.title!r} is its heading"
+    return suggest(name, (field.name for field in known))
+
+
 def parse_names(
     text: str, option: str, fields: Iterable[Field], signs: str = ""
 ) -> tuple[tuple[str, Field], ...]:
@@ -46,7 +55,7 @@ def parse_names(
         if name not in known:
             message = f"there is no field {name!r}" if name else "expected a field's name"
             end = start + max(1, len(part.strip()))
-            raise QueryError(message, source, start, end, suggest(name, known))
+            raise QueryError(message, source, start, end, suggest_field(name, known.values()))
         found.append((sign, known[name]))
     return tuple(found)
 

@@ -112,7 +112,10 @@ def _walk(
 ) -> Iterator[tuple[str, ...]]:
     """Write groups and, below each, the groups it consists of; as deep as --by is long."""
     for group in groups:
-        label = format_value(group.label, grouping.by[depth].unit, units)
+        field = grouping.by[depth]
+        label = field.null_text
+        if group.label is not None:
+            label = format_value(group.label, field.unit, units)
         yield _group_row(grouping, group, _INDENT * depth + label, units)
         yield from _walk(row_list, grouping, units, group.groups, depth + 1)
         if group.rest is not None:

@@ -12,12 +12,12 @@ from hlotool.fields import INPUT_BLOCK, Block, Document, Field, Group, Grouping,
 Json = dict[str, object]
 
 
-def render_json(document: Document, selection: Selection | None, version: str) -> str:
-    """Return the document as JSON; `selection` replaces the row list it was made from."""
-    return json.dumps(make_json(document, selection, version), indent=2, allow_nan=False) + "\n"
+def render_json(document: Document, selections: Sequence[Selection], version: str) -> str:
+    """Return the document as JSON; `selections` are the row lists it holds, in order."""
+    return json.dumps(make_json(document, selections, version), indent=2, allow_nan=False) + "\n"
 
 
-def make_json(document: Document, selection: Selection | None, version: str) -> Json:
+def make_json(document: Document, selections: Sequence[Selection], version: str) -> Json:
     """Return the document as the value that `json` prints."""
     spec = document.spec
     made: Json = {"schema": spec.schema, "hlotool_version": version}
@@ -27,12 +27,8 @@ def make_json(document: Document, selection: Selection | None, version: str) -> 
     for block in spec.blocks:
         if block.name in document.blocks:
             made[block.name] = _block_json(block, document.blocks[block.name])
-    for row_list in document.present():
-        if selection is not None and selection.row_list is row_list:
-            made |= _selection_json(selection)
-        else:
-            rows = document.rows[row_list.name]
-            made[row_list.name] = list(_rows_json(row_list.fields, rows))
+    for selection in selections:
+        made |= _selection_json(selection)
     return made
 
 

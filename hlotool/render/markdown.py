@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from hlotool.fields import Document, Selection
 from hlotool.render.cells import Cells, make_cells
 from hlotool.render.prose import render_line
 
-_SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\|`*_<>[]"})
+_SPECIAL = re.compile(r"[\\|`*<>\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a name is one
 
 
 def render_markdown(document: Document, selections: Sequence[Selection], units: str) -> str:
@@ -25,7 +26,7 @@ def render_markdown(document: Document, selections: Sequence[Selection], units: 
 def escape(text: str) -> str:
     """Escape what markdown or HTML would act on; leading blanks stay visible."""
     stripped = text.lstrip(" ")
-    return "&nbsp;" * (len(text) - len(stripped)) + stripped.translate(_SPECIAL)
+    return "&nbsp;" * (len(text) - len(stripped)) + _SPECIAL.sub(r"\\\g<0>", stripped)
 
 
 def _render_table(cells: Cells) -> str:

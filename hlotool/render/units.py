@@ -17,6 +17,8 @@ _EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a pre
 def format_field(field: Field, record: object, units: str = "auto") -> str:
     """Return the text of one field of a record."""
     value = field.getter()(record)
+    if value is None:
+        return field.null_text
     unit = field.unit
     if unit is Unit.MEASURE:
         unit = getattr(record, field.unit_from) if field.unit_from else Unit.RATIO
