@@ -83,3 +83,15 @@ def format_layout(layout: Layout) -> str:
     extra = f"E({layout.element_bits})" if layout.element_bits else ""
     behind = f"T{tiles}" * bool(tiles) + extra
     return "{" + order + (f":{behind}" if behind else "") + "}"
+
+
+def format_shape(shape: Shape, *, with_layout: bool = True) -> str:
+    """Write a shape as XLA does, tuples in full."""
+    if isinstance(shape, TupleShape):
+        parts = (format_shape(each, with_layout=with_layout) for each in shape.elements)
+        return f"({', '.join(parts)})"
+    if not with_layout or shape.layout is None or not shape.dims:
+        return str(shape)
+    space = shape.layout.memory_space
+    text = format_layout(shape.layout)
+    return f"{shape}{text[:-1]}{':' * (':' not in text)}S({space})}}" if space else f"{shape}{text}"

@@ -1,0 +1,84 @@
+"""Configuration files: where they are found, what they say, and every refusal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hlotool.errors import UsageError
+from hlotool.inputs.config import Config, RuleSpec, find_config, read_config
+
+BAD = sorted((Path(__file__).parents[1] / "testdata" / "check" / "bad").glob("*.toml"))
+BUDGET = """
+[[budget]]
+metric = "buffers.temp_bytes"
+max = "8GiB"
+max_increase_abs = 1024
+"""
+RULE = RuleSpec(
+    name="buffers.temp_bytes",
+    kind="metric",
+    text="buffers.temp_bytes",
+    max="8GiB",
+    max_increase_abs="1024",
+    line=2,
+)
+
+
+def test_there_are_refusals() -> None:
+    assert len(BAD) > 10
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
+def test_refusals_name_the_line(path: Path, tmp_path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    copy = tmp_path / "bad.toml"
+    copy.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        read_config(str(copy))
+    assert str(caught.value).removeprefix(f"{tmp_path}/") == text.splitlines()[0].removeprefix("# ")
+    assert caught.value.exit_code == 2
+
+
+def test_no_utf8(tmp_path: Path) -> None:
+    (tmp_path / "hlotool.toml").write_bytes(b"a = '\xff'")
+    with pytest.raises(UsageError, match="byte 5 is no UTF-8"):
+        find_config(str(tmp_path))
+
+
+def test_a_budget(tmp_path: Path) -> None:
+    (tmp_path / "hlotool.toml").write_text(BUDGET, encoding="utf-8")
+    found = find_config(str(tmp_path))
+    assert found.rules == (RULE,)
+    assert found.rules[0].needs_baseline
+
+
+def test_hlotool_toml_wins_over_pyproject(tmp_path: Path) -> None:
+    (tmp_path / "hlotool.toml").write_text('baseline = "a.json"', encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text("[tool.hlotool]\n", encoding="utf-8")
+    found = find_config(str(tmp_path))
+    assert found.path == str(tmp_path / "hlotool.toml")
+    assert found.baseline_path == str(tmp_path / "a.json")
+
+
+def test_pyproject(tmp_path: Path) -> None:
+    text = BUDGET.replace("[[budget]]", "[[tool.hlotool.budget]]")
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert find_config(str(tmp_path)).rules == (RULE,)
+
+
+def test_directories_above_are_searched_up_to_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "hlotool.toml").write_text(BUDGET, encoding="utf-8")
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    (below / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
+    assert find_config(str(below)).rules == (RULE,)
+    (tmp_path / "a" / ".git").mkdir()
+    assert find_config(str(below)) == Config()
+
+
+def test_a_named_file_must_speak_of_hlotool(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"there is no \[tool.hlotool\] in it"):
+        read_config(str(tmp_path / "pyproject.toml"))
