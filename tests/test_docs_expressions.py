@@ -1,0 +1,28 @@
+"""The examples of docs/expressions.md are expressions, and mean what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hlotool.query.format import format_expression
+from hlotool.query.grammar import parse_expression
+
+PAGE = (Path(__file__).parent.parent / "docs" / "expressions.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    line
+    for block in re.findall(r"```(?:expression|budget)\n(.*?)```", PAGE, re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) > 8
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_examples_parse(text: str) -> None:
+    tree = parse_expression(text)
+    assert parse_expression(format_expression(tree)) == tree
