@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -132,6 +133,14 @@ def test_groups_are_indented() -> None:
         "… and 2 smaller (1.0 MiB)",
         "TOTAL                  4  ≤ 17.0 MiB  100.0 %",
     ]
+
+
+def test_what_does_not_add_up_has_no_total() -> None:
+    peaks = replace(SAMPLES, has_total=False)
+    for query in (Query(), Query(by="kind")):
+        assert "TOTAL" not in render_table(
+            make_cells(select_rows(peaks, ROWS, query), "auto"), Look()
+        )
 
 
 def test_colour_marks_heading_total_and_rest() -> None:

@@ -103,7 +103,7 @@ def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cell
         columns,
         tuple(_walk(row_list, grouping, units, grouping.groups, 0)),
         _say_rest(row_list, grouping.rest, units),
-        total if len(grouping.groups) > 1 or grouping.rest else (),
+        total if row_list.has_total and (len(grouping.groups) > 1 or grouping.rest) else (),
     )
 
 

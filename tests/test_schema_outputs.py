@@ -1,0 +1,47 @@
+"""What the program really prints is what docs/schema promises; add a line a command."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from hlotool.cli import run
+
+ROOT = Path(__file__).parent.parent
+SCHEMAS = ROOT / "docs" / "schema"
+DUMPS = ("testdata/hlo/cpu_train_step.txt", "testdata/hlo/gpu_train_step.txt")
+CASES = [
+    *(f"summary {dump}" for dump in (*DUMPS, "testdata/hlo/tpu_train_step.txt")),
+    f"summary {DUMPS[0]} -n 2",
+    f"summary {DUMPS[0]} --columns opcode,count",
+    f"summary {DUMPS[0]} --by opcode,executions -n 1",
+    f"summary {DUMPS[0]} --rows dtypes --sort -count --where count>1",
+    "summary testdata/dumps/tpu_v5e",
+    "summary testdata/dumps/cpu --by backend",
+]
+
+
+@cache
+def validator(schema: str) -> jsonschema.Draft202012Validator:
+    """Return the validator of a document's `schema` value."""
+    name = schema.split("/")[1]
+    written: dict[str, Any] = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    assert written["$id"] == schema
+    return jsonschema.Draft202012Validator(written)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_output_fits_its_schema(
+    case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert run([*case.split(), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    validator(made["schema"]).validate(made)
+    known = json.loads((SCHEMAS / f"{made['schema'].split('/')[1]}.json").read_text("utf-8"))
+    assert set(made) <= set(known["properties"])
