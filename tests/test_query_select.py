@@ -279,13 +279,14 @@ def test_rows_that_stand_for_many_count_as_many() -> None:
 
 
 def test_shares_without_a_size_are_shares_of_the_count() -> None:
-    grouping = select_rows(replace(SAMPLES, size=""), ROWS, Query(by="kind")).grouping
-    assert grouping is not None
-    assert [(each.label, each.share) for each in grouping.groups] == [
-        ("loop", 0.5),
-        ("custom", 0.25),
-        ("input", 0.25),
-    ]
+    for row_list in (replace(SAMPLES, size=""), replace(SAMPLES, has_total=False)):
+        grouping = select_rows(row_list, ROWS, Query(by="kind")).grouping
+        assert grouping is not None
+        assert [(each.label, each.share) for each in grouping.groups] == [
+            ("loop", 0.5),
+            ("custom", 0.25),
+            ("input", 0.25),
+        ]
 
 
 def test_a_share_of_nothing_is_unknown() -> None:

@@ -24,7 +24,7 @@ class _Plan:
     row_list: RowList
     by: tuple[Field, ...]
     summed: tuple[Field, ...]  # what is shown
-    measured: Field | None  # what shares speak of: the list's size, else the count
+    measured: Field | None  # what shares speak of: the list's size, or None: the count
     whole: Sum  # of `measured` over all rows
     keys: tuple[tuple[str, str], ...]  # signs and names to sort by
     limit: int
@@ -49,9 +49,9 @@ def group_rows(
             raise UsageError(f"--by {field.name}: every group has a {field.name} of its own.")
     if len({field.name for field in by}) < len(by):
         raise UsageError("--by names a field twice.")
-    measured = row_list.field(row_list.size) if row_list.size else None
-    if measured is not None and not measured.is_summable:
-        measured = None
+    measured = None
+    if row_list.size and row_list.has_total and row_list.field(row_list.size).is_summable:
+        measured = row_list.field(row_list.size)
     plan = _Plan(
         row_list,
         by,
