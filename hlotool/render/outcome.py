@@ -1,0 +1,54 @@
+"""What a CI system is told about one budget: the record that its formats are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Literal, TypeAlias
+
+Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One budget in one module. `text` says what was found, `advice` what its author says.
+
+    `file` and `line` are where the user should look: a line of the program, else of the
+    configuration; '' and 0 where neither is known.
+    """
+
+    rule: str
+    module: str
+    status: Status
+    is_warning: bool
+    text: str
+    advice: str = ""
+    file: str = ""
+    line: int = 0
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether there is something to complain about."""
+        return self.status != "pass"
+
+    @property
+    def full_text(self) -> str:
+        """What was found, where, and the author's advice."""
+        where = f"{self.module}: " if self.module else ""
+        return where + self.text + (f" {self.advice}" if self.advice else "")
+
+
+def relative_file(path: str, root: str) -> str:
+    """Return a path relative to the repository, with `/`; as it is where it lies elsewhere."""
+    is_windows = "\\" in path or PureWindowsPath(path).drive != ""
+    pure = PureWindowsPath(path) if is_windows else PurePosixPath(path)
+    base = PureWindowsPath(root) if is_windows else PurePosixPath(root)
+    if root and pure.is_relative_to(base):
+        return pure.relative_to(base).as_posix()
+    return pure.as_posix()
+
+
+def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Sort what is to be reported: failures before warnings, else in the given order."""
+    return sorted((one for one in outcomes if one.is_reported), key=lambda one: one.is_warning)

@@ -1,0 +1,279 @@
+"""The formats that CI systems read, held to the structure that their schemas allow."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlotool.render.github import render_github
+from hlotool.render.junit import render_junit
+from hlotool.render.outcome import Outcome, relative_file
+from hlotool.render.sarif import render_sarif, rule_ids
+
+OUTCOMES = (
+    Outcome("temp memory", "jit_step", "pass", is_warning=False, text="4 GiB, limit 8 GiB"),
+    Outcome(
+        "no f32: gathers, please",
+        "jit_step",
+        "fail",
+        is_warning=True,
+        text="2 rows match, 50% too many",
+        advice="See docs.\nOr ask.",
+        file="model.py",
+        line=14,
+    ),
+    Outcome(
+        "peak",
+        "jit_step",
+        "fail",
+        is_warning=False,
+        text="<9> & \x00",
+        file="a b/c.py",
+        line=3,
+    ),
+    Outcome("peak", "", "no-match", is_warning=False, text="no module", file="/abs/hlotool.toml"),
+    Outcome("temp-memory", "jit_eval", "error", is_warning=False, text="it is broken"),
+)
+
+# The parts of the SARIF 2.1.0 schema that are used here; anything else is refused.
+_TEXT = {
+    "type": "object",
+    "required": ["text"],
+    "properties": {"text": {"type": "string"}},
+    "additionalProperties": False,
+}
+_PLACE = {
+    "type": "object",
+    "required": ["physicalLocation"],
+    "additionalProperties": False,
+    "properties": {
+        "physicalLocation": {
+            "type": "object",
+            "required": ["artifactLocation"],
+            "additionalProperties": False,
+            "properties": {
+                "artifactLocation": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "uri": {"type": "string", "format": "uri-reference"},
+                        "uriBaseId": {"const": "%SRCROOT%"},
+                    },
+                },
+                "region": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {"startLine": {"type": "integer", "minimum": 1}},
+                },
+            },
+        }
+    },
+}
+_LEVEL = {"enum": ["none", "note", "warning", "error"]}
+_RULE = {
+    "type": "object",
+    "required": ["id"],
+    "additionalProperties": False,
+    "properties": {
+        "id": {"type": "string", "minLength": 1},
+        "shortDescription": _TEXT,
+        "defaultConfiguration": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"level": _LEVEL},
+        },
+    },
+}
+_RESULT = {
+    "type": "object",
+    "required": ["message"],
+    "additionalProperties": False,
+    "properties": {
+        "ruleId": {"type": "string"},
+        "ruleIndex": {"type": "integer", "minimum": -1},
+        "kind": {"enum": ["pass", "open", "informational", "notApplicable", "review", "fail"]},
+        "level": _LEVEL,
+        "message": _TEXT,
+        "locations": {"type": "array", "items": _PLACE, "minItems": 1},
+        "partialFingerprints": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+        },
+    },
+    "if": {"properties": {"kind": {"not": {"const": "fail"}}}},
+    "then": {"properties": {"level": {"const": "none"}}},
+}
+_DRIVER = {
+    "type": "object",
+    "required": ["name"],
+    "additionalProperties": False,
+    "properties": {
+        "name": {"type": "string"},
+        "version": {"type": "string"},
+        "rules": {"type": "array", "items": _RULE, "uniqueItems": True},
+    },
+}
+SARIF = {
+    "type": "object",
+    "required": ["version", "runs"],
+    "additionalProperties": False,
+    "properties": {
+        "$schema": {"type": "string", "format": "uri"},
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["tool"],
+                "additionalProperties": False,
+                "properties": {
+                    "tool": {
+                        "type": "object",
+                        "required": ["driver"],
+                        "additionalProperties": False,
+                        "properties": {"driver": _DRIVER},
+                    },
+                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                    "results": {"type": "array", "items": _RESULT},
+                },
+            },
+        },
+    },
+}
+
+# Attributes and children that junit-10.xsd allows.
+JUNIT = {
+    "testsuites": ({"name", "time", "tests", "failures", "disabled", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {
+            *("name", "tests", "failures", "errors", "time", "disabled", "skipped"),
+            *("timestamp", "hostname", "id", "package"),
+        },
+        {"properties", "testcase", "system-out", "system-err"},
+    ),
+    "testcase": (
+        {"name", "assertions", "time", "classname", "status"},
+        {"skipped", "error", "failure", "system-out", "system-err"},
+    ),
+    "failure": ({"message", "type"}, set()),
+    "error": ({"message", "type"}, set()),
+    "system-out": (set(), set()),
+}
+
+outcomes = st.lists(
+    st.builds(
+        Outcome,
+        rule=st.text(min_size=1),
+        module=st.text(),
+        status=st.sampled_from(("pass", "fail", "no-match", "error")),
+        is_warning=st.booleans(),
+        text=st.text(),
+        advice=st.text(),
+        file=st.text(),
+        line=st.integers(0, 10**6),
+    ),
+    max_size=5,
+)
+
+
+def check_junit(text: str, count: int) -> ET.Element:
+    root = ET.fromstring(text)  # noqa: S314  our own output
+    assert root.tag == "testsuites"
+    for element in root.iter():
+        attributes, children = JUNIT[element.tag]
+        assert set(element.attrib) <= attributes
+        assert {child.tag for child in element} <= children
+    assert len(root.findall(".//testcase")) == int(root.attrib["tests"]) == count
+    assert len(root.findall(".//failure")) == int(root.attrib["failures"])
+    assert len(root.findall(".//error")) == int(root.attrib["errors"])
+    return root
+
+
+def check_sarif(text: str, count: int) -> dict[str, object]:
+    made = json.loads(text)
+    jsonschema.validate(made, SARIF)
+    run: dict[str, object] = made["runs"][0]
+    rules = made["runs"][0]["tool"]["driver"]["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    results = made["runs"][0]["results"]
+    for result in results:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+    assert len(results) == count
+    return run
+
+
+@given(outcomes)
+def test_whatever_the_texts_hold(given_outcomes: list[Outcome]) -> None:
+    check_junit(render_junit(given_outcomes), len(given_outcomes))
+    check_sarif(render_sarif(given_outcomes, "1.0"), len(given_outcomes))
+    lines = render_github(given_outcomes).split("\n")
+    reported = sum(one.is_reported for one in given_outcomes)
+    assert len(lines) == reported + 2
+    assert all(re.match(r"::(?:error|warning) title=[^:]*?::", line) for line in lines[:reported])
+
+
+def test_github() -> None:
+    assert render_github(OUTCOMES).splitlines() == [
+        "::error title=hlotool%3A peak,file=a b/c.py,line=3::jit_step: <9> & \x00",
+        "::error title=hlotool%3A peak,file=/abs/hlotool.toml::no module",
+        "::error title=hlotool%3A temp-memory::jit_eval: it is broken",
+        (
+            "::warning title=hlotool%3A no f32%3A gathers%2C please,file=model.py,line=14::"
+            "jit_step: 2 rows match, 50%25 too many See docs.%0AOr ask."
+        ),
+        "hlotool: 1 of 5 budgets pass",
+    ]
+
+
+def test_junit() -> None:
+    root = check_junit(render_junit(OUTCOMES), 5)
+    assert (root.attrib["failures"], root.attrib["errors"]) == ("1", "2")
+    assert [suite.attrib["name"] for suite in root] == ["jit_step", "hlotool", "jit_eval"]
+    failure = root.find(".//failure")
+    assert failure is not None
+    assert failure.text == "jit_step: <9> & \ufffd (a b/c.py:3)"
+    warned = root[0][1].find("system-out")
+    assert warned is not None
+    assert warned.text is not None
+    assert warned.text.startswith("warning: jit_step: 2 rows match")
+
+
+def test_sarif() -> None:
+    run = check_sarif(render_sarif(OUTCOMES, "1.0"), 5)
+    results = run["results"]
+    assert isinstance(results, list)
+    assert [one["level"] for one in results] == ["none", "warning", "error", "error", "error"]
+    place = results[2]["locations"][0]["physicalLocation"]
+    assert place == {
+        "artifactLocation": {"uri": "a%20b/c.py", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 3},
+    }
+    absolute = results[3]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert absolute == {"uri": "file:///abs/hlotool.toml"}
+
+
+def test_rule_ids_are_stable_and_different() -> None:
+    ids = rule_ids(["temp memory", "temp-memory", "…"])
+    assert ids["temp memory"] == "hlotool/temp-memory"
+    assert re.fullmatch(r"hlotool/temp-memory-[0-9a-f]{8}", ids["temp-memory"])
+    assert re.fullmatch(r"hlotool/-[0-9a-f]{8}", ids["…"])
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "expected"),
+    [
+        ("/home/me/repo/model.py", "/home/me/repo", "model.py"),
+        ("/usr/lib/jax.py", "/home/me/repo", "/usr/lib/jax.py"),
+        ("model.py", "/home/me/repo", "model.py"),
+        ("C:\\repo\\a\\model.py", "C:\\repo", "a/model.py"),
+        ("/home/me/repo/model.py", "", "/home/me/repo/model.py"),
+    ],
+)
+def test_files_are_relative_to_the_repository(path: str, root: str, expected: str) -> None:
+    assert relative_file(path, root) == expected
