@@ -46,6 +46,8 @@ def _page(spec: DocumentSpec) -> str:
     for path, block in _walk(spec.blocks):
         parts += [f"### {path}\n", f"{_remark(block)}{block.meaning}.\n"]
         parts += [_table(block.fields)] if block.fields else []
+        for rows in block.row_lists:
+            parts += [f"### {path}.{rows.name}[]\n", f"{rows.meaning}.\n", _table(rows.fields)]
     for rows in spec.row_lists:
         default = " (default of `--rows`)" if rows is spec.row_lists[0] else ""
         optional = "With an option: " if rows.is_optional else ""

@@ -48,11 +48,13 @@ def _check_document(spec: DocumentSpec) -> Iterator[str]:
 
 
 def _check_block(block: Block) -> Iterator[str]:
-    """Check a record of scalars and the blocks inside it."""
-    inner = {each.name for each in block.blocks}
+    """Check a record of scalars and what is inside it."""
+    inner = {each.name for each in block.blocks} | {rows.name for rows in block.row_lists}
     yield from _check_record(block.name, block.record, block.fields, inner)
     for each in block.blocks:
         yield from _check_block(each)
+    for row_list in block.row_lists:
+        yield from _check_row_list(row_list)
 
 
 def _check_row_list(row_list: RowList) -> Iterator[str]:

@@ -71,9 +71,9 @@ class RowList:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A record of scalars in a document, such as `totals`; may hold further blocks.
+    """A record of scalars in a document, such as `totals`; may hold blocks and lists of records.
 
-    `{name}` of a `Line` names one of `fields`; a nested block is the attribute of its name.
+    `{name}` of a `Line` names one of `fields`; what is nested is the attribute of its name.
     """
 
     name: str
@@ -81,6 +81,7 @@ class Block:
     fields: tuple[Field, ...]
     meaning: str
     blocks: tuple[Block, ...] = ()
+    row_lists: tuple[RowList, ...] = ()  # not for --rows: they are printed as they are
     is_nullable: bool = False
     is_optional: bool = False  # present only when an option asks for it
 

@@ -146,6 +146,8 @@ def _block_json(block: Block, record: object | None) -> Json | None:
     made = _record_json(block.fields, record)
     for inner in block.blocks:
         made[inner.name] = _block_json(inner, getattr(record, inner.name))
+    for rows in block.row_lists:
+        made[rows.name] = list(_rows_json(rows.fields, getattr(record, rows.name)))
     return made
 
 

@@ -116,15 +116,16 @@ def _array(rows: RowList) -> Json:
 
 def _block(block: Block) -> Json:
     """Return the schema of a record of scalars and the blocks inside it."""
-    names = [field.name for field in block.fields] + [inner.name for inner in block.blocks]
+    nested = [inner.name for inner in block.blocks] + [rows.name for rows in block.row_lists]
     return {
         "description": block.meaning,
         "type": ["object", "null"] if block.is_nullable else "object",
         "properties": {
             **{field.name: _field(field) for field in block.fields},
             **{inner.name: _block(inner) for inner in block.blocks},
+            **{rows.name: _array(rows) for rows in block.row_lists},
         },
-        "required": names,
+        "required": [field.name for field in block.fields] + nested,
     }
 
 
