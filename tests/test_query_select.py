@@ -13,7 +13,7 @@ from sample_rows import FIELDS, SAMPLES, Sample
 
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.fields import VARIOUS, Group, Grouping, Rest, RowList, Selection, Sum
-from hlotool.query.fold import strip_number
+from hlotool.query.fold import split_name
 from hlotool.query.names import suggest, suggest_field
 from hlotool.query.select import Query, select_rows
 
@@ -197,10 +197,23 @@ def test_what_a_table_calls_a_field() -> None:
         ("copy.2.remat3.1", "copy"),
         ("p.0.q", "p.0.q"),
         ("v2", "v2"),
+        (".5", ".5"),
+        ("fusion.3.clone{0,12}", "fusion|{0,12}"),
+        ("while.38{}", "while|{}"),
+        ("odd.{x}", "odd.{x}"),
+        ("a" + ".1" * 200_000 + "x", "a" + ".1" * 200_000 + "x"),
+        ("a" + ".1" * 200_000, "a"),
     ],
+    ids=lambda text: text[:20],
 )
 def test_numbers_that_xla_appends(name: str, base: str) -> None:
-    assert strip_number(name) == base
+    stem, index = split_name(name)
+    assert (f"{stem}|{index}" if index else stem) == base
+
+
+def test_equal_names_stay_as_they_are() -> None:
+    rows = (Sample(name="f.1"), Sample(name="f.1"))
+    assert select(rows, is_folded=True).rows == [Sample(name="f.1", count=2)]
 
 
 def test_fold() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from hlotool.fields import VARIOUS, Fold, RowList
 
-_NUMBER = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
+_APPENDED = re.compile(r"[0-9]+|clone|remat[0-9]*")
+_INDEX = re.compile(r"\{[0-9,]*\}")
 
 
 def fold_rows(row_list: RowList, fold: Fold, rows: Sequence[object]) -> list[object]:
@@ -25,14 +26,26 @@ def fold_rows(row_list: RowList, fold: Fold, rows: Sequence[object]) -> list[obj
     for row in rows:
         key = tuple(read(row) for read in readers)
         if read_name is not None:
-            key += (strip_number(str(read_name(row))),)
+            key += split_name(str(read_name(row)))
         merged.setdefault(key, []).append(row)
     return [_merge(row_list, fold, group) for group in merged.values()]
 
 
-def strip_number(name: str) -> str:
-    """Drop what XLA appends to make a name unique: `fusion.12.clone` is `fusion`."""
-    return _NUMBER.sub("", name)
+def split_name(name: str) -> tuple[str, str]:
+    """Drop what XLA appends to make a name unique, and split off the index of a tuple.
+
+    name = base { "." ( digits | "clone" | "remat" [ digits ] ) } [ "{" digits { "," digits } "}" ]
+
+    `fusion.12.clone{1}` is `fusion` and `{1}`. Read from the end, each character once: names
+    are as long as a dump likes.
+    """
+    end = name.rfind("{")
+    if end < 0 or not _INDEX.fullmatch(name, end):
+        end = len(name)
+    stop = end
+    while (dot := name.rfind(".", 0, stop)) > 0 and _APPENDED.fullmatch(name, dot + 1, stop):
+        stop = dot
+    return name[:stop], name[end:]
 
 
 def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
@@ -49,6 +62,8 @@ def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
             changes[field.attribute] = VARIOUS
     if fold.name:
         field = row_list.field(fold.name)
-        changes[field.attribute] = strip_number(str(field.getter()(rows[0]))) + ".*"
+        base, index = split_name(str(field.getter()(rows[0])))
+        if field.attribute in changes:
+            changes[field.attribute] = f"{base}.*{index}"
     first: Any = rows[0]
     return replace(first, **changes)
