@@ -81,16 +81,16 @@ def _fused(fusion: Instruction) -> tuple[Sharing, ...]:
         return ()
     found: list[Sharing] = []
     for index, _ in fusion.shape.leaves_with_index():
-        root, at = _follow(body.root, index)
+        root, at = follow(body.root, index)
         for pair in must_share(root) if root.opcode != "fusion" else ():
             if pair.output == at and pair.operand < len(root.operands):
-                source, inner = _follow(root.operands[pair.operand], pair.operand_index)
+                source, inner = follow(root.operands[pair.operand], pair.operand_index)
                 if source.opcode == "parameter":
                     found.append(Sharing(source.parameter_number, inner, index))
     return tuple(found)
 
 
-def _follow(instruction: Instruction, index: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
+def follow(instruction: Instruction, index: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
     """Go back through tuples, get-tuple-elements and bitcasts to where a value is made."""
     for _ in range(MOST_STEPS):
         operands = instruction.operands

@@ -50,7 +50,25 @@ class MemoryReport:
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""
-        return _peak(self.map, color)
+        return _estimated_peak(self.map, color) if self.estimated else _peak(self.map, color)
+
+    def estimated_of(self, color: int) -> Estimated | None:
+        """Return the estimate of a space, None where an assignment tells."""
+        return _estimated(self.map, color) if self.estimated else None
+
+    def totals_of(self, color: int) -> Totals:
+        """Return the totals with the figures of another space than 0 in them."""
+        for space in self.spaces:
+            if space.color == color:
+                return _totals(self.map, space)
+        return self.totals
+
+    def find_color(self, name: str) -> int | None:
+        """Return the number of a space by its number or name, None if there is none such."""
+        for color in self.map.colors():
+            if name in {str(color), SPACE_NAMES.get((self.backend, color))}:
+                return color
+        return None
 
 
 def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport:
@@ -93,8 +111,8 @@ def _report(memory: MemoryMap, backend: Backend | None, source: MemorySource) ->
             backend,
             (),
             _NO_TOTALS,
-            _estimated_peak(memory),
-            _estimated(memory),
+            _estimated_peak(memory, 0),
+            _estimated(memory, 0),
             memory,
         )
     spaces = tuple(_space(memory, color, backend) for color in memory.colors())
@@ -165,21 +183,23 @@ def _peak(memory: MemoryMap, color: int) -> Peak:
     )
 
 
-def _estimated_peak(memory: MemoryMap) -> Peak:
+def _estimated_peak(memory: MemoryMap, color: int) -> Peak:
     """Say where the estimated peak is; its bytes are in `Estimated`."""
-    found = _peak(memory, 0)
+    found = _peak(memory, color)
     place = (found.position, found.sequence_length, found.instruction)
-    return Peak(0, None, *place, *[None] * 7)
+    return Peak(color, None, *place, *[None] * 7)
 
 
-def _estimated(memory: MemoryMap) -> Estimated:
-    peak = _peak(memory, 0)
+def _estimated(memory: MemoryMap, color: int) -> Estimated:
+    peak = _peak(memory, color)
     return Estimated(
         peak_bytes=peak.bytes or 0,
         position=peak.position or 0,
-        argument_bytes=_sum(memory, 0, _is_argument),
-        output_bytes=_sum(memory, 0, _is_output),
-        alias_bytes=_sum(memory, 0, _is_alias),
+        sequence_length=peak.sequence_length or 0,
+        instruction=peak.instruction,
+        argument_bytes=_sum(memory, color, _is_argument),
+        output_bytes=_sum(memory, color, _is_output),
+        alias_bytes=_sum(memory, color, _is_alias),
         temp_peak_bytes=peak.temp_peak_bytes or 0,
     )
 
@@ -231,10 +251,16 @@ def _padding(memory: MemoryMap, color: int, position: int | None) -> int | None:
 
 
 def padding_of(value: BufferValue) -> int | None:
-    """Return what tiles and allocator minima add to a value; None for a tuple's own table."""
-    if isinstance(value.shape, TupleShape) or value.shape.unpadded_bytes is None:
-        return None
-    return value.size_bytes - value.shape.unpadded_bytes
+    """Return what tiles and allocator minima add to a value; None where that is unknown."""
+    unpadded = unpadded_bytes_of(value)
+    return None if unpadded is None else value.size_bytes - unpadded
+
+
+def unpadded_bytes_of(value: BufferValue) -> int | None:
+    """Return the bytes of a value's elements; a tuple's table has no tiles to leave out."""
+    if isinstance(value.shape, TupleShape):
+        return value.size_bytes
+    return value.shape.unpadded_bytes
 
 
 def _backend_of(assignment: BufferAssignment) -> Backend | None:

@@ -83,6 +83,8 @@ class Estimated:
 
     peak_bytes: int
     position: int
+    sequence_length: int
+    instruction: str | None
     argument_bytes: int
     output_bytes: int
     alias_bytes: int

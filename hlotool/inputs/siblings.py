@@ -53,13 +53,16 @@ def split_ending(path: str) -> tuple[str, Role | None]:
 def find_sibling(path: str, role: Role) -> DumpFile | None:
     """Return the file that stands beside `path` in a role, if there is one.
 
-    The plain file wins over a compressed one.
+    The plain file wins over a compressed one. No file is its own sibling, compressed or not:
+    an assignment called `x.txt` has the name its module's text would have.
     """
     stem, _ = split_ending(path)
     stems = [stem]
     if role is not Role.MODULE and stem.endswith(_SAME_TEXT):
         stems.append(stem.removesuffix("_after_buffer_assignment"))
-    return _first_file(role, [each + _ENDING[role] for each in stems])
+    found = _first_file(role, [each + _ENDING[role] for each in stems])
+    is_itself = found and strip_compression(found.location) == strip_compression(path)
+    return None if is_itself else found
 
 
 def find_debug_options(path: str) -> DumpFile | None:

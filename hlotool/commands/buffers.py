@@ -1,0 +1,203 @@
+"""`hlotool buffers`: who holds memory at the true peak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from hlotool.analysis.buffers import (
+    Sources,
+    all_rows,
+    allocation_rows,
+    find_position,
+    instant_at,
+    measure_headroom,
+    rows_at,
+)
+from hlotool.analysis.buffers_fields import BUFFERS, choose_columns
+from hlotool.analysis.donation import find_donations
+from hlotool.analysis.memory import MemoryReport, analyze_memory
+from hlotool.analysis.timeline import find_peaks, timeline
+from hlotool.commands.buffers_prose import heading, notes
+from hlotool.commands.common import RowOptions, document_command, print_document
+from hlotool.commands.load import Loaded, Request, dump_options, load_one
+from hlotool.commands.output import make_look
+from hlotool.errors import UsageError
+from hlotool.fields import Document, Line
+from hlotool.query.size import parse_size
+
+_PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
+_EXAMPLE: Final = "hlotool buffers dump/module_0001.jit_step.txt --by class,scope"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command's own options ask for."""
+
+    at: str = "peak"
+    is_all: bool = False
+    space: str = "0"
+    peak_count: int | None = None
+    has_timeline: bool = False
+    has_donation: bool = False
+    limit_bytes: int | None = None
+
+
+@document_command("buffers", BUFFERS, example=_EXAMPLE)
+@dump_options
+@click.option(
+    "--at",
+    metavar="PLACE",
+    default="peak",
+    help="The instant: a position, an instruction, or peak.",
+)
+@click.option("--all", "is_all", is_flag=True, help="Every allocation and value, at any time.")
+@click.option("--space", default="0", help="Memory space: number, name such as vmem, or all.")
+@click.option("--peaks", type=click.IntRange(1, 1000), help="Also the highest separate peaks.")
+@click.option("--timeline", "has_timeline", is_flag=True, help="Memory against program order.")
+@click.option("--donation", "has_donation", is_flag=True, help="Parameters that give memory up.")
+@click.option("--hbm", metavar="SIZE", help="What is left of this much memory, as 80GiB.")
+def buffers(
+    request: Request,
+    options: RowOptions,
+    peaks: int | None,
+    hbm: str | None,
+    **values: Any,
+) -> None:
+    """Show who holds memory at the peak, how much, and which line made it."""
+    limit = None if hbm is None else parse_size(hbm, "--hbm")
+    asked = Asked(**values, peak_count=peaks, limit_bytes=limit)
+    if asked.is_all and asked.at != "peak":
+        raise UsageError("--all shows every value at any time; --at one instant: choose one.")
+    loaded = load_one(request, with_buffers=True)
+    report = analyze_memory(loaded.module, loaded.assignment)
+    print_document(_document(loaded, report, asked, options), options)
+
+
+def _document(loaded: Loaded, report: MemoryReport, asked: Asked, options: RowOptions) -> Document:
+    color = _find_color(report, asked.space)
+    main = color or 0
+    position = find_position(report, asked.at, main)
+    is_all = asked.is_all or position is None
+    instant = None if is_all or position is None else instant_at(report, position, color)
+    rows: dict[str, Any] = {
+        "rows": all_rows(report, loaded.module, color)
+        if instant is None
+        else rows_at(report, loaded.module, instant.position, color),
+        "spaces": report.spaces,
+    }
+    blocks: dict[str, Any] = {
+        "totals": report.totals,
+        "peak": report.peak_of(main),
+        "at": instant,
+    }
+    if report.estimated:
+        blocks["estimated"] = report.estimated
+    if asked.limit_bytes is not None:
+        blocks["headroom"] = measure_headroom(report, asked.limit_bytes)
+    if is_all:
+        rows["allocations"] = allocation_rows(report, loaded.module, color)
+    _add_lists(rows, loaded, report, asked, main)
+    curve = _curve_lines(rows, report, main, options)
+    return Document(
+        spec=choose_columns(
+            is_tiled=report.backend == "tpu",
+            is_all=is_all,
+            has_copies=any(row.copy_instruction for row in rows.get("donation", ())),
+        ),
+        input=loaded.paths,
+        rows=rows,
+        blocks=blocks,
+        scalars=Sources(report.source, report.lifetimes),
+        lines=(*heading(loaded, report, main, instant), *curve),
+        notes=notes(report, main, blocks.get("headroom")),
+        shown=_shown(report, asked, is_all),
+    )
+
+
+def _find_color(report: MemoryReport, space: str) -> int | None:
+    """Return the number of the space asked for, None for all."""
+    if space == "all":
+        return None
+    color = report.find_color(space.lower())
+    if color is None:
+        known = [
+            f"{one.color} ({one.name})" if one.name else str(one.color) for one in report.spaces
+        ] or [str(one) for one in report.map.colors()]
+        raise UsageError(f"--space {space}: this program has {', '.join(known)}; or all.")
+    return color
+
+
+def _add_lists(
+    rows: dict[str, Any], loaded: Loaded, report: MemoryReport, asked: Asked, color: int
+) -> None:
+    """Add the lists that options ask for."""
+    curve, lifetimes = report.map.curve(color), report.map.lifetimes
+    if (asked.has_timeline or asked.peak_count) and (curve is None or lifetimes is None):
+        raise UsageError(
+            "--timeline and --peaks need lifetimes: the live-range file, or the module text."
+        )
+    if curve and lifetimes and asked.has_timeline:
+        rows["timeline"] = timeline(curve, lifetimes.sequence)
+    if curve and lifetimes and asked.peak_count:
+        rows["peaks"] = find_peaks(curve, lifetimes.sequence, asked.peak_count)
+    if asked.has_donation:
+        rows["donation"] = find_donations(loaded.expect_module())
+
+
+def _curve_lines(
+    rows: dict[str, Any], report: MemoryReport, color: int, options: RowOptions
+) -> tuple[Line, ...]:
+    """Draw the timeline where a table is printed; the list itself is for programs."""
+    if options.format != "table" or "timeline" not in rows:
+        return ()
+    from hlotool.render.curve import draw_curve  # noqa: PLC0415  only --timeline needs it
+
+    levels = [row.bytes for row in rows.pop("timeline")]
+    width = make_look(options).width or _PLAIN_WIDTH
+    drawn = draw_curve(levels, report.peak_of(color).position or 0, width, options.units)
+    return (Line(""), *(Line(line) for line in drawn))
+
+
+def _shown(report: MemoryReport, asked: Asked, is_all: bool) -> tuple[str, ...]:
+    """Choose the tables, in order."""
+    wanted = (
+        ("spaces", len(report.spaces) > 1 and asked.space == "0"),
+        ("peaks", asked.peak_count is not None),
+        ("allocations", is_all),
+        ("rows", True),
+    )
+    return tuple(name for name, is_wanted in wanted if is_wanted)
+
+
+def _focus(command: click.Command) -> None:
+    """Let CSV and its kin print the list that an option asks for, not the rows beside it."""
+    inner: Callable[..., None] | None = command.callback
+    if inner is None:
+        return
+
+    @wraps(inner)
+    def focused(**values: Any) -> None:
+        if not values["rows"]:
+            values["rows"] = _find_focus(values)
+        inner(**values)
+
+    command.callback = focused
+
+
+def _find_focus(values: dict[str, Any]) -> str:
+    """Return the list that row options act on, '' for the values themselves."""
+    is_one_list = not values["is_json"] and values["format"] in {"jsonl", "csv", "markdown"}
+    if values["has_timeline"] and is_one_list:
+        return "timeline"
+    if values["peaks"] and is_one_list:
+        return "peaks"
+    return "donation" if values["has_donation"] else ""
+
+
+_focus(buffers)
+DOCUMENTS = (BUFFERS,)

@@ -1,0 +1,163 @@
+"""The sentences around the tables of `hlotool buffers`."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from hlotool.analysis.buffers import Headroom, Instant
+from hlotool.analysis.buffers_fields import HEADROOM, INSTANT
+from hlotool.analysis.estimate import TYPICAL_PERCENT
+from hlotool.analysis.memory import SPACE_NAMES, MemoryReport
+from hlotool.analysis.memory_fields import ESTIMATED, PEAK, TOTALS
+from hlotool.analysis.xla_peak import Reason, explain_xla_peak
+from hlotool.commands.load import Loaded
+from hlotool.fields import Line
+
+_REASONS: Final[dict[Reason, str]] = {
+    "tuples": "gives elements of tuples the size of their table",
+    "shared": "adds bytes that values share up again",
+    "spaces": "adds up all memory spaces",
+    "padding": "leaves tile padding out",
+}
+
+
+def heading(
+    loaded: Loaded, report: MemoryReport, color: int, instant: Instant | None
+) -> tuple[Line, ...]:
+    """Return the lines above the tables: the peak, what is allocated, and the instant shown."""
+    name = loaded.module.name if loaded.module else os.path.basename(loaded.paths.path)  # noqa: PTH119
+    title = f"{name} ({report.backend})" if report.backend else name
+    is_estimate = report.estimated is not None
+    lines = (_estimate if is_estimate else _assigned)(report, title, color)
+    if instant is not None and instant.position != report.peak_of(color).position:
+        lines.append(
+            Line(
+                "shown: position {position}, {instruction}, where {bytes} are in use",
+                INSTANT,
+                instant,
+            )
+        )
+    return tuple(lines)
+
+
+def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
+    peak, totals = report.peak_of(color), report.totals_of(color)
+    space = _space(report, color)
+    lines = [
+        Line(
+            f"{_plain(title)}: peak {{bytes}} at {{position}} of {{sequence_length}}, "
+            f"{{instruction}}{space}",
+            PEAK,
+            peak,
+        )
+        if peak.bytes is not None
+        else Line(f"{title}: peak unknown, as nothing says when values are live{space}"),
+        Line(
+            "allocated {allocated_bytes} = arguments {argument_bytes} + outputs {output_bytes} "
+            "− aliased {alias_bytes} + constants {constant_bytes} + temp {temp_bytes}",
+            TOTALS,
+            totals,
+        ),
+    ]
+    if peak.bytes is not None:
+        lines.append(
+            Line(
+                "reserved peak {reserved_peak_bytes}, of it temp {temp_peak_bytes} at "
+                "{temp_peak_position}; fragmentation {fragmentation_bytes}"
+                + ("; padding at the peak {padding_bytes}" if report.backend == "tpu" else ""),
+                TOTALS,
+                totals,
+            )
+        )
+    return lines
+
+
+def _estimate(report: MemoryReport, title: str, color: int) -> list[Line]:
+    estimated, space = report.estimated_of(color), _space(report, color)
+    return [
+        Line(
+            f"{_plain(title)}: estimate (typically within {TYPICAL_PERCENT} %), as there is no "
+            "buffer assignment: peak {peak_bytes} at {position} of {sequence_length}, "
+            f"{{instruction}}{space}",
+            ESTIMATED,
+            estimated,
+        ),
+        Line(
+            "estimated: arguments {argument_bytes}, outputs {output_bytes}, aliased "
+            "{alias_bytes}; temp peak {temp_peak_bytes}",
+            ESTIMATED,
+            estimated,
+        ),
+    ]
+
+
+def _space(report: MemoryReport, color: int) -> str:
+    """Name the space where there are several, or another than the default is shown."""
+    if len(report.map.colors()) < 2 and not color:  # noqa: PLR2004
+        return ""
+    name = SPACE_NAMES.get((report.backend, color))
+    return f" (space {color}, {name})" if name else f" (space {color})"
+
+
+def notes(report: MemoryReport, color: int, headroom: Headroom | None) -> tuple[Line, ...]:
+    """Return the lines below the tables: what the reader should know about the figures."""
+    lines: list[Line] = []
+    if headroom is not None:
+        lines.append(_headroom(report, headroom))
+    if report.totals.reported_total_matches is False:
+        lines.append(
+            Line(
+                "The file says {reported_total_bytes} in total, which its allocations do not add "
+                "up to: it may be edited, or parts of two dumps.",
+                TOTALS,
+                report.totals,
+            )
+        )
+    if report.source == "buffer-assignment" and report.lifetimes == "derived":
+        lines.append(
+            Line("Lifetimes are derived from the schedule, as no live ranges were dumped.")
+        )
+    if report.lifetimes is None:
+        lines.append(
+            Line("Give the live ranges (--live-range) or the module text (--module-text).")
+        )
+    if not color:
+        lines += _xla_peak(report)
+    return tuple(lines)
+
+
+def _xla_peak(report: MemoryReport) -> list[Line]:
+    """Say what XLA prints as its peak, where that is not ours, and why."""
+    difference = explain_xla_peak(report)
+    if difference is None:
+        return []
+    if difference.is_slight:
+        text = "XLA's own peak: {xla_bytes} at {xla_position}, less than 0.1 % off."
+        return [Line(text, PEAK, report.peak)]
+    why = " and ".join(_REASONS[reason] for reason in difference.reasons)
+    why = why or "picks the instant by the sizes of whole instructions"
+    text = "XLA's own peak: {xla_bytes} at {xla_position}, where {bytes_at_xla_position} are in use"
+    return [Line(f"{text}; it {why}.", PEAK, report.peak)]
+
+
+def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
+    if headroom.fits is None:
+        return Line(
+            "{limit_bytes}: an estimate says nothing of what is allocated; compare the peak.",
+            HEADROOM,
+            headroom,
+        )
+    verdict = "fits" if headroom.fits else "does not fit"
+    code = "the program's code, tens of MiB" if report.backend == "tpu" else "the program's code"
+    return Line(
+        f"{verdict} in {{limit_bytes}}: allocated {{allocated_bytes}}, headroom {{headroom_bytes}} "
+        f"({code}, is not in a dump and comes on top)",
+        HEADROOM,
+        headroom,
+    )
+
+
+def _plain(text: str) -> str:
+    """Keep braces of a name from being taken for a figure's."""
+    return text.replace("{", "{{").replace("}", "}}")
