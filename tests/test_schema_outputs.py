@@ -21,6 +21,10 @@ CASES = [
     f"summary {DUMPS[0]} --columns opcode,count",
     f"summary {DUMPS[0]} --by opcode,executions -n 1",
     f"summary {DUMPS[0]} --rows dtypes --sort -count --where count>1",
+    *(f"buffers testdata/dumps/{place}/mlp_train" for place in ("cpu", "gpu_h100", "tpu_v5e")),
+    "buffers testdata/dumps/cpu/mlp_train --all --timeline --peaks 3 --donation --hbm 1GiB",
+    "buffers testdata/dumps/cpu/mlp_train --by class,dtype",
+    f"buffers {DUMPS[0]}",
     "summary testdata/dumps/tpu_v5e",
     "summary testdata/dumps/cpu --by backend",
 ]

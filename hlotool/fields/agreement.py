@@ -49,8 +49,11 @@ def _check_document(spec: DocumentSpec) -> Iterator[str]:
 
 def _check_block(block: Block) -> Iterator[str]:
     """Check a record of scalars and what is inside it."""
-    inner = {each.name for each in block.blocks} | {rows.name for rows in block.row_lists}
-    yield from _check_record(block.name, block.record, block.fields, inner)
+    yield from _check_record(block.name, block.record, block.fields)
+    inner = [each.name for each in block.blocks] + [rows.name for rows in block.row_lists]
+    for name in inner:
+        if name not in _annotations(block.record):
+            yield f"{block.name}.{name} is no attribute of {block.record.__name__}"
     for each in block.blocks:
         yield from _check_block(each)
     for row_list in block.row_lists:
@@ -59,8 +62,13 @@ def _check_block(block: Block) -> Iterator[str]:
 
 def _check_row_list(row_list: RowList) -> Iterator[str]:
     """Check a row list and the names it mentions."""
-    helpers = {each.unit_from for each in row_list.fields}
-    yield from _check_record(row_list.name, row_list.record, row_list.fields, helpers)
+    record = row_list.record
+    yield from _check_record(row_list.name, record, row_list.fields)
+    declared = {each.attribute for each in row_list.fields}
+    declared |= {each.unit_from for each in row_list.fields}
+    own = {each.name for each in dataclass_fields(record)} if is_dataclass(record) else set()
+    for name in sorted(own - declared):
+        yield f"{record.__name__}.{name} is not declared in {row_list.name}"
     names = [part.strip().lstrip("+-") for part in row_list.sort.split(",") if part.strip()]
     names += [row_list.size, row_list.key, *row_list.lower_if, *row_list.upper_if]
     names += [each.once for each in row_list.fields]
@@ -73,9 +81,7 @@ def _check_row_list(row_list: RowList) -> Iterator[str]:
             yield f"{row_list.name} mentions {name}, which is no field of it"
 
 
-def _check_record(
-    where: str, record: type[object], fields: Sequence[Field], others: set[str]
-) -> Iterator[str]:
+def _check_record(where: str, record: type[object], fields: Sequence[Field]) -> Iterator[str]:
     """Compare declared fields with the annotations of their record."""
     hints = _annotations(record)
     names = [field.name for field in fields]
@@ -84,7 +90,7 @@ def _check_record(
             yield f"{where}.{field.name} is declared twice"
         if not _NAME.fullmatch(field.name) or field.name in _RESERVED:
             yield f"{where}.{field.name} cannot be named in an expression"
-        if (field.unit is Unit.BYTES) != field.name.endswith("bytes"):
+        if (field.unit is Unit.BYTES) != ("bytes" in field.name.split("_")):
             yield f"{where}.{field.name} and its unit do not agree about bytes"
         if not field.meaning or field.meaning.endswith("."):
             yield f"{where}.{field.name} needs a meaning, without a full stop"
@@ -92,9 +98,6 @@ def _check_record(
             yield f"{where}.{field.name} is no attribute of {record.__name__}"
         else:
             yield from _check_type(f"{where}.{field.name}", field, hints[field.attribute])
-    own = {each.name for each in dataclass_fields(record)} if is_dataclass(record) else set()
-    for name in sorted(own - {field.attribute for field in fields} - others):
-        yield f"{record.__name__}.{name} is not declared in {where}"
 
 
 def _annotations(record: type[object]) -> dict[str, object]:
