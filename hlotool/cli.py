@@ -74,6 +74,7 @@ class LazyGroup(click.Group):
     context_settings=_HELP,
     invoke_without_command=True,
     no_args_is_help=False,
+    subcommand_metavar="COMMAND [ARGS]...",
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context

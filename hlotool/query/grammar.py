@@ -83,7 +83,7 @@ def parse_expression(text: str, name: str = "--where") -> Expression:
         with _deep_stack():
             tree: Expression = _grammar().parse_string(text, parse_all=True)[0]
     except pp.ParseBaseException as error:
-        raise explain_failure(source, error.loc, str(error.msg)) from None
+        raise explain_failure(source, error.loc) from None
     except _Refusal as refusal:
         message, start, end, hint = refusal.place
         raise QueryError(message, source, start, end, hint) from None

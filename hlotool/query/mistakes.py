@@ -31,6 +31,7 @@ _HINTS: Final = (
 )
 _CHAIN: Final = re.compile(r"==|!=|<=?|>=?|!?~")
 _OPERATOR: Final = "an operator, 'and' or 'or'"
+_WANTS_VALUE: Final = re.compile(r"(?:^|[=<>~+\-*/(,\[]|\b(?:and|or|not|in))$")
 _SIZE_AHEAD: Final = re.compile(r"[0-9]\s*$")
 
 
@@ -61,8 +62,11 @@ def check_brackets(source: Source) -> None:
         raise QueryError(f"this {bracket!r} is never closed", source, pos, 0)
 
 
-def explain_failure(source: Source, pos: int, wanted: str) -> QueryError:
-    """Turn a failure of the grammar at an offset into an error with a hint."""
+def explain_failure(source: Source, pos: int) -> QueryError:
+    """Turn a failure of the grammar at an offset into an error with a hint.
+
+    What was expected follows from what stands before, not from the grammar's own words.
+    """
     text = source.text
     while pos < len(text) and text[pos].isspace():
         pos += 1
@@ -72,21 +76,22 @@ def explain_failure(source: Source, pos: int, wanted: str) -> QueryError:
         match = _FOUND.match(text, pos)
         end = match.end() if match else pos + 1
         found = repr(text[pos:end])
-    expected = _expected(text, pos, wanted)
+    expected = _expected(text, pos)
     hint = _hint(text, pos, is_value=expected != _OPERATOR)
     return QueryError(f"expected {expected}, found {found}", source, pos, end, hint)
 
 
-def _expected(text: str, pos: int, wanted: str) -> str:
+def _expected(text: str, pos: int) -> str:
     """Say what could stand at an offset, in the user's words."""
     if not text.strip():
         return "an expression"
-    if "a value" in wanted:
-        return "a value"
-    if "']'" in wanted:
-        is_item = text[:pos].rstrip().endswith(("[", ","))
-        return "a number, a text, true, false or null" if is_item else "',' or ']'"
-    return _OPERATOR
+    wants_value = _WANTS_VALUE.search(text[:pos].rstrip()) is not None
+    opened = [
+        token.group() for token in _TOKEN.finditer(text, 0, pos) if token["open"] or token["close"]
+    ]
+    if opened and opened[-1] == "[":  # no bracket of any kind stands inside a list
+        return "a number, a text, true, false or null" if wants_value else "',' or ']'"
+    return "a value" if wants_value else _OPERATOR
 
 
 def _hint(text: str, pos: int, *, is_value: bool) -> str:

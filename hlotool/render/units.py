@@ -102,7 +102,8 @@ def _metric(value: float, unit: str) -> str:
     """Return a number with an SI prefix and three digits."""
     import humanize  # noqa: PLC0415  only tables need it
 
-    return humanize.metric(value, unit).strip()
+    rounded = float(f"{value:.2e}")  # first, or 999.9 G becomes 1000 G and not 1.00 T
+    return humanize.metric(rounded, unit).strip()
 
 
 def _comma(value: float) -> str:
