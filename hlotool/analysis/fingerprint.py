@@ -9,7 +9,7 @@ from typing import Final
 
 from hlotool.analysis.call_graph import CallGraph, read_call_graph
 from hlotool.ir.module import CALL_KEYS, Computation, Instruction, Module
-from hlotool.ir.shape import ArrayShape, Shape, TupleShape
+from hlotool.ir.shape import ArrayShape, Shape
 
 # What says nothing about the computation: origin, bookkeeping, numbering that differs from one
 # copy of a layer to the next, and what the autotuner or the scheduler chose.
@@ -92,18 +92,23 @@ class _Writer:
         return "\0".join(parts)
 
     def _shape_text(self, shape: Shape) -> str:
-        text = self._shapes.get(id(shape))
-        if text is None:
-            text = self._shapes[id(shape)] = _write_shape(shape)
-        return text
-
-
-def _write_shape(shape: Shape) -> str:
-    """Write a shape with all that its layout says; only equality matters."""
-    if isinstance(shape, TupleShape):
-        leaves = (f"{index}{_write_array(leaf)}" for index, leaf in shape.leaves_with_index())
-        return f"({';'.join(leaves)})"
-    return _write_array(shape)
+        """Return what identifies a shape; of a tuple the digest of its parts', each made once."""
+        known = self._shapes
+        pending = [] if id(shape) in known else [shape]
+        while pending:
+            part = pending[-1]
+            if isinstance(part, ArrayShape):
+                known[id(part)] = _write_array(part)
+            else:
+                missing = [one for one in part.elements if id(one) not in known]
+                if missing:
+                    pending += missing
+                    continue
+                parts = ";".join(known[id(one)] for one in part.elements)
+                digest = blake2b(parts.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+                known[id(part)] = f"({digest})"
+            pending.pop()
+        return known[id(shape)]
 
 
 def _write_array(shape: ArrayShape) -> str:

@@ -52,16 +52,27 @@ def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
     """
     errors = []
     for spec in specs:
-        try:
-            target = find_target(spec, options)
-            if target is not None:
-                select_rows(target, (), options.query(target.limit))
-        except HlotoolError as error:
-            errors.append(error)
-        else:
-            return
+        for target in _possible_targets(spec, options):
+            try:
+                rows = target or find_target(spec, options)
+                if rows is not None:
+                    select_rows(rows, (), options.query(rows.limit))
+            except HlotoolError as error:
+                errors.append(error)
+            else:
+                return
     if errors:
         raise errors[0]
+
+
+def _possible_targets(spec: DocumentSpec, options: RowOptions) -> tuple[RowList | None, ...]:
+    """Return the lists that row options may turn out to act on; None for the only one.
+
+    Another option, `--missed` say, may choose a list that is not the default.
+    """
+    if options.rows or not any(rows.is_optional for rows in spec.row_lists):
+        return (None,)
+    return spec.row_lists
 
 
 def find_target(

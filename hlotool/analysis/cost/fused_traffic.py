@@ -18,18 +18,23 @@ IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from 
 _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 
 
+Touched = tuple[Instruction, int]  # an instruction of a body, and the bytes it accesses
+
+
 @dataclass(frozen=True, slots=True)
 class FusionTraffic:
-    """Bytes a fusion reads of each operand, writes, and reads of constants in its body."""
+    """What a fusion reads of its parameters and constants, and writes of its results."""
 
-    operand_bytes: tuple[int, ...]
-    constant_bytes: int
-    result_bytes: int
+    operands: tuple[Touched, ...]
+    constants: tuple[Touched, ...]
+    results: tuple[Touched, ...]
 
     @property
     def bytes_accessed(self) -> int:
         """All of it."""
-        return sum(self.operand_bytes) + self.constant_bytes + self.result_bytes
+        return sum(
+            size for part in (self.operands, self.constants, self.results) for _, size in part
+        )
 
 
 def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraffic:
@@ -42,15 +47,15 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
     if body is None:
         raise UnknownCostError
     return FusionTraffic(
-        tuple(_measure_parameter(parameter, sizes) for parameter in body.parameters),
+        tuple((one, _measure_parameter(one, sizes)) for one in body.parameters),
         _measure_constants(body, sizes),
         _measure_results(instruction, body.root, sizes),
     )
 
 
-def _measure_constants(body: Computation, sizes: Sizes) -> int:
-    return sum(
-        sizes.content_bytes(one.shape)
+def _measure_constants(body: Computation, sizes: Sizes) -> tuple[Touched, ...]:
+    return tuple(
+        (one, sizes.content_bytes(one.shape))
         for one in body.instructions
         if one.opcode == "constant"
         and not one.shape.is_tuple
@@ -58,14 +63,14 @@ def _measure_constants(body: Computation, sizes: Sizes) -> int:
     )
 
 
-def _measure_results(fusion: Instruction, root: Instruction, sizes: Sizes) -> int:
+def _measure_results(fusion: Instruction, root: Instruction, sizes: Sizes) -> tuple[Touched, ...]:
     shape = fusion.shape
     if not isinstance(shape, TupleShape):
-        return _measure_result(shape, root, sizes)
+        return ((root, _measure_result(shape, root, sizes)),)
     if root.opcode != "tuple" or len(root.operands) != len(shape.elements):
-        return sizes.content_bytes(shape)
+        return ((root, sizes.content_bytes(shape)),)
     parts = zip(shape.elements, root.operands, strict=True)
-    return sum(_measure_result(part, made, sizes) for part, made in parts)
+    return tuple((made, _measure_result(part, made, sizes)) for part, made in parts)
 
 
 def _measure_result(shape: Shape, made: Instruction, sizes: Sizes) -> int:

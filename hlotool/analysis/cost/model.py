@@ -9,11 +9,13 @@ from hlotool.analysis.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.cost.applications import APPLYING, find_applications
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.cost.custom_calls import CustomCallKind, read_custom_call
+from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.analysis.cost.traffic import measure_bytes
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import OPCODES
+from hlotool.ir.shape import Shape
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
 
@@ -63,16 +65,34 @@ class CostModel:
         """Return the cost of one execution of a computation."""
         return self._once[computation]
 
+    def size_bytes(self, shape: Shape) -> int:
+        """Return the bytes of all arrays of a shape, as costs count them; 0 where unknown."""
+        try:
+            return self._sizes.content_bytes(shape)
+        except UnknownCostError:
+            return 0
+
+    def fusion_traffic(self, fusion: Instruction) -> FusionTraffic | None:
+        """Return what a fusion reads and writes, by operand; None where that is unknown."""
+        try:
+            return measure_fusion_traffic(fusion, self._sizes)
+        except _MALFORMED:
+            return None
+
     def with_trip_counts(self, computation: Computation, trips: TripCounts) -> Cost:
         """Return the cost of a computation whose loops run as often as `trips` says.
 
         A loop that `trips` does not know counts once and makes a lower bound.
         """
+        return self.all_with_trip_counts(trips)[computation]
+
+    def all_with_trip_counts(self, trips: TripCounts) -> Mapping[Computation, Cost]:
+        """Return the costs of all computations, loops counted as in `with_trip_counts`."""
         totals: dict[Computation, Cost] = {}
         for one in self._order:
             parts = [_flow_cost(each, totals, trips) for each in self._flow[one]]
             totals[one] = add_costs([self._plain[one], *parts])
-        return totals[computation]
+        return totals
 
     def _measure(self, computation: Computation) -> None:
         """Add up a computation whose callees have been measured."""

@@ -17,7 +17,7 @@ from hlotool.analysis.cost.matrices import (
     work_of_dot,
     work_of_ragged_dot,
 )
-from hlotool.analysis.cost.sizes import count_elements, operand_shape
+from hlotool.analysis.cost.sizes import count_all_elements, count_elements, operand_shape
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, TRANSCENDENTAL
 
@@ -57,12 +57,12 @@ def work_of_rng(instruction: Instruction) -> Work:
 
 def work_of_rng_bits(instruction: Instruction) -> Work:
     """Count a transcendental for each element of the result, the new state included."""
-    return Work(0, sum(map(count_elements, instruction.shape.leaves())))
+    return Work(0, count_all_elements(instruction.shape))
 
 
 def work_of_all_reduce(instruction: Instruction) -> Work:
     """Count an addition for each element, as if two devices took part; `to_apply` is not read."""
-    return Work(sum(map(count_elements, instruction.shape.leaves())))
+    return Work(count_all_elements(instruction.shape))
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[Instruction], Work]]] = {

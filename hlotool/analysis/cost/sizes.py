@@ -7,6 +7,7 @@ them, eight bytes a pointer, four bytes a dimension behind an array of dynamic s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Final
 
@@ -35,15 +36,33 @@ class Sizes:
     def content_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape; raises UnknownCostError."""
         size = self._leaves.get(id(shape))
-        if size is None:
-            size = self._leaves[id(shape)] = sum(map(array_bytes, shape.leaves()))
-        return size
+        return sum_arrays(shape, array_bytes, self._leaves) if size is None else size
 
     def pointer_bytes(self, shape: Shape) -> int:
         """Return the bytes of an array, or of a tuple's own table; raises UnknownCostError."""
         if isinstance(shape, ArrayShape):
             return self.content_bytes(shape)
         return POINTER_BYTES * len(shape.elements)
+
+
+def sum_arrays(shape: Shape, measure: Callable[[ArrayShape], int], known: dict[int, int]) -> int:
+    """Add up a figure of all arrays in a shape; `known` keeps it by id of each part.
+
+    A tuple that holds another many times is walked once, and not in Python's stack.
+    """
+    pending = [shape]
+    while pending:
+        part = pending[-1]
+        if isinstance(part, ArrayShape):
+            known[id(part)] = measure(part)
+        else:
+            missing = [one for one in part.elements if id(one) not in known]
+            if missing:
+                pending += missing
+                continue
+            known[id(part)] = sum(known[id(one)] for one in part.elements)
+        pending.pop()
+    return known[id(shape)]
 
 
 def array_bytes(shape: ArrayShape) -> int:
@@ -78,6 +97,11 @@ def count_elements(shape: Shape) -> int:
     if UNBOUNDED in dims:
         raise UnknownCostError
     return prod(dims)
+
+
+def count_all_elements(shape: Shape) -> int:
+    """Return the elements of all arrays in a shape; raises UnknownCostError for `?`."""
+    return sum_arrays(shape, count_elements, {})
 
 
 def operand_shape(instruction: Instruction, number: int) -> ArrayShape:

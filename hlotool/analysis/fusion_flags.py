@@ -1,0 +1,46 @@
+"""What is odd about a fusion?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hlotool.ir.module import Computation, Instruction
+
+TRIVIAL: Final = "trivial"
+MULTI_OUTPUT: Final = "multi-output"
+DUPLICATE_OUTPUT: Final = "duplicate-output"
+CONVERT_ONLY: Final = "convert-only"
+COPY_ONLY: Final = "copy-only"
+FLAGS: Final = (TRIVIAL, MULTI_OUTPUT, DUPLICATE_OUTPUT, CONVERT_ONLY, COPY_ONLY)
+
+_NOT_REAL: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
+_COPYING: Final = frozenset(("copy", "reshape", "transpose"))
+
+
+def find_flags(body: Computation) -> tuple[str, ...]:
+    """Return the flags of a fused computation, in the order of `FLAGS`.
+
+    A real operation is anything but parameter, constant, tuple, get-tuple-element and
+    bitcast. `trivial`: at most one. `multi-output`: the result is a tuple of several.
+    `duplicate-output`: two of them are the same value, perhaps behind bitcasts.
+    `convert-only`: real operations are all converts; `copy-only`: all move data without
+    computing (copy, transpose, reshape).
+    """
+    real = [one.opcode for one in body.instructions if one.opcode not in _NOT_REAL]
+    opcodes = set(real)
+    root = body.root
+    outputs = [_behind_bitcasts(one) for one in root.operands] if root.opcode == "tuple" else []
+    found = {
+        TRIVIAL: len(real) <= 1,
+        MULTI_OUTPUT: len(outputs) > 1,
+        DUPLICATE_OUTPUT: len(set(outputs)) < len(outputs),
+        CONVERT_ONLY: opcodes == {"convert"},
+        COPY_ONLY: bool(opcodes) and opcodes <= _COPYING,
+    }
+    return tuple(flag for flag in FLAGS if found[flag])
+
+
+def _behind_bitcasts(instruction: Instruction) -> Instruction:
+    while instruction.opcode == "bitcast" and instruction.operands:
+        instruction = instruction.operands[0]
+    return instruction

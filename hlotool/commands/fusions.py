@@ -1,0 +1,118 @@
+"""`hlotool fusions`: what each fusion costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import click
+
+from hlotool.analysis.chips import Chip, find_chip
+from hlotool.analysis.cost import measure_costs
+from hlotool.analysis.executions import count_executions
+from hlotool.analysis.expansion import expand_fusion
+from hlotool.analysis.fusions import FusionReport, find_fusions
+from hlotool.analysis.fusions_fields import FUSIONS, TOTALS
+from hlotool.analysis.missed import find_missed
+from hlotool.analysis.recompute import find_recomputed
+from hlotool.analysis.roofline import estimate_times
+from hlotool.commands.common import RowOptions, document_command, print_document
+from hlotool.commands.load import Request, dump_options, load_one
+from hlotool.fields import Document, Line
+from hlotool.query.size import parse_size
+
+_EXAMPLE = """\
+hlotool fusions dump/ --by kind,root_opcode
+hlotool fusions module_0001.jit_step.gpu_after_optimizations.txt --where '"trivial" in flags'
+hlotool fusions dump/ --missed --recompute
+hlotool fusions dump/ --chip h100 --columns +bound,+estimated_seconds"""
+
+
+@document_command("fusions", FUSIONS, example=_EXAMPLE)
+@dump_options
+@click.option("--expand", metavar="NAME", default="", help="Show the body of one fusion.")
+@click.option("--missed", is_flag=True, help="List large operations that no fusion took in.")
+@click.option(
+    "--above",
+    metavar="SIZE",
+    default="1MiB",
+    help="With --missed: what moves so much in a run; 1MiB if not given.",
+)
+@click.option(
+    "--recompute", is_flag=True, help="List expensive operations that several fusions repeat."
+)
+@click.option("--chip", metavar="NAME", default="", help="Estimate times at this chip's peaks.")
+@click.option(
+    "--chip-file", metavar="FILE", default="", help="TOML with chips of your own, as chips.toml."
+)
+def fusions(
+    request: Request,
+    *,
+    expand: str,
+    missed: bool,
+    above: str,
+    recompute: bool,
+    chip: str,
+    chip_file: str,
+    options: RowOptions,
+) -> None:
+    """List the fusions of a module, those that access most memory in a run first."""
+    found_chip = find_chip(chip, chip_file) if chip else None
+    least_bytes = parse_size(above, "--above")
+    loaded = load_one(request)
+    module = loaded.expect_module()
+    executions = count_executions(module)
+    costs = measure_costs(module)
+    report = find_fusions(module, executions, costs)
+    rows = estimate_times(report.rows, found_chip) if found_chip else report.rows
+    lists: dict[str, Sequence[object]] = {}
+    if expand:
+        lists["expanded"] = expand_fusion(expand, module, costs)
+    if missed:
+        lists["missed"] = find_missed(executions, costs, least_bytes)
+    if recompute:
+        lists["recompute"] = find_recomputed(module, executions, costs)
+    document = Document(
+        FUSIONS,
+        loaded.paths,
+        rows={"rows": rows, **lists},
+        blocks={"totals": report.totals},
+        lines=_describe(report, expand) if expand else _header(report, found_chip),
+        shown=tuple(lists) or ("rows",),
+    )
+    print_document(document, _choose_rows(options, tuple(lists)))
+
+
+def _header(report: FusionReport, chip: Chip | None) -> tuple[Line, ...]:
+    totals = Line(
+        "{fusion_count} fusions, {distinct_count} different: {bytes_accessed_per_run} accessed "
+        "and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
+        TOTALS,
+        report.totals,
+    )
+    if chip is None:
+        return (totals,)
+    return (totals, Line(f"Times are estimates, at the peaks of {chip.description}"))
+
+
+def _describe(report: FusionReport, name: str) -> tuple[Line, ...]:
+    """Say what the fusion is whose body is shown; nothing of one inside another fusion."""
+    wanted = name.removeprefix("%")
+    for row in report.rows:
+        if wanted in {*row.members, row.fused_computation}:
+            runs = "?" if row.executions is None else row.executions
+            alike = f", {row.count} alike" if row.count > 1 else ""
+            kind = " ".join(filter(None, (row.kind, row.backend_kind)))
+            return (Line(f"{wanted}: {kind}, in {row.computation}{alike}, executions {runs}"),)
+    return ()
+
+
+def _choose_rows(options: RowOptions, lists: tuple[str, ...]) -> RowOptions:
+    """Let row options act on the first list that was asked for, if one was."""
+    has_row_option = options.chooses_rows or options.limit is not None
+    if not lists or options.rows or not (has_row_option or options.format in {"jsonl", "csv"}):
+        return options
+    return replace(options, rows=lists[0])
+
+
+DOCUMENTS = (FUSIONS,)

@@ -1,0 +1,310 @@
+"""Fusions: equal ones fold, figures add up, oddities are flagged."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from functools import cache
+
+import pytest
+from cost_cases import Case, list_dumps
+
+from hlotool.analysis.chips import find_chip
+from hlotool.analysis.cost import CostModel, analyze_cost, measure_costs
+from hlotool.analysis.executions import Executions, count_executions
+from hlotool.analysis.expansion import expand_fusion
+from hlotool.analysis.fusions import FusionReport, FusionRow, find_fusions
+from hlotool.analysis.roofline import estimate_times
+from hlotool.errors import UsageError
+from hlotool.ir import Module
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+DUMPS = [case for case in list_dumps() if "after" in case.path.name]
+
+
+@cache
+def measured(case: Case) -> tuple[Executions, CostModel, FusionReport]:
+    executions, costs = count_executions(case.module), measure_costs(case.module)
+    return executions, costs, find_fusions(case.module, executions, costs)
+
+
+@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+def test_every_fusion_is_in_one_row(case: Case) -> None:
+    executions, _, report = measured(case)
+    expected = [
+        one.name
+        for computation in executions.executed
+        for one in computation.instructions
+        if one.opcode == "fusion"
+    ]
+    members = [member for row in report.rows for member in row.members]
+    assert sorted(members) == sorted(expected)
+    assert report.totals.fusion_count == sum(row.count for row in report.rows) == len(expected)
+    assert report.totals.distinct_count == len(report.rows)
+
+
+@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+def test_fusions_are_a_part_of_the_module(case: Case) -> None:
+    executions, costs, report = measured(case)
+    whole = analyze_cost(case.module, executions, costs)
+    if whole.is_upper_bound:
+        pytest.skip("the module counts the largest branch, the rows every branch")
+    assert report.totals.flops_per_run <= whole.flops_per_run
+    assert report.totals.bytes_accessed_per_run <= whole.bytes_accessed_per_run
+
+
+@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+def test_members_of_a_row_cost_the_same(case: Case) -> None:
+    _, costs, report = measured(case)
+    by_name = {one.name: one for one in case.module.instructions()}
+    for row in report.rows:
+        found = {costs.of(by_name[name]) for name in row.members}
+        assert len(found) == 1
+
+
+@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+def test_a_body_adds_up_to_its_fusion(case: Case) -> None:
+    _, costs, report = measured(case)
+    for row in report.rows:
+        body = expand_fusion(row.name, case.module, costs)
+        assert sum(one.saved_bytes for one in body) == row.saved_bytes
+        special = row.kind == "kCustom" and {"gather", "scatter"} & {one.opcode for one in body}
+        if not special:  # of those XLA counts the gather or scatter alone
+            assert sum(one.flops for one in body) == row.flops
+            assert sum(one.bytes_accessed for one in body) == row.bytes_accessed
+
+
+def test_figures_of_a_fusion_worked_out_by_hand() -> None:
+    """Reads a slice of 2 KiB and a vector, keeps two, writes one."""
+    text = """HloModule m
+%f (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
+  %p = f32[8,512]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  %q = f32[512]{0} parameter(2)
+  %zero = s32[] constant(0)
+  %s = f32[1,512]{1,0} dynamic-slice(%p, %i, %zero), dynamic_slice_sizes={1,512}
+  %b = f32[512]{0} bitcast(%s)
+  %e = f32[512]{0} exponential(%b)
+  ROOT %a = f32[512]{0} add(%e, %q)
+}
+ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
+  %p = f32[8,512]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  %q = f32[512]{0} parameter(2)
+  ROOT %fusion = f32[512]{0} fusion(%p, %i, %q), kind=kLoop, calls=%f, METADATA
+}
+""".replace("METADATA", 'metadata={op_name="jit(f)/mlp/add" source_file="m.py" source_line=3}')
+    (row,) = find(text).rows
+    assert row == FusionRow(
+        name="fusion",
+        count=1,
+        kind="kLoop",
+        backend_kind=None,
+        root_opcode="add",
+        computation="main",
+        fused_computation="f",
+        instruction_count=8,
+        operand_bytes=8 * 2048 + 4 + 2048,
+        result_bytes=2048,
+        bytes_accessed=2048 + 4 + 2048 + 2048,
+        saved_bytes=2048 + 2048,  # the slice and the exponential; the bitcast is no copy
+        flops=512,
+        transcendentals=512,
+        flops_per_byte=512 / 6148,
+        executions=1,
+        known_executions=1,
+        bytes_accessed_per_run=6148,
+        known_bytes_accessed_per_run=6148,
+        flops_per_run=512,
+        known_flops_per_run=512,
+        saved_bytes_per_run=4096,
+        known_saved_bytes_per_run=4096,
+        op_name="jit(f)/mlp/add",
+        scope="mlp",
+        source_file="m.py",
+        source_line=3,
+        flags=(),
+        is_conditional=False,
+        is_lower_bound=False,
+        members=("fusion",),
+    )
+
+
+def parse(text: str) -> Module:
+    return parse_module(Source(text))
+
+
+def find(text: str) -> FusionReport:
+    module = parse(text)
+    return find_fusions(module, count_executions(module))
+
+
+LAYERS = """HloModule m
+f0 {
+  p = f32[8] parameter(0)
+  ROOT t = f32[8] tanh(p), metadata={op_name="jit(f)/decoder/layers_0/mlp/tanh"}
+}
+f1 {
+  x = f32[8] parameter(0)
+  ROOT y = f32[8] tanh(x), metadata={op_name="jit(f)/decoder/layers_1/mlp/tanh"}
+}
+ENTRY e {
+  p = f32[8] parameter(0)
+  a = f32[8] fusion(p), kind=kLoop, calls=f0
+  b = f32[8] fusion(a), kind=kLoop, calls=f1
+  ROOT c = f32[8] add(a, b)
+}
+"""
+
+
+def test_equal_bodies_fold() -> None:
+    """The scope is what they share; without one of its own, a fusion takes its body's."""
+    (row,) = find(LAYERS).rows
+    assert (row.name, row.count, row.members, row.executions) == ("a", 2, ("a", "b"), 2)
+    assert (row.scope, row.op_name) == ("decoder", None)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        LAYERS.replace("y = f32[8] tanh(x)", "y = f32[8] sine(x)"),
+        LAYERS.replace("fusion(a), kind=kLoop", "fusion(a), kind=kInput"),
+        LAYERS.replace(
+            "calls=f1", 'calls=f1, backend_config={"fusion_backend_config":{"kind":"__triton"}}'
+        ),
+    ],
+    ids=["body", "kind", "backend kind"],
+)
+def test_different_ones_do_not(other: str) -> None:
+    assert len(find(other).rows) == 2
+
+
+def test_backend_kinds() -> None:
+    configs = {
+        '{"fusion_backend_config":{"kind":"__triton_gemm"}}': "__triton_gemm",
+        '{"fusion_config":{"kind":"__ynn_fusion"}}': "__ynn_fusion",
+        '{"fusion_backend_config":{"kind":""}}': None,
+        '"no json, kind"': None,
+        "{}": None,
+    }
+    for config, expected in configs.items():
+        text = LAYERS.replace("calls=f0", f"calls=f0, backend_config={config}")
+        assert find(text).rows[0].backend_kind == expected
+
+
+FLAGS = {
+    "p0 add exponential": ((), "x = f32[8] exponential(p)", "y = f32[8] add(x, p)"),
+    "one": (("trivial",), "y = f32[8] add(p, p)"),
+    "one, and a bitcast": (("trivial",), "x = f32[8] add(p, p)", "y = f32[2,4] bitcast(x)"),
+    "nothing": (("trivial",), "y = f32[2,4] bitcast(p)"),
+    "one convert": (("trivial", "convert-only"), "y = bf16[8] convert(p)"),
+    "converts": (("convert-only",), "x = bf16[8] convert(p)", "y = f32[8] convert(x)"),
+    "copies": (
+        ("copy-only",),
+        "x = f32[8] copy(p)",
+        "z = f32[2,4] reshape(x)",
+        "y = f32[4,2] transpose(z), dimensions={1,0}",
+    ),
+    "outputs": (
+        ("multi-output",),
+        "x = f32[8] exponential(p)",
+        "z = f32[8] tanh(p)",
+        "y = (f32[8], f32[8]) tuple(x, z)",
+    ),
+    "the same twice": (
+        ("multi-output", "duplicate-output"),
+        "x = f32[8] exponential(p)",
+        "z = f32[8] tanh(x)",
+        "b = f32[2,4] bitcast(z)",
+        "y = (f32[8], f32[2,4]) tuple(z, b)",
+    ),
+    "a tuple of one": ((), "x = f32[8] tanh(p)", "z = f32[8] sine(x)", "y = (f32[8]) tuple(z)"),
+}
+
+
+@pytest.mark.parametrize(("flags", "lines"), [(f, ls) for f, *ls in FLAGS.values()], ids=FLAGS)
+def test_flags(flags: tuple[str, ...], lines: list[str]) -> None:
+    body = "\n".join([*lines[:-1], f"ROOT {lines[-1]}"])
+    shape = re.findall(r" = (\(.*?\)|\S+) ", lines[-1])[0]
+    text = f"""f {{
+p = f32[8] parameter(0)
+{body}
+}}
+ENTRY e {{
+p = f32[8] parameter(0)
+ROOT r = {shape} fusion(p), kind=kLoop, calls=f
+}}"""
+    (row,) = find(text).rows
+    assert row.flags == flags
+
+
+def test_unknown_trip_counts_make_figures_unknown_and_totals_bounds() -> None:
+    text = """f {
+  p = s32[] parameter(0)
+  ROOT a = s32[] add(p, p)
+}
+body {
+  p = (s32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  j = s32[] fusion(i), kind=kLoop, calls=f
+  ROOT t = (s32[]) tuple(j)
+}
+cond {
+  p = (s32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(100)
+  ROOT l = pred[] compare(i, n), direction=LT
+}
+ENTRY e {
+  p = s32[] parameter(0)
+  t = (s32[]) tuple(p)
+  w = (s32[]) while(t), condition=cond, body=body
+  g = s32[] get-tuple-element(w), index=0
+  ROOT r = s32[] fusion(g), kind=kLoop, calls=f
+}"""
+    report = find(text)
+    (row,) = report.rows
+    assert (row.count, row.executions, row.flops_per_run) == (2, None, None)
+    assert (row.known_executions, row.known_flops_per_run) == (2, 2)
+    assert report.totals.is_lower_bound
+    assert not report.totals.is_upper_bound
+
+
+def test_expanding_what_is_no_fusion() -> None:
+    module = parse(LAYERS)
+    costs = measure_costs(module)
+    assert expand_fusion("%a", module, costs) == expand_fusion("f0", module, costs)
+    with pytest.raises(UsageError, match="there is no fusion 'z'"):
+        expand_fusion("z", module, costs)
+    with pytest.raises(UsageError, match="'c' is of opcode add"):
+        expand_fusion("c", module, costs)
+
+
+def test_places_in_a_body() -> None:
+    case = next(case for case in DUMPS if case.path.parent.name == "scan_train")
+    _, costs, report = measured(case)
+    places = {
+        place.place: place.opcode
+        for row in report.rows
+        for place in expand_fusion(row.name, case.module, costs)
+    }
+    assert places.keys() == {"operand", "constant", "on chip", "result", "alias"}
+    assert places["operand"] == "parameter"
+
+
+def test_estimates_are_the_longer_of_two_times() -> None:
+    chip = find_chip("h100")
+    rows = estimate_times(find(LAYERS).rows, chip)
+    assert rows[0].bound == "memory"
+    assert rows[0].estimated_seconds == pytest.approx(2 * 64 / chip.hbm_bytes_per_second)
+    case = next(case for case in DUMPS if case.path.parent.name == "transformer_train")
+    estimated = estimate_times(measured(case)[2].rows, chip)
+    assert {row.bound for row in estimated} == {"compute", "memory"}
+    compute = next(row for row in estimated if row.bound == "compute")
+    assert compute.estimated_seconds == pytest.approx(
+        (compute.flops_per_run or 0) / chip.flops_per_second
+    )
+    names = {field.name for field in fields(FusionRow)} - {"bound", "estimated_seconds"}
+    for before, after in zip(measured(case)[2].rows, estimated, strict=True):
+        assert all(getattr(before, name) == getattr(after, name) for name in names)
