@@ -47,7 +47,9 @@ DIFFERENT = {
     "memory space": BODY.replace("%s = f32[8,4]{1,0}", "%s = f32[8,4]{1,0:S(1)}"),
     "attribute": BODY.replace("dimensions={1}", "dimensions={0}"),
     "literal": BODY.replace("constant(0)", "constant(1)"),
-    "parameter number": BODY.replace("parameter(0)", "parameter(7)"),
+    "parameter number": (
+        BODY.replace("%p = ", "%_ = ").replace("%q = ", "%p = ").replace("%_ = ", "%q = ")
+    ),
     "reducer": BODY.replace("add(%a, %b)", "maximum(%a, %b)"),
     "an instruction more": BODY.replace("  %s = ", "  %t = f32[8,4]{1,0} tanh(%q)\n  %s = "),
     "shared or computed twice": BODY.replace(

@@ -5,8 +5,9 @@ Follows xla/hlo/ir/replica_group.cc, mesh_and_axis.cc and tile_assignment.h.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Final
 
@@ -28,7 +29,7 @@ class Iota:
 
     def expand(self) -> tuple[int, ...]:
         """Return the device numbers in row-major order of `dims`."""
-        return transposed(range(prod(self.reshape)), self.reshape, self.perm)
+        return transposed(range(count_devices(self.reshape)), self.reshape, self.perm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,9 @@ class Mesh:
 
     def devices(self) -> tuple[int, ...]:
         """Return the device numbers in row-major order of the axes."""
+        count = count_devices(self.dims)
         if self.device_ids is None:
-            return tuple(range(prod(self.dims)))
+            return tuple(range(count))
         return self.device_ids.expand() if isinstance(self.device_ids, Iota) else self.device_ids
 
 
@@ -98,37 +100,19 @@ class ReplicaGroups:
             return self.listed
         if self.iota is not None:
             return _rows(self.iota.expand(), self.iota.dims[1])
-        return self._expand_mesh() if self.mesh is not None else ()
+        return self._expand_mesh(self.mesh) if self.mesh is not None else ()
 
-    def _expand_mesh(self) -> Groups:
+    def _expand_mesh(self, mesh: Mesh) -> Groups:
         """Split axes at sub-axis borders, move the grouped parts last, cut into rows."""
-        mesh = self.mesh or Mesh(())
-        dims: list[int] = []
-        place_of: dict[tuple[str, int], int] = {}
-        for axis in mesh.axes:
-            position = 1
-            for size in _split_axis(axis, self.grouped_axes):
-                place_of[axis.name, position] = len(dims)
-                dims.append(size)
-                position *= size
-        sizes = {axis.name: axis.size for axis in mesh.axes}
-        grouped: list[int] = []
-        for ref in self.grouped_axes:
-            if ref.name not in sizes:
-                raise ValueError(f"the mesh has no axis {ref.name!r}")
-            end = ref.pre_size * (ref.size or sizes[ref.name])
-            position = ref.pre_size
-            while position < end:
-                place = place_of.get((ref.name, position))
-                if place is None:
-                    raise ValueError(f"sub-axis {ref} does not divide axis {ref.name!r}")
-                grouped.append(place)
-                position *= dims[place]
-        if len(set(grouped)) != len(grouped):
+        devices = mesh.devices()
+        pieces = _split_axes(mesh.axes, self.grouped_axes)
+        dims = [piece.size for piece in pieces]
+        grouped = _find_grouped(pieces, self.grouped_axes)
+        kept = set(range(len(dims))).difference(grouped)
+        if len(kept) + len(grouped) != len(dims):
             raise ValueError("an axis is grouped twice")
-        perm = [place for place in range(len(dims)) if place not in grouped] + grouped
         width = prod(dims[place] for place in grouped)
-        return _rows(transposed(mesh.devices(), dims, perm), width)
+        return _rows(transposed(devices, dims, [*sorted(kept), *grouped]), width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,28 +137,42 @@ class Sharding:
     replicated_axes: tuple[AxisRef, ...] = ()
     unreduced_axes: tuple[AxisRef, ...] = ()
     manual_axes: tuple[AxisRef, ...] = ()
-    elements: tuple[Sharding, ...] = field(default=())
+    elements: tuple[Sharding, ...] = ()
 
 
-def transposed(
-    values: Sequence[int], dims: Sequence[int], perm: Sequence[int]
-) -> tuple[int, ...]:
+def count_devices(dims: Iterable[int]) -> int:
+    """Multiply sizes; raise ValueError for one below 1, or for more than MOST_DEVICES."""
+    count = 1
+    for size in dims:
+        if size < 1:
+            raise ValueError("expected sizes of at least 1")
+        count *= size
+        if count > MOST_DEVICES:
+            raise ValueError(f"more than {MOST_DEVICES:,} devices are taken for a mistake")
+    return count
+
+
+def transposed(values: Sequence[int], dims: Sequence[int], perm: Sequence[int]) -> tuple[int, ...]:
     """Return row-major `values` of shape `dims` with its dimensions reordered by `perm`.
 
     Raises ValueError when `perm` is no permutation or the sizes do not match.
     """
-    if prod(dims) > MOST_DEVICES:
-        raise ValueError(f"{prod(dims):,} devices are more than any machine has")
-    if len(values) != prod(dims):
-        raise ValueError(f"{len(values)} devices do not fill {'x'.join(map(str, dims))}")
+    stride = count_devices(dims)
+    if len(values) != stride:
+        raise ValueError(f"{len(values):,} devices do not fill a mesh of {stride:,}")
     if not perm:
         return tuple(values)
     if sorted(perm) != list(range(len(dims))):
-        raise ValueError(f"T({','.join(map(str, perm))}) is no permutation of the dimensions")
-    strides = [prod(dims[number + 1 :]) for number in range(len(dims))]
+        raise ValueError("T(…) must name every dimension once")
+    strides = []
+    for size in dims:
+        stride //= size
+        strides.append(stride)
     places = [0]
     for number in perm:
-        places = [place + k * strides[number] for place in places for k in range(dims[number])]
+        if dims[number] > 1:  # so that a list of ones costs nothing
+            steps = [k * strides[number] for k in range(dims[number])]
+            places = [place + step for place in places for step in steps]
     return tuple(values[place] for place in places)
 
 
@@ -182,18 +180,48 @@ def _rows(devices: tuple[int, ...], width: int) -> Groups:
     return tuple(devices[at : at + width] for at in range(0, len(devices), width)) if width else ()
 
 
-def _split_axis(axis: MeshAxis, refs: Sequence[AxisRef]) -> list[int]:
-    """Sizes of the pieces an axis falls into at the borders of its grouped sub-axes."""
-    borders = {1, axis.size}
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of a mesh axis between two sub-axis borders; `start` is its pre_size."""
+
+    axis: str
+    start: int
+    size: int
+
+
+def _split_axes(axes: Sequence[MeshAxis], refs: Sequence[AxisRef]) -> list[_Piece]:
+    """Cut every axis at the borders of the sub-axes that name it."""
+    borders = {axis.name: {1, axis.size} for axis in axes}
     for ref in refs:
-        if ref.name == axis.name and ref.size:
-            borders |= {ref.pre_size, ref.pre_size * ref.size}
-    ordered = sorted(borders)
-    if len(ordered) == 1:
-        return [1]
-    pieces = []
-    for low, high in zip(ordered, ordered[1:], strict=False):
-        if high % low:
-            raise ValueError(f"a sub-axis does not divide axis {axis.name!r} of size {axis.size}")
-        pieces.append(high // low)
+        if ref.name not in borders:
+            raise ValueError(f"the mesh has no axis {ref.name!r}")
+        if ref.size:
+            borders[ref.name] |= {ref.pre_size, ref.pre_size * ref.size}
+    pieces: list[_Piece] = []
+    for axis in axes:
+        ordered = sorted(borders[axis.name])
+        for low, high in pairwise(ordered):
+            if high % low:
+                raise ValueError(f"a sub-axis does not divide axis {axis.name!r}")
+            pieces.append(_Piece(axis.name, low, high // low))
+        if ordered[-1] != axis.size:
+            raise ValueError(f"a sub-axis is larger than axis {axis.name!r}")
     return pieces
+
+
+def _find_grouped(pieces: Sequence[_Piece], refs: Sequence[AxisRef]) -> list[int]:
+    """Return the numbers of the pieces that `refs` cover, in their order."""
+    places: dict[str, list[int]] = {}
+    for place, piece in enumerate(pieces):
+        places.setdefault(piece.axis, []).append(place)
+    grouped: list[int] = []
+    for ref in refs:
+        end = ref.pre_size * ref.size
+        grouped += [
+            place
+            for place in places.get(ref.name, ())
+            if not ref.size or ref.pre_size <= pieces[place].start < end
+        ]
+        if len(grouped) > len(pieces):
+            raise ValueError("an axis is grouped twice")
+    return grouped

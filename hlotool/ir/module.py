@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
+from hlotool.ir.attribute_reader import AttributeReader
 from hlotool.ir.debug_info import DebugInfo
 from hlotool.ir.groups import ReplicaGroups, Sharding
 from hlotool.ir.opcodes import MAY_CALL
@@ -40,42 +40,12 @@ CALL_KEYS = (
 )
 
 
-END_OF_LINE = -1  # an int object less for each instruction of a large dump
-
-
-class AttributeReader(Protocol):
-    """Turns attribute text into values; the parser supplies one to each module.
-
-    Every method returns None (or an empty value) where the attribute is absent and raises
-    ParseError, with the place, where it is malformed. Values are cached by their text.
-    """
-
-    def attributes(self, instruction: Instruction) -> dict[str, str]: ...
-    def span(self, instruction: Instruction) -> tuple[int, int]: ...
-    def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]: ...
-    def metadata(self, instruction: Instruction) -> Metadata: ...
-    def integers(self, instruction: Instruction, key: str) -> tuple[int, ...]: ...
-    def replica_groups(self, instruction: Instruction) -> ReplicaGroups | None: ...
-    def source_target_pairs(self, instruction: Instruction) -> tuple[tuple[int, int], ...]: ...
-    def window(self, instruction: Instruction) -> tuple[WindowDimension, ...]: ...
-    def dim_labels(self, instruction: Instruction) -> DimLabels | None: ...
-    def dot_dimensions(self, instruction: Instruction) -> DotDimensions: ...
-    def slice_dimensions(self, instruction: Instruction) -> tuple[SliceDimension, ...]: ...
-    def padding(self, instruction: Instruction) -> tuple[PaddingDimension, ...]: ...
-    def backend_config(self, instruction: Instruction) -> BackendConfig | None: ...
-    def sharding(self, instruction: Instruction) -> Sharding | None: ...
-    def aliasing(self, instruction: Instruction) -> tuple[Alias, ...]: ...
-    def frontend_attributes(self, instruction: Instruction) -> Mapping[str, str]: ...
-    def operand_layouts(self, instruction: Instruction) -> tuple[Shape, ...]: ...
-
-
 @dataclass(slots=True, eq=False)
 class Instruction:
     """One instruction: `%name = shape opcode(operands), attributes`.
 
     `literal` is the text between the parentheses of `constant(...)` and `parameter(...)`.
-    `start` and `end` bound the raw attributes in the module's source; `end` is
-    END_OF_LINE for the many whose attributes end with the line.
+    The raw attributes begin at `start` in the module's source.
     """
 
     name: str
@@ -85,7 +55,6 @@ class Instruction:
     computation: Computation = field(repr=False)
     literal: str = ""
     start: int = field(default=0, repr=False)
-    end: int = field(default=0, repr=False)
     given_attributes: dict[str, str] | None = field(default=None, repr=False)
 
     @property
@@ -117,19 +86,20 @@ class Instruction:
 
     @property
     def tuple_index(self) -> int:
-        """The `index=` of a get-tuple-element."""
-        return int(self.attributes["index"])
+        """The `index=` of a get-tuple-element; its operand has such an element."""
+        return self.computation.module.reader.expect_element(self, "index")
 
     @property
     def channel_id(self) -> int | None:
         """The `channel_id=`, None where absent."""
-        text = self.attributes.get("channel_id")
-        return int(text) if text is not None else None
+        if "channel_id" not in self.attributes:
+            return None
+        return self.computation.module.reader.expect_number(self, "channel_id")
 
     @property
     def custom_call_target(self) -> str:
         """The unquoted `custom_call_target=`, '' where absent."""
-        return self.attributes.get("custom_call_target", "").strip('"')
+        return self.computation.module.reader.string(self, "custom_call_target")
 
     def callees(self, key: str) -> tuple[Computation, ...]:
         """Return the computations that attribute `key` names, () where absent."""
@@ -223,7 +193,10 @@ class Instruction:
 
 @dataclass(eq=False)
 class Computation:
-    """A named list of instructions, in dump order; that is schedule order when scheduled."""
+    """A named list of instructions, in dump order; that is schedule order when scheduled.
+
+    There is at least one instruction, and the parameters are numbered 0, 1, 2, … without gap.
+    """
 
     name: str
     module: Module = field(repr=False)
@@ -274,7 +247,11 @@ class Header:
 
 @dataclass(eq=False)
 class Module:
-    """One program. `reader` reads attributes on demand; computations keep dump order."""
+    """One program. `reader` reads attributes on demand; computations keep dump order.
+
+    There is at least one computation. XLA prints callees first, but any order is read, and
+    nothing here keeps a computation from calling itself.
+    """
 
     name: str
     source: Source = field(repr=False)

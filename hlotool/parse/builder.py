@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final, NoReturn
 
+from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.shape import ArrayShape, Shape
-from hlotool.parse.scanner import Scanner
+from hlotool.parse.line import OpcodeKinds
 from hlotool.parse.shape import ShapeCache
 from hlotool.source import Source
+
+_NUMBERS: Final = list(map(str, range(1000)))  # of parameters, in their usual order
 
 # What an async line says about itself; everything else belongs to the wrapped operation.
 _OF_THE_START = frozenset(
@@ -30,7 +34,9 @@ class Builder:
     source: Source
     module: Module
     shapes: ShapeCache
+    kinds: OpcodeKinds = field(default_factory=OpcodeKinds)
     numbers: dict[str, int] = field(default_factory=dict)
+    has_entry: bool = False
 
     def unique_name(self, wanted: str) -> str:
         """Return `wanted`, or `wanted.N` when a computation has that name already."""
@@ -40,19 +46,44 @@ class Builder:
             name = f"{wanted}.{self.numbers[wanted]}"
         return name
 
-    def add_computation(self, computation: Computation, scanner: Scanner, start: int) -> None:
-        """Register a computation that has been read; names are unique in a module."""
+    def add_computation(self, computation: Computation, start: int) -> None:
+        """Register a computation that has been read; refuse one that XLA would."""
         name = computation.name
         if name in self.module.computations:
-            scanner.fail(f"a computation {name!r} is already defined", start, start + len(name))
+            self._fail(f"a computation {name!r} is already defined", start, len(name))
         if not computation.instructions:
-            scanner.fail(f"the computation {name!r} has no instructions", start, start + 1)
+            self._fail(f"the computation {name!r} has no instructions", start, len(name))
+        if computation.is_entry:
+            if self.has_entry:
+                self._fail("a module has only one ENTRY", start, len(name))
+            self.has_entry = True
+        numbers = [one.literal for one in computation.instructions if one.opcode == "parameter"]
+        if numbers != _NUMBERS[: len(numbers)]:
+            self._check_numbers(computation)
         self.module.computations[name] = computation
+
+    def _check_numbers(self, computation: Computation) -> None:
+        """Refuse parameters that are not numbered 0, 1, 2, … in some order."""
+        parameters = [one for one in computation.instructions if one.opcode == "parameter"]
+        free = set(map(str, range(len(parameters))))
+        for one in parameters:
+            if one.literal not in free:
+                expected = f"from 0 to {len(parameters) - 1}" if len(parameters) > 1 else "0"
+                start = one.start - 1 - len(one.literal)
+                self._fail(
+                    f"expected a parameter number {expected} that no other has",
+                    start,
+                    len(one.literal),
+                )
+            free.remove(one.literal)
+
+    def _fail(self, message: str, start: int, length: int) -> NoReturn:
+        raise ParseError(message, self.source, start, start + length)
 
     def forget_after(self, count: int) -> None:
         """Drop all computations but the first `count`: a body is read a second time."""
-        for name in list(self.module.computations)[count:]:
-            del self.module.computations[name]
+        while len(self.module.computations) > count:
+            self.module.computations.popitem()
 
 
 def wrap_async(builder: Builder, instruction: Instruction, wrapped: str) -> None:
@@ -90,7 +121,6 @@ def wrap_async(builder: Builder, instruction: Instruction, wrapped: str) -> None
         parameters,
         computation,
         start=instruction.start,
-        end=instruction.end,
         given_attributes={
             key: value for key, value in attributes.items() if key not in _NOT_OF_THE_WRAPPED
         },

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Computation
+from hlotool.ir.module import Computation, Instruction
 from hlotool.parse.builder import Builder
 from hlotool.parse.instruction import BodyReader
 from hlotool.parse.line import read_lines
@@ -41,22 +41,19 @@ def read_computation(builder: Builder, pos: int) -> int:
 
     computation = ["ENTRY"] [name] [signature] "{" body ["," "execution_thread=" string]
     """
-    text = builder.source.text
-    head = _find_head(builder, pos) or parse_head(builder, Scanner(builder.source, pos))
-    computation = Computation(head.name, builder.module, head.is_entry)
+    match = _HEADER.match(builder.source.text, pos)
+    if match is None:
+        return read_computation_slowly(builder, pos)
+    entry, name, result = match.groups()
+    if result is not None and builder.shapes.find(result) is None:
+        return read_computation_slowly(builder, pos)
+    computation = Computation(name, builder.module, entry is not None)
     known = len(builder.module.computations)
-    end = _read_body_fast(builder, computation, head.body)
-    if end is None:
+    end = _read_body(builder, computation, match.end())
+    if end < 0:
         builder.forget_after(known)
-        computation = Computation(head.name, builder.module, head.is_entry)
-        scanner = Scanner(builder.source, head.body)
-        BodyReader(builder, scanner, computation).read_to_close()
-        end = scanner.pos
-    scanner = Scanner(builder.source, end)
-    if not text.startswith("\n", end):
-        _parse_trailer(scanner, computation)
-    builder.add_computation(computation, scanner, head.start)
-    return scanner.pos
+        return read_computation_slowly(builder, pos)
+    return _finish(builder, computation, match.start(2), end)
 
 
 def read_computation_slowly(builder: Builder, pos: int) -> int:
@@ -64,21 +61,23 @@ def read_computation_slowly(builder: Builder, pos: int) -> int:
     scanner = Scanner(builder.source, pos)
     head = parse_head(builder, scanner)
     computation = Computation(head.name, builder.module, head.is_entry)
-    BodyReader(builder, scanner, computation).read_to_close()
-    _parse_trailer(scanner, computation)
-    builder.add_computation(computation, scanner, head.start)
-    return scanner.pos
+    BodyReader(builder, scanner, computation, {}).read_to_close()
+    return _finish(builder, computation, head.start, scanner.pos)
 
 
-def _find_head(builder: Builder, pos: int) -> _Head | None:
-    """Read a header line as machines print it; None when it is not one."""
-    match = _HEADER.match(builder.source.text, pos)
-    if match is None:
-        return None
-    entry, name, result = match.groups()
-    if result is not None and builder.shapes.find(result) is None:
-        return None
-    return _Head(name, entry is not None, match.start(2), match.end())
+def _finish(builder: Builder, computation: Computation, start: int, end: int) -> int:
+    """Read what may follow the closing brace and register the computation; return the end.
+
+    trailer = ["," "execution_thread=" string]
+    """
+    if not builder.source.text.startswith("\n", end):
+        scanner = Scanner(builder.source, end)
+        if scanner.accept_token(","):
+            scanner.expect("execution_thread=", "after the computation")
+            computation.execution_thread = scanner.expect_string("the execution thread")[1:-1]
+            end = scanner.pos
+    builder.add_computation(computation, start)
+    return end
 
 
 def parse_head(builder: Builder, scanner: Scanner) -> _Head:
@@ -101,53 +100,29 @@ def parse_head(builder: Builder, scanner: Scanner) -> _Head:
     if scanner.starts_with("("):
         scanner.skip_group("the parameter list of the computation")
         scanner.expect("->", "after the computation's parameters")
-        _parse_result(builder, scanner)
+        parse_shape(scanner)  # says nothing the root does not
     scanner.expect("{", "before the computation's instructions")
     name = match.group() if match else builder.unique_name("computation")
     return _Head(name, is_entry, start, scanner.pos)
 
 
-def _parse_result(builder: Builder, scanner: Scanner) -> None:
-    """Step over the result shape of a signature, which says nothing the root does not."""
-    start = scanner.pos
-    shape = parse_shape(scanner)
-    builder.shapes.setdefault(scanner.text[start : scanner.pos].strip(), shape)
-
-
-def _read_body_fast(builder: Builder, computation: Computation, start: int) -> int | None:
+def _read_body(builder: Builder, computation: Computation, start: int) -> int:
     """Read a body line by line, single instructions slowly where needed; return its end.
 
-    None when the body is not what machines print (a string or bracket goes over the place
-    where it seems to end) or a line does not read: the slow reader then has the word.
+    -1 when a line does not read, or a name is defined twice: the slow reader has the word.
     """
     text = builder.source.text
-    close = text.find("\n}", start - 1) + 1
-    if (
-        not close
-        or text.count('"', start, close) % 2
-        or text.count("{", start, close) != text.count("}", start, close)
-    ):
-        return None
-    scanner = Scanner(builder.source, start)
-    reader = BodyReader(builder, scanner, computation)
-    shapes = builder.shapes
-    while True:
-        scanner.pos = read_lines(computation, reader.defined, shapes, scanner.pos, close)
-        if scanner.pos >= close:
-            return scanner.pos + 1 if scanner.pos == close else None
+    defined: dict[str, Instruction] = {}
+    pos = read_lines(computation, defined, builder.shapes, builder.kinds, start)
+    while not text.startswith("}", pos):
+        scanner = Scanner(builder.source, pos)
+        if scanner.accept_token("}"):
+            return scanner.pos
         try:
-            scanner.skip_blanks()
-            if scanner.pos < close:
-                reader.read_instruction()
+            BodyReader(builder, scanner, computation, defined).read_instruction()
         except ParseError:
-            return None
-
-
-def _parse_trailer(scanner: Scanner, computation: Computation) -> None:
-    """Read what may follow the closing brace.
-
-    trailer = ["," "execution_thread=" string]
-    """
-    if scanner.accept_token(","):
-        scanner.expect("execution_thread=", "after the computation")
-        computation.execution_thread = scanner.expect_string("the execution thread")[1:-1]
+            return -1
+        pos = scanner.pos
+        if text.startswith("\n", pos):
+            pos = read_lines(computation, defined, builder.shapes, builder.kinds, pos + 1)
+    return pos + 1 if len(defined) == len(computation.instructions) else -1

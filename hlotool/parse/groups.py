@@ -36,12 +36,12 @@ def parse_replica_groups(scanner: Scanner) -> ReplicaGroups:
         if len(iota.dims) != 2:  # noqa: PLR2004 (groups and their size)
             scanner.fail("expected two dimensions, groups and their size", start, scanner.pos)
         return ReplicaGroups(iota=iota)
-    if scanner.accept_token("mesh"):
-        mesh = parse_mesh(scanner)
-        groups = ReplicaGroups(mesh=mesh, grouped_axes=_parse_axes(scanner))
-        _check(scanner, groups, start)
-        return groups
-    scanner.fail_expected("replica groups: '{', '[' or 'mesh['")
+    if not scanner.accept_token("mesh"):
+        scanner.fail_expected("replica groups: '{', '[' or 'mesh['")
+    mesh = parse_mesh(scanner)
+    groups = ReplicaGroups(mesh=mesh, grouped_axes=_parse_axes(scanner))
+    _check(scanner, groups, start)
+    return groups
 
 
 def _check(scanner: Scanner, groups: ReplicaGroups, start: int) -> None:
@@ -213,10 +213,10 @@ def _parse_single(scanner: Scanner) -> Sharding:
     if word == "maximal_mesh":
         scanner.expect("[device_id=", "after 'maximal_mesh'")
         return Sharding("maximal", "", device=scanner.expect_integer("a device"))
-    if word in _PLAIN_KINDS:
-        return Sharding(word, "")
-    scanner.pos -= len(word)
-    scanner.fail_expected("a sharding")
+    if word not in _PLAIN_KINDS:
+        scanner.pos -= len(word)
+        scanner.fail_expected("a sharding")
+    return Sharding(word, "")
 
 
 def _parse_tiled(scanner: Scanner) -> Sharding:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hlotool.ir.module import Header
-from hlotool.ir.shape import Shape
+from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import Alias, Donor, ShapeIndex
 from hlotool.parse.attributes import skip_value
 from hlotool.parse.scanner import NAME, Scanner
-from hlotool.parse.shape import parse_shape
+from hlotool.parse.shape import ShapeCache, parse_shape
 from hlotool.parse.strings import parse_string_map
 
 T = TypeVar("T")
@@ -23,9 +23,11 @@ _NAME = re.compile(NAME)
 _KEY = re.compile(r"([\w\-]++)=")
 _BOOL = re.compile(r"true|false")
 _KIND = re.compile(r"may-alias|must-alias")
+# An alias of a whole parameter, as most are.
+_ALIAS = re.compile(r" ?\{([0-9]{1,9}|)\}: \(([0-9]{1,9}), \{\}(?:, (may-alias|must-alias))?\)")
 
 
-def parse_header(scanner: Scanner) -> tuple[str, Header]:
+def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
     """Read `HloModule name, key=value…`; the name is '' in fingerprint prints.
 
     header = "HloModule" [name] { "," key "=" value }
@@ -43,16 +45,16 @@ def parse_header(scanner: Scanner) -> tuple[str, Header]:
         if match is None:
             scanner.fail_expected("an attribute of the module followed by '='")
         spans[match[1]] = skip_value(scanner, match[1]), scanner.pos
-    return name.group() if name else "", _interpret(scanner, spans)
+    return name.group() if name else "", _interpret(scanner, spans, shapes)
 
 
-def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]]) -> Header:
+def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: ShapeCache) -> Header:
     def at(key: str) -> Scanner | None:
         span = spans.get(key)
         return Scanner(scanner.source, *span) if span else None
 
     layout = at("entry_computation_layout")
-    parameters, result = parse_entry_layout(layout) if layout else (None, None)
+    parameters, result = _parse_layout(layout, shapes) if layout else (None, None)
     aliases, donors = at("input_output_alias"), at("buffer_donor")
     frontend = at("frontend_attributes")
     return Header(
@@ -81,6 +83,16 @@ def _parse_count(scanner: Scanner | None) -> int:
     if count < 1:
         scanner.fail("expected a count of at least 1", start, scanner.pos)
     return count
+
+
+def _parse_layout(scanner: Scanner, shapes: ShapeCache) -> tuple[tuple[Shape, ...], Shape]:
+    """Read the entry's layout through the cache of shapes, by hand where that fails."""
+    opened, _, rest = scanner.text[scanner.pos : scanner.end].partition(")->")
+    if opened.startswith("{(") and rest.endswith("}"):
+        parameters, result = shapes.find(opened[1:] + ")"), shapes.find(rest[:-1])
+        if isinstance(parameters, TupleShape) and result is not None:
+            return parameters.elements, result
+    return parse_entry_layout(scanner)
 
 
 def parse_entry_layout(scanner: Scanner) -> tuple[tuple[Shape, ...], Shape]:
@@ -128,6 +140,10 @@ def parse_index(scanner: Scanner) -> ShapeIndex:
 
 def parse_alias(scanner: Scanner) -> Alias:
     """Read `{output index}: (number, {index}[, may-alias|must-alias])`."""
+    usual = scanner.accept_match(_ALIAS)
+    if usual:
+        element, parameter, kind_text = usual.groups()
+        return Alias((int(element),) if element else (), int(parameter), (), kind_text or "")
     output = parse_index(scanner)
     scanner.expect(":", "after the output's index")
     scanner.expect("(", "before the aliased number")

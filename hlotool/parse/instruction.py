@@ -42,11 +42,17 @@ _CUT_OPERANDS: Final = (
 class BodyReader:
     """Reads the instructions of one computation, and bodies nested in them."""
 
-    def __init__(self, builder: Builder, scanner: Scanner, computation: Computation) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        scanner: Scanner,
+        computation: Computation,
+        defined: dict[str, Instruction],
+    ) -> None:
         self.builder = builder
         self.scanner = scanner
         self.computation = computation
-        self.defined: dict[str, Instruction] = {}
+        self.defined = defined
         self.anonymous = 0  # operands written in place so far, for their names
 
     def read_to_close(self) -> None:
@@ -200,7 +206,7 @@ class BodyReader:
             nested.literal = self._read_literal(opcode)
         else:
             nested.operands = self._read_operands(opcode)
-        nested.start = nested.end = scanner.pos
+        nested.start = scanner.pos
         nested.given_attributes = {}
         scanner.leave()
         self._add(nested)
@@ -243,7 +249,6 @@ class BodyReader:
         instruction.given_attributes = parse_attributes(
             self.scanner, lambda key: self._read_bodies(instruction, key)
         )
-        instruction.end = self.scanner.pos
 
     def _read_bodies(self, instruction: Instruction, key: str) -> str:
         """Read one body, or `{body, body}` of branch_computations; return their names."""
@@ -267,8 +272,8 @@ class BodyReader:
         builder = self.builder
         name = builder.unique_name(f"{instruction.name}.{key}")
         computation = Computation(name, builder.module)
-        BodyReader(builder, self.scanner, computation).read_to_close()
-        builder.add_computation(computation, self.scanner, start)
+        BodyReader(builder, self.scanner, computation, {}).read_to_close()
+        builder.add_computation(computation, start)
         return name
 
     def _check_operands(self, instruction: Instruction) -> None:

@@ -11,117 +11,127 @@ import re
 from sys import intern
 from typing import Final
 
-from hlotool.ir.module import END_OF_LINE, Computation, Instruction
+from hlotool.ir.module import CALL_KEYS, Computation, Instruction
 from hlotool.ir.opcodes import MAY_CALL, TAKES_OPERANDS, sugared_opcode
-from hlotool.parse.operands import find_names, split_names
-from hlotool.parse.scanner import NAME, STRING
+from hlotool.parse.operands import find_operands
+from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import ShapeCache
 
-# Possessive quantifiers (++, *+) keep a failing match linear.
-_ARRAY: Final = r"[a-z]\w*+\[[^\]\s]*+\](?:\{[^}\s]*+\})?+"
-_PARENS: Final = r"\((?:[^()\"\n]++|\((?:[^()\"\n]++|\([^()\"\n]*+\))*+\))*+\)"
+_STRING: Final = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
+_ARRAY: Final = r"[a-z][a-z0-9]*+\[[^\]\s]*+\](?:\{[^}\s]*+\})?+"
 
-# One line: an instruction (groups 1-6) or anything else. An instruction that ends in an
-# opening bracket, '=' or ',' goes on below and is refused.
+
+def _parens(depth: int) -> str:
+    """Match balanced parentheses on one line, without strings, nested up to `depth`."""
+    inner = rf"|{_parens(depth - 1)}" if depth else ""
+    return rf"\((?:[^()\"\n]++{inner})*+\)"
+
+
+# One line: an instruction, or anything else, which leaves all groups empty. An instruction
+# that ends in an opening bracket, '=' or ',' goes on below and is refused.
 LINE: Final = re.compile(
     rf"""
     [ ]++(ROOT[ ])?+%?+({NAME})[ ]=[ ]
-    ({_ARRAY}|\([^\n]*?\))[ ]
-    ([a-z][\w\-]*+)
-    \(((?:[^()"\n]++|{STRING}|{_PARENS})*+)\)
-    ((?:,[^\n]*+(?<![=,{{(\[]))?+)(?:\n|\Z)
+    ({_ARRAY}|{_parens(4)})[ ]
+    ([a-z][a-z0-9\-]*+)
+    \(([^()"\n]*+(?:(?:[^()"\n]++|{_STRING}|{_parens(2)})*+))\)()
+    (?:,[^\n]*+(?<![=,{{(\[]))?+(?:\n|\Z)
     | [^\n]*+(?:\n|\Z)
     """,
     re.VERBOSE,
 )
 
-_PLAIN, _LITERAL, _CALLS, _SUGAR, _OPERANDS = range(5)
+# What the loop must do about an opcode, in the order of its questions.
+_PLAIN, _NEEDS_OPERANDS, _CALLS, _SUGAR, _PARAMETER, _CONSTANT = range(6)
+
+# A computation's body in place of its name: what defines instructions has " =" in it.
+_BODY = re.compile(rf"(?:{'|'.join(CALL_KEYS)})=\s*+\{{")
 
 
-class _OpcodeKinds(dict[str, int]):
-    """What the fast reader must do about an opcode; computed at its first occurrence."""
+class OpcodeKinds(dict[str, tuple[int, str]]):
+    """The kind of each opcode met so far, and the one string object that stands for it."""
 
-    def __missing__(self, opcode: str) -> int:
-        if opcode in {"constant", "parameter"}:
-            kind = _LITERAL
+    def __missing__(self, opcode: str | None) -> tuple[int, str]:
+        if opcode is None:  # a line that is no instruction
+            raise KeyError
+        if opcode == "parameter":
+            kind = _PARAMETER
+        elif opcode == "constant":
+            kind = _CONSTANT
         elif opcode in MAY_CALL:
             kind = _CALLS
         elif opcode in TAKES_OPERANDS:
-            kind = _OPERANDS
+            kind = _NEEDS_OPERANDS
         else:
             kind = _SUGAR if sugared_opcode(opcode) else _PLAIN
-        self[intern(opcode)] = kind
-        return kind
+        self[opcode] = found = kind, intern(opcode)
+        return found
 
 
-_KIND_OF = _OpcodeKinds()
-
-
-def read_lines(
+def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a tenth of the time)
     computation: Computation,
     defined: dict[str, Instruction],
     shapes: ShapeCache,
+    kinds: OpcodeKinds,
     start: int,
-    end: int,
 ) -> int:
-    """Read instruction lines of [start, end) into `computation`; return where it stopped.
+    """Read instruction lines from `start` on into `computation`; return where it stopped.
 
-    That is `end`, or the beginning of the first line it does not read: the caller's slow
-    reader takes over there. Blank lines are passed over. No line is read in part.
+    That is the beginning of the first line that is not an instruction, or not one for this
+    reader: the caller's slow reader takes over there. No line is read in part. A name
+    defined twice leaves `defined` shorter than the computation; the caller looks.
 
     line = blank {blank} ["ROOT "] ["%"] name " = " shape " " opcode "(" operands ")"
            {", " attribute} newline
     """
     text = shapes.source.text
+    find, new, lookup = text.find, Instruction.__new__, defined.__getitem__
     add = computation.instructions.append
-    find_shape = shapes.find
-    for match in LINE.finditer(text, start, end):
-        root, name, shape_text, opcode, operands_text, attributes = match.group(1, 2, 3, 4, 5, 6)
-        if name is None:
-            if match.group().isspace() or not match.group():
-                continue
+    operands: tuple[Instruction, ...]
+    for match in LINE.finditer(text, start):
+        root, name, shape_text, opcode, inside = match.group(1, 2, 3, 4, 5)
+        attributes = match.start(6)
+        try:
+            kind, opcode = kinds[opcode]
+            shape = shapes[shape_text]
+        except KeyError:  # no instruction, or its shape is none
             return match.start()
-        kind = _KIND_OF[opcode]
-        shape = shapes.get(shape_text) or find_shape(shape_text)
-        literal = ""
-        operands: tuple[Instruction, ...] = ()
-        if kind == _LITERAL:
-            literal = operands_text
-            if opcode == "parameter" and not literal.isdecimal():
-                return match.start()
-        elif operands_text:
-            try:
-                operands = tuple(map(defined.__getitem__, split_names(operands_text)))
+        if kind < _PARAMETER:
+            literal = ""
+            try:  # exact, since every part must turn out to be a defined name
+                if inside[:1] != "%":
+                    operands = tuple(map(lookup, inside.split(", ")))
+                elif "," in inside:
+                    operands = tuple(map(lookup, inside[1:].split(", %")))
+                else:
+                    operands = (defined[inside[1:]],)
             except KeyError:
-                found = _find_operands(operands_text, defined, shapes)
-                if found is None:
+                found = find_operands(inside, defined, shapes)
+                if found is None or (kind == _NEEDS_OPERANDS and not found):
                     return match.start()
                 operands = found
-        elif kind == _OPERANDS:
-            return match.start()
-        if (
-            shape is None
-            or name in defined
-            or kind == _SUGAR
-            or (kind == _CALLS and attributes.count("{") != attributes.count("}"))
-            or (root and computation.marked_root)
-        ):
-            return match.start()
-        instruction = Instruction(
-            name, shape, intern(opcode), operands, computation, literal, match.start(6), END_OF_LINE
-        )
-        defined[name] = instruction
+            if kind >= _CALLS and (
+                kind == _SUGAR
+                or (find(" =", attributes, match.end()) >= 0 and _BODY.search(match.group()))
+            ):
+                return match.start()
+        else:
+            literal, operands = inside, ()
+            if kind == _PARAMETER and not literal.isdecimal():
+                return match.start()
+        one = new(Instruction)  # and not Instruction(…): the call of __init__ costs 7 %
+        one.name = name
+        one.shape = shape
+        one.opcode = opcode
+        one.operands = operands
+        one.computation = computation
+        one.literal = literal
+        one.start = attributes
+        one.given_attributes = None
         if root:
-            computation.marked_root = instruction
-        add(instruction)
-    return end
-
-
-def _find_operands(
-    text: str, defined: dict[str, Instruction], shapes: ShapeCache
-) -> tuple[Instruction, ...] | None:
-    """Resolve an operand list with shapes or comments; None when any part is unclear."""
-    names = find_names(text, shapes)
-    if names is None or not all(name in defined for name in names):
-        return None
-    return tuple(defined[name] for name in names)
+            if computation.marked_root:
+                return match.start()
+            computation.marked_root = one
+        defined[name] = one
+        add(one)
+    return len(text)

@@ -7,12 +7,12 @@ so that the error points into the dump.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from hlotool.errors import ParseError
 from hlotool.ir.groups import ReplicaGroups, Sharding
-from hlotool.ir.module import END_OF_LINE, Instruction
-from hlotool.ir.shape import Shape
+from hlotool.ir.module import Instruction
+from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import (
     Alias,
     BackendConfig,
@@ -29,7 +29,7 @@ from hlotool.parse.header import parse_alias, parse_list
 from hlotool.parse.metadata import parse_metadata, read_metadata
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import parse_shape
-from hlotool.parse.strings import parse_string_map
+from hlotool.parse.strings import parse_string_map, unquote
 from hlotool.parse.values import (
     parse_backend_config,
     parse_dim_labels,
@@ -67,18 +67,11 @@ class TextReader:
         # Any: one cache holds the values of all the functions below.
         self._cache: dict[tuple[Callable[[Scanner], Any], str], Any] = {}
 
-    def span(self, instruction: Instruction) -> tuple[int, int]:
-        """Return where the raw attributes stand in the source."""
-        start, end = instruction.start, instruction.end
-        if end == END_OF_LINE:
-            text = instruction.computation.module.source.text
-            end = text.find("\n", start)
-            end = len(text) if end < 0 else end
-        return start, end
-
     def attributes(self, instruction: Instruction) -> dict[str, str]:
-        """Split the raw attributes of an instruction."""
-        return read_attributes(instruction.computation.module.source, *self.span(instruction))
+        """Split the raw attributes of an instruction whose attributes end with the line."""
+        source = instruction.computation.module.source
+        end = source.text.find("\n", instruction.start)
+        return read_attributes(source, instruction.start, len(source.text) if end < 0 else end)
 
     def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]:
         """Return the names in `calls=` and its kin; each must be a computation."""
@@ -87,6 +80,30 @@ class TextReader:
             if name not in instruction.computation.module.computations:
                 self._fail(instruction, key, f"there is no computation {name!r}")
         return names
+
+    def expect_number(self, instruction: Instruction, key: str) -> int:
+        """Return an attribute that is one integer; raise where it is absent too."""
+        numbers = self._read(instruction, key, parse_numbers)
+        if numbers is None:
+            self._fail(instruction, key, f"{instruction.opcode} needs an attribute {key}=")
+        if len(numbers) != 1:
+            self._fail(instruction, key, f"expected one integer as the value of {key!r}")
+        return numbers[0]
+
+    def expect_element(self, instruction: Instruction, key: str) -> int:
+        """Return the number of an element of the operand, a tuple; raise where it has none."""
+        number = self.expect_number(instruction, key)
+        shape = instruction.operands[0].shape if instruction.operands else None
+        if not isinstance(shape, TupleShape):
+            self._fail(instruction, key, f"{instruction.opcode} needs a tuple as its operand")
+        count = len(shape.elements)
+        if not 0 <= number < count:
+            self._fail(instruction, key, f"the operand has {count} elements, none is {number}")
+        return number
+
+    def string(self, instruction: Instruction, key: str) -> str:
+        """Return an attribute without quotes and escapes, '' where absent."""
+        return unquote(instruction.attributes.get(key, ""))
 
     def metadata(self, instruction: Instruction) -> Metadata:
         """Return the metadata; nothing is cached, hardly any two are alike."""
@@ -164,17 +181,25 @@ class TextReader:
         try:
             return _parse_whole(Scanner(Source(text)), parse)
         except ParseError:
-            source = instruction.computation.module.source
-            span = find_value(Scanner(source, *self.span(instruction)), key)
+            span = _find_span(instruction, key)
             if span is None:
                 raise
-            return _parse_whole(Scanner(source, *span), parse)
+            return _parse_whole(Scanner(instruction.computation.module.source, *span), parse)
 
-    def _fail(self, instruction: Instruction, key: str, message: str) -> None:
-        source = instruction.computation.module.source
-        start, end = self.span(instruction)
-        span = find_value(Scanner(source, start, end), key) or (start, end)
-        raise ParseError(message, source, *span)
+    def _fail(self, instruction: Instruction, key: str, message: str) -> NoReturn:
+        """Raise at the value of `key`, or where the attributes begin if it is absent."""
+        start = instruction.start
+        span = _find_span(instruction, key) or (start, start + 1)
+        raise ParseError(message, instruction.computation.module.source, *span)
+
+
+def _find_span(instruction: Instruction, key: str) -> tuple[int, int] | None:
+    """Return where the value of an attribute stands, None if it was not written as one."""
+    try:
+        scanner = Scanner(instruction.computation.module.source, instruction.start)
+        return find_value(scanner, key)
+    except ParseError:  # an operand written in place: no attributes follow it
+        return None
 
 
 def _parse_whole(scanner: Scanner, parse: Callable[[Scanner], T]) -> T:

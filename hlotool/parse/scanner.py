@@ -16,28 +16,42 @@ from typing import Final, NoReturn
 from hlotool.errors import ParseError
 from hlotool.source import Source
 
-MOST_NESTED: Final = 200  # levels of tuples, operands or computations; a limit, not a promise
+# Levels of tuples, operands or computations: eight frames each for the deepest, well under
+# Python's limit of 1,000; real programs nest less than ten.
+MOST_NESTED: Final = 64
 
-NAME: Final = r"[A-Za-z_][\w.\-]*+"
+TRUNCATED: Final = "is the file truncated?"  # the hint where a text ends too early
+
+# Pieces of patterns. Possessive quantifiers (++, *+) keep a failing match linear.
+NAME: Final = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
 STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 QUOTED: Final = rf"(?:{STRING}|'[^'\\]*+(?:\\.[^'\\]*+)*+')"
 
-_BLANKS = re.compile(r"(?:[ \t\r\n]++|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/|//[^\n]*+)*+")
+_BLANKS = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
+_BLANK_OR_SLASH: Final = frozenset(" \t\r\n/")
 _NAME = re.compile(NAME)
-_INTEGER = re.compile(r"-?\d+")
+_INTEGER = re.compile(r"-?[0-9]++")
 _QUOTED = re.compile(QUOTED, re.DOTALL)
-_WORD = re.compile(r"[\w.\-%]+|<=|->|\.\.\.")
+_WORD = re.compile(r"[A-Za-z0-9_.\-%]++|<=|->")
+_LONGEST_INTEGER: Final = len("-9223372036854775808")
+_LONGEST_WORD: Final = 40  # characters quoted in a message
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
-_MARKS: Final = {
-    opener: re.compile(rf'[{re.escape(opener + closer)}]|/\*.*?\*/|{STRING}|"', re.DOTALL)
-    for opener, closer in _CLOSERS.items()
-}
+
+
+def _compile_marks(opener: str, comment: str) -> re.Pattern[str]:
+    """Match what skip_group must look at: one kind of bracket, strings, comments."""
+    brackets = re.escape(opener + _CLOSERS[opener])
+    return re.compile(rf'[{brackets}]|{STRING}|"{comment}', re.DOTALL)
+
+
+_MARKS: Final = {opener: _compile_marks(opener, r"|/\*(?:.*?\*/)?+") for opener in _CLOSERS}
+_MARKS_WITHOUT_COMMENTS: Final = {opener: _compile_marks(opener, "") for opener in _CLOSERS}
 
 
 class Scanner:
     """Position in `source`, never past `end`."""
 
-    __slots__ = ("depth", "end", "pos", "source", "text")
+    __slots__ = ("depth", "end", "last_comment", "pos", "source", "text")
 
     def __init__(self, source: Source, pos: int = 0, end: int | None = None) -> None:
         self.source = source
@@ -45,6 +59,7 @@ class Scanner:
         self.pos = pos
         self.end = len(source.text) if end is None else end
         self.depth = 0
+        self.last_comment = self.end  # no `/*` from here on is ever closed
 
     def peek(self) -> str:
         """Return the next character, '' at the end."""
@@ -52,9 +67,17 @@ class Scanner:
 
     def skip_blanks(self) -> None:
         """Step over white space and comments."""
-        match = _BLANKS.match(self.text, self.pos, self.end)
-        if match:
-            self.pos = match.end()
+        while self.text[self.pos : self.pos + 1] in _BLANK_OR_SLASH:
+            match = _BLANKS.match(self.text, self.pos, self.end)
+            if match:
+                self.pos = match.end()
+            if not self.text.startswith("/*", self.pos, self.last_comment):
+                return
+            closed = self.text.find("*/", self.pos + 2, self.end)
+            if closed < 0:
+                self.last_comment = self.pos
+                return
+            self.pos = closed + 2
 
     def at_end(self) -> bool:
         """Step over blanks and say whether nothing is left."""
@@ -74,9 +97,12 @@ class Scanner:
 
     def accept_token(self, literal: str) -> bool:
         """Step over blanks and `literal` if that comes next; else stay before the blanks."""
+        if self.text.startswith(literal, self.pos, self.end):
+            self.pos += len(literal)
+            return True
         start = self.pos
         self.skip_blanks()
-        if self.accept(literal):
+        if self.pos > start and self.accept(literal):
             return True
         self.pos = start
         return False
@@ -95,34 +121,43 @@ class Scanner:
 
     def expect_match(self, pattern: re.Pattern[str], what: str) -> str:
         """Step over blanks and a match of `pattern`; return its text or raise."""
+        start = self.pos
         self.skip_blanks()
         match = self.accept_match(pattern)
         if match is None:
+            self.pos = start
             self.fail_expected(what)
         return match.group()
 
     def expect_name(self, what: str) -> str:
         """Step over a name with or without its %, return it without."""
-        self.skip_blanks()
-        self.accept("%")
+        self.accept_token("%")
         return self.expect_match(_NAME, what)
 
     def expect_integer(self, what: str) -> int:
         """Step over an optionally negative integer."""
-        start = self.pos
         digits = self.expect_match(_INTEGER, what)
-        if len(digits) > len("-9223372036854775808"):
-            self.fail(f"{what} is larger than 64 bits", start, self.pos)
+        if len(digits) > _LONGEST_INTEGER:
+            self.fail(f"{what} is larger than 64 bits", self.pos - len(digits), self.pos)
         return int(digits)
+
+    def expect_count(self, what: str) -> int:
+        """Step over an integer that is not negative."""
+        number = self.expect_integer(what)
+        if number < 0:
+            self.fail(f"{what} cannot be negative", self.pos - len(str(number)), self.pos)
+        return number
 
     def expect_string(self, what: str) -> str:
         """Step over a quoted string, single or double; return it with its quotes."""
+        before = self.pos
         self.skip_blanks()
         start = self.pos
         match = self.accept_match(_QUOTED)
         if match is None:
             if self.peek() in {'"', "'"}:
                 self.fail(f"the string of {what} is never closed", start, start + 1)
+            self.pos = before
             self.fail_expected(what)
         return match.group()
 
@@ -135,7 +170,7 @@ class Scanner:
         opened = self.pos
         opener = self.text[opened]
         closer = _CLOSERS[opener]
-        marks = _MARKS[opener]
+        marks = (_MARKS if opened < self.last_comment else _MARKS_WITHOUT_COMMENTS)[opener]
         depth = 0
         at = opened
         while True:
@@ -153,6 +188,9 @@ class Scanner:
                     return self.text[opened + 1 : at - 1]
             elif found == '"':
                 self.fail(f"a string in {what} is never closed", match.start(), at)
+            elif found == "/*":  # no comment, as in a path; nor is any behind it
+                self.last_comment = match.start()
+                marks = _MARKS_WITHOUT_COMMENTS[opener]
 
     def enter(self, what: str) -> None:
         """Go one level deeper; raise when an input nests beyond any real program."""
@@ -168,17 +206,20 @@ class Scanner:
         """Name what stands at the cursor, for error messages."""
         if self.pos >= self.end:
             return "the end of the file" if self.end == len(self.text) else "the end of the value"
-        if self.text[self.pos] == "\n":
+        if self.text[self.pos] in "\r\n":
             return "the end of the line"
         match = _WORD.match(self.text, self.pos, self.end)
         word = match.group() if match else self.text[self.pos]
-        return repr(word if len(word) <= 40 else f"{word[:38]}…")
+        return repr(word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…")
 
     def fail_expected(self, what: str) -> NoReturn:
-        """Raise "expected <what>, found <the next word>" at the cursor."""
+        """Raise "expected <what>, found <the next word>" there, or at the end of the line."""
+        while self.peek() in {" ", "\t"}:
+            self.pos += 1
         match = _WORD.match(self.text, self.pos, self.end)
-        end = min(match.end(), self.pos + 40) if match else self.pos + 1
-        self.fail(f"expected {what}, found {self.describe_next()}", self.pos, end)
+        end = min(match.end(), self.pos + _LONGEST_WORD) if match else self.pos + 1
+        hint = TRUNCATED if self.pos >= len(self.text) else ""
+        self.fail(f"expected {what}, found {self.describe_next()}", self.pos, end, hint)
 
     def fail(
         self, message: str, start: int | None = None, end: int | None = None, hint: str = ""

@@ -88,7 +88,8 @@ def parse_window(scanner: Scanner) -> tuple[WindowDimension, ...]:
     rank = max([len(pads), *map(len, parts.values())], default=0)
     filled = {key: parts.get(key, [value] * rank) for key, value in _WINDOW_DEFAULTS.items()}
     pads = pads or [(0, 0)] * rank
-    if any(len(values) != rank for values in (*filled.values(), pads)):
+    ranks = [len(pads), *(len(values) for values in filled.values())]
+    if set(ranks) != {rank}:
         scanner.fail("the window's parts differ in rank", start, scanner.pos)
     return tuple(
         WindowDimension(
