@@ -52,7 +52,7 @@ from hlotool.query.names import suggest
 from hlotool.source import Source
 
 _MAX_LENGTH: Final = 50_000  # characters; pyparsing reads about 100,000 a second
-_FRAMES: Final = 40_000  # Python frames that MAX_DEPTH levels of the grammar may take
+_FRAMES: Final = 10_000  # Python frames; MAX_DEPTH levels of the grammar take 2,000
 _NAME: Final = rf"(?!(?:{'|'.join(KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NUMBER: Final = r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _SUFFIX: Final = rf"(?:\s*(?P<suffix>%|(?:{'|'.join(SIZES)})(?!\w)))?"

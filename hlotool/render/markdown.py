@@ -9,7 +9,9 @@ from hlotool.fields import Document, Selection
 from hlotool.render.cells import Cells, make_cells
 from hlotool.render.prose import render_line
 
-_SPECIAL = re.compile(r"[\\|`*<>\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a name is one
+_SPECIAL = re.compile(
+    r"[\\|`*<>\[\]]|(?<![^\W_])_|_(?![^\W_])"
+)  # an underscore inside a name is one
 
 
 def render_markdown(document: Document, selections: Sequence[Selection], units: str) -> str:
