@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from hlotool.analysis.expansion import ExpandedRow
@@ -260,4 +261,20 @@ FUSIONS: Final = DocumentSpec(
     "what each fusion costs",
     blocks=(TOTALS,),
     row_lists=(ROWS, MISSED, RECOMPUTE, EXPANDED),
+)
+
+_ESTIMATES: Final = frozenset(("bound", "estimated_seconds"))
+# The same document with the estimates among the columns of its table, and sorted by them.
+FUSIONS_ON_CHIP: Final = replace(
+    FUSIONS,
+    row_lists=(
+        replace(
+            ROWS,
+            fields=tuple(
+                replace(one, in_table=one.in_table or one.name in _ESTIMATES) for one in ROWS.fields
+            ),
+            sort="-estimated_seconds",
+        ),
+        *FUSIONS.row_lists[1:],
+    ),
 )

@@ -12,7 +12,7 @@ from hlotool.analysis.cost import measure_costs
 from hlotool.analysis.executions import count_executions
 from hlotool.analysis.expansion import expand_fusion
 from hlotool.analysis.fusions import FusionReport, find_fusions
-from hlotool.analysis.fusions_fields import FUSIONS, TOTALS
+from hlotool.analysis.fusions_fields import FUSIONS, FUSIONS_ON_CHIP, TOTALS
 from hlotool.analysis.missed import find_missed
 from hlotool.analysis.recompute import find_recomputed
 from hlotool.analysis.roofline import estimate_times
@@ -25,7 +25,7 @@ _EXAMPLE = """\
 hlotool fusions dump/ --by kind,root_opcode
 hlotool fusions module_0001.jit_step.gpu_after_optimizations.txt --where '"trivial" in flags'
 hlotool fusions dump/ --missed --recompute
-hlotool fusions dump/ --chip h100 --columns +bound,+estimated_seconds"""
+hlotool fusions dump/ --chip h100"""
 
 
 @document_command("fusions", FUSIONS, example=_EXAMPLE)
@@ -73,7 +73,7 @@ def fusions(
     if recompute:
         lists["recompute"] = find_recomputed(module, executions, costs)
     document = Document(
-        FUSIONS,
+        FUSIONS_ON_CHIP if found_chip else FUSIONS,
         loaded.paths,
         rows={"rows": rows, **lists},
         blocks={"totals": report.totals},
