@@ -49,8 +49,10 @@ def group(by: str, rows: tuple[Sample, ...] = ROWS, **query: Any) -> Grouping:
         ("+size_bytes", "abcd"),
         ("kind,-name", "cdba"),
         ("-kind, name", "abdc"),
-        ("wire_bytes", "bdca"),  # unknown last
-        ("-wire_bytes", "cdba"),  # unknown last still
+        ("wire_bytes", "bdca"),  # a counts 8 once
+        ("-wire_bytes", "acdb"),
+        ("flops", "bdca"),  # unknown last
+        ("-flops", "cdba"),  # unknown last still
         ("note", "cdab".replace("cd", "dc")),
         ("flags", "abcd"),
         ("-is_async", "abcd"),
@@ -76,6 +78,7 @@ def test_without_a_sort_the_analysis_decides() -> None:
         ({"default_limit": 3, "limit": 0}, "dcab", None),
         ({"limit": 1, "sort": "name"}, "a", Rest(3, Sum(70), is_smaller=False)),
         ({"limit": 1, "sort": "size_bytes"}, "a", Rest(3, Sum(70), is_smaller=False)),
+        ({"limit": 1, "sort": "-size_bytes,name"}, "d", Rest(3, Sum(40), is_smaller=True)),
         ({"limit": 1, "where": "size_bytes < 30"}, "c", Rest(2, Sum(20), is_smaller=True)),
     ],
 )
@@ -84,6 +87,20 @@ def test_limit(query: dict[str, Any], kept: str, rest: Rest | None) -> None:
     assert (names(selection), selection.rest) == (kept, rest)
     assert selection.rows_total == len(kept) + (rest.count if rest else 0)
     assert selection.is_limited == ("limit" in query)
+
+
+def test_sorted_by_what_counts_once_is_sorted_by_size() -> None:
+    sent = replace(SAMPLES, size="wire_bytes", sort="-payload_bytes")
+    assert select(row_list=sent, limit=1).rest == Rest(3, Sum(8), is_smaller=True)
+
+
+def test_what_is_unknown_is_not_said_to_be_smaller() -> None:
+    worked = replace(SAMPLES, size="flops", sort="-flops")
+    rest = Rest(2, Sum(5, is_lower_bound=True), is_smaller=False)
+    assert select(row_list=worked, limit=2).rest == rest
+    grouping = select(row_list=worked, limit=2, by="kind").grouping
+    assert grouping is not None
+    assert grouping.rest == Rest(1, Sum(5, is_lower_bound=True), is_smaller=False)
 
 
 def test_what_does_not_add_up_has_no_total() -> None:

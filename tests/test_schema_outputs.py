@@ -25,6 +25,9 @@ CASES = [
     "buffers testdata/dumps/cpu/mlp_train --all --timeline --peaks 3 --donation --hbm 1GiB",
     "buffers testdata/dumps/cpu/mlp_train --by class,dtype",
     f"buffers {DUMPS[0]}",
+    *(f"fusions {dump}" for dump in DUMPS),
+    f"fusions {DUMPS[1]} --missed --recompute --chip h100",
+    f"fusions {DUMPS[1]} --by kind,root_opcode -n 2",
     "summary testdata/dumps/tpu_v5e",
     "summary testdata/dumps/cpu --by backend",
 ]

@@ -182,4 +182,5 @@ def _rest(plan: _Plan, parts: list[list[object]]) -> Rest | None:
     size = None if plan.measured is None else _measure(plan.row_list, rows, plan.measured)
     names = {"-": {SHARE.name, plan.measured.name if plan.measured else COUNT.name}}
     is_smaller = plan.keys[0][1] in names.get(plan.keys[0][0], set())
-    return Rest(len(parts), size, is_smaller)
+    is_known = size is None or not size.is_lower_bound  # an unknown one may be larger
+    return Rest(len(parts), size, is_known and is_smaller)

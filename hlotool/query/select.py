@@ -124,4 +124,5 @@ def _rest(row_list: RowList, rows: Sequence[object], sort: str) -> Rest | None:
     summed = None
     if row_list.size and row_list.has_total and row_list.field(row_list.size).is_summable:
         summed = sum_field(row_list, rows, row_list.field(row_list.size))
-    return Rest(len(rows), summed, is_sorted_by_size(row_list, sort))
+    is_known = summed is None or not summed.is_lower_bound  # an unknown one may be larger
+    return Rest(len(rows), summed, is_known and is_sorted_by_size(row_list, sort))
