@@ -17,7 +17,8 @@ class Chip:
     """Peaks of one device, as XLA sees devices: half a chip where a chip holds two.
 
     `hbm_bytes` is the memory a program finds, `flops_per_second` dense bfloat16 matrix
-    arithmetic. hlotool/data/chips.toml names the source of each figure.
+    arithmetic, `link_bytes_per_second` what goes out on a ring of neighbours; links are None
+    where no source states them. hlotool/data/chips.toml names the source of each figure.
     """
 
     name: str
@@ -26,9 +27,14 @@ class Chip:
     hbm_bytes_per_second: float
     flops_per_second: float
     devices_per_chip: int = 1
+    link: str = ""
+    link_bytes_per_second: float | None = None
+    link_latency_seconds: float | None = None
+    is_link_within_node: bool = False
 
 
 _FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
+_LINK_FIGURES = ("link_bytes_per_second", "link_latency_seconds")
 _LARGEST = 1e30  # no figure of a chip comes near
 
 
@@ -76,7 +82,21 @@ def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         raise UsageError(f"{chip_file}: devices_per_chip of {name!r} must be 1 or more.")
     figures = [_read_figure(name, key, table, chip_file) / devices for key in _FIGURES]
     memory, bandwidth, flops = figures
-    return Chip(name, str(table.get("description", name)), int(memory), bandwidth, flops, devices)
+    bytes_per_second, latency = (
+        _read_figure(name, key, table, chip_file) if key in table else None for key in _LINK_FIGURES
+    )
+    return Chip(
+        name,
+        str(table.get("description", name)),
+        int(memory),
+        bandwidth,
+        flops,
+        devices,
+        str(table.get("link", "links")),
+        None if bytes_per_second is None else bytes_per_second / devices,
+        latency,
+        table.get("link_within_node") is True,
+    )
 
 
 def _read_figure(name: str, key: str, table: Mapping[str, object], chip_file: str) -> float:

@@ -1,0 +1,79 @@
+"""Is a fused all-reduce a reduce-scatter in effect?
+
+TPU writes a reduce-scatter as a fusion: an all-reduce, then the slice that belongs to this
+device. No device needs the rest, and the compiler moves only what a reduce-scatter moves.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hlotool.ir import ArrayShape, Instruction
+
+_SAME_ELEMENTS: Final = frozenset(("bitcast", "copy", "reshape"))
+_DEVICE: Final = frozenset(("partition-id", "replica-id"))
+_MARK: Final = "all-reduce-scatter"  # what libtpu calls such computations
+
+
+def find_effective_kind(operation: Instruction, *, is_fused: bool, group_size: int | None) -> str:
+    """Return what a collective amounts to: its kind, or `reduce-scatter`.
+
+    It is one if it is an all-reduce inside a fusion whose only use there is a dynamic-slice,
+    one group_size-th in length along one dimension and whole along the others, at an offset
+    made from partition-id or replica-id. Where the offset comes from outside the fusion, the
+    computation's name has to say so.
+    """
+    kind = operation.opcode.removesuffix("-start")
+    if kind != "all-reduce" or not is_fused or not group_size or group_size < 2:  # noqa: PLR2004
+        return kind
+    slicing = _find_slice(operation)
+    if slicing is None:
+        return kind
+    dimension = _find_scattered_dimension(slicing, group_size)
+    if dimension is None or dimension + 1 >= len(slicing.operands):
+        return kind
+    offset = slicing.operands[dimension + 1]
+    return "reduce-scatter" if _is_of_this_device(offset) else kind
+
+
+def _find_slice(operation: Instruction) -> Instruction | None:
+    """Follow the only use of the result to a dynamic-slice."""
+    current = operation
+    while True:
+        users = current.users
+        if len(users) != 1 or not users[0].operands or users[0].operands[0] is not current:
+            return None
+        current = users[0]
+        if current.opcode == "dynamic-slice":
+            return current
+        if current.opcode not in _SAME_ELEMENTS:
+            return None
+
+
+def _find_scattered_dimension(slicing: Instruction, group_size: int) -> int | None:
+    """Return the dimension of which one group_size-th is left, if all others are whole."""
+    whole, part = slicing.operands[0].shape, slicing.shape
+    if not isinstance(whole, ArrayShape) or not isinstance(part, ArrayShape):
+        return None
+    if len(whole.dims) != len(part.dims):
+        return None
+    changed = [at for at, size in enumerate(whole.dims) if part.dims[at] != size]
+    if len(changed) != 1 or part.dims[changed[0]] * group_size != whole.dims[changed[0]]:
+        return None
+    return changed[0]
+
+
+def _is_of_this_device(offset: Instruction) -> bool:
+    """Whether an offset is made from this device's number."""
+    seen = {offset}
+    pending = [offset]
+    is_from_outside = False
+    while pending:
+        current = pending.pop()
+        if current.opcode in _DEVICE:
+            return True
+        is_from_outside |= current.opcode == "parameter"
+        new = [one for one in current.operands if one not in seen]
+        seen.update(new)
+        pending += new
+    return is_from_outside and offset.computation.name.startswith(_MARK)

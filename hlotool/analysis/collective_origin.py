@@ -1,0 +1,46 @@
+"""Who asked for a collective: the user, or the partitioner?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, Literal, TypeAlias
+
+from hlotool.ir import Instruction
+
+Origin: TypeAlias = Literal["spmd", "user"]
+
+# The last part of an op_name is the primitive. These are JAX's own collectives; all others
+# have none in them until the partitioner puts one there.
+_COLLECTIVE: Final = re.compile(
+    r"(psum|pmax|pmin|ppermute|pbroadcast|pgather|pcast|all_gather|all_to_all|reduce_scatter"
+    r"|psum_scatter|ragged_all_to_all|all_reduce)\w*"
+)
+_BY_JAX: Final = re.compile(r"(p?jit|pmap)\(")
+_SEPARATOR: Final = re.compile(r"[;:]")
+
+
+def find_origin(instructions: Iterable[Instruction], op_name: str) -> Origin | None:
+    """Return `spmd`, `user`, or None where the dump does not tell.
+
+    The attribute `is_spmd_generated` on any of `instructions` says spmd. Without it, the
+    primitive in a JAX `op_name` tells: collective primitives are the user's, and any other
+    primitive under jit has a collective only because the partitioner gave it one. Where XLA
+    combined several and they differ, None.
+    """
+    for instruction in instructions:
+        attributes = instruction.attributes
+        if "frontend_attributes" in attributes and (
+            instruction.frontend_attributes().get("is_spmd_generated") == "true"
+        ):
+            return "spmd"
+    made_by = _BY_JAX.match(op_name)
+    if made_by is None:
+        return None
+    primitives = [name.rpartition("/")[2].rstrip(")") for name in _SEPARATOR.split(op_name) if name]
+    are_collective = {bool(_COLLECTIVE.fullmatch(one)) for one in primitives if one}
+    if len(are_collective) != 1:
+        return None
+    if are_collective.pop():
+        return "user"
+    return None if made_by[1] == "pmap" else "spmd"

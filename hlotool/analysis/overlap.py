@@ -1,0 +1,242 @@
+"""What is computed while a collective is under way?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Final
+
+from hlotool.analysis.collective_chains import Link
+from hlotool.analysis.cost import Cost, CostModel
+from hlotool.analysis.cost.cost import NOTHING, add_costs
+from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
+from hlotool.analysis.cost.operations import WORKING, find_work
+from hlotool.analysis.executions import Executions
+from hlotool.analysis.logical_collectives import LogicalCollective
+from hlotool.ir import Computation, Instruction
+from hlotool.ir.opcodes import ASYNC_DONES, COLLECTIVES, PASSES_ON
+
+_RUNS_OTHERS: Final = frozenset(("async-start", "call", "conditional", "while"))
+# Nothing is computed by these: they name, pass on, wait, or move between memory spaces.
+_IDLE: Final = (
+    (PASSES_ON - _RUNS_OTHERS)
+    | COLLECTIVES
+    | ASYNC_DONES
+    | {"constant", "partition-id", "replica-id"}
+)
+# What an async-start may wrap without computing anything.
+_ONLY_MOVES: Final = frozenset(
+    ("async-start", "copy", "dynamic-slice", "dynamic-update-slice", "slice")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Work between the start and the done of a collective; None where it is not known.
+
+    `is_exposed`: no real work stands there, so that all of its time is waiting.
+    """
+
+    instruction_count: int | None
+    flops: int | None
+    size_bytes: int | None
+    is_exposed: bool | None
+
+
+NOT_STARTED: Final = Overlap(None, None, None, is_exposed=True)
+_REAL_WORK: Final = Fraction(1, 100)  # of the payload's bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Instructions that work, their flops and bytes, and how many nobody knows the cost of."""
+
+    count: int = 0
+    flops: int = 0
+    size: int = 0
+    hidden: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Work of the first k instructions of a computation, for every k."""
+
+    places: dict[Instruction, int]
+    counts: list[int]
+    flops: list[int]
+    sizes: list[int]
+    hidden: list[int]
+
+
+class OverlapMeter:
+    """Measures the work beside the collectives of one module, in schedule order.
+
+    Work is what computes, or moves data within memory: not what names values, waits, copies
+    between memory spaces, or communicates. flops and bytes are those of the cost model, with
+    what it knows of custom calls; a loop in between counts all its rounds. Of a TPU fusion
+    that carries a collective on, the compute inside counts, not the collective. Without a
+    cost model they are not known.
+
+    Real work is that which accesses at least a hundredth of the payload's bytes, or does a
+    flop for each of them: memory and matrix units are so much faster than links that less
+    hides nothing. A custom call of which nothing is known is real work.
+    """
+
+    def __init__(
+        self,
+        collectives: Iterable[LogicalCollective],
+        executions: Executions,
+        costs: CostModel | None,
+    ) -> None:
+        self._carriers: set[Instruction | None] = set()
+        for one in collectives:
+            self._carriers |= {one.begin, one.done}
+        self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
+        self._costs = costs
+        self._totals: Mapping[Computation, Cost] | None = None
+        self._sums: dict[Computation, _Sums] = {}
+        self._started: dict[Computation, bool] = {}
+
+    def measure(self, collective: LogicalCollective, payload_bytes: int | None) -> Overlap:
+        """Measure the work that can hide a collective.
+
+        A synchronous one is exposed, and so is a pair that GPU marks `is_sync`. Unknown where
+        the order of the text is no schedule, or where the end stands in another computation.
+        """
+        begin, done = collective.begin, collective.done
+        if not collective.is_async:
+            return NOT_STARTED
+        if collective.is_fused:
+            return self._judge(self._measure_steps(collective.steps), payload_bytes)
+        is_sync = is_marked_sync(collective)
+        computation = begin.computation
+        is_scheduled = computation.module.header.is_scheduled
+        if not is_scheduled or done is None or done.computation is not computation:
+            return Overlap(None, None, None, is_exposed=True if is_sync else None)
+        sums = self._sums_of(computation)
+        start, end = sums.places[begin] + 1, sums.places[done]
+        work = _Work(
+            *(one[end] - one[start] for one in (sums.counts, sums.flops, sums.sizes, sums.hidden))
+        )
+        return self._judge(work, payload_bytes, is_sync=is_sync)
+
+    def _judge(self, work: _Work, payload_bytes: int | None, *, is_sync: bool = False) -> Overlap:
+        """Say whether the work is enough to call a collective hidden."""
+        if self._costs is None:
+            is_exposed = True if is_sync or not work.count else None
+            return Overlap(work.count, None, None, is_exposed)
+        payload = payload_bytes or 0
+        is_real = bool(work.count) and (
+            work.hidden > 0 or work.size >= payload * _REAL_WORK or work.flops >= payload
+        )
+        return Overlap(work.count, work.flops, work.size, is_sync or not is_real)
+
+    def _sums_of(self, computation: Computation) -> _Sums:
+        """Add up the work of a computation from its beginning; done once for each."""
+        sums = self._sums.get(computation)
+        if sums is None:
+            work = [self._is_work(one) for one in computation.instructions]
+            costs = [
+                self._cost(one) if is_work else NOTHING
+                for one, is_work in zip(computation.instructions, work, strict=True)
+            ]
+            sums = self._sums[computation] = _Sums(
+                {one: place for place, one in enumerate(computation.instructions)},
+                list(accumulate(work, initial=0)),
+                list(accumulate((_flops(one) for one in costs), initial=0)),
+                list(accumulate((one.bytes_accessed for one in costs), initial=0)),
+                list(accumulate((_is_hidden(one) for one in costs), initial=0)),
+            )
+        return sums
+
+    def _is_work(self, instruction: Instruction) -> bool:
+        opcode = instruction.opcode
+        if opcode in _IDLE or instruction in self._carriers:
+            return False
+        if opcode == "custom-call":
+            return instruction.custom_call_target not in NO_WORK_TARGETS
+        return opcode != "async-start" or self._starts_work(instruction.callee())
+
+    def _starts_work(self, callee: Computation | None) -> bool:
+        """Whether an async-start computes something, and does not only copy or communicate."""
+        if callee is None:
+            return False
+        if callee not in self._started:
+            self._started[callee] = any(
+                one.opcode not in _ONLY_MOVES and self._is_work(one) for one in callee.instructions
+            )
+        return self._started[callee]
+
+    def _cost(self, instruction: Instruction) -> Cost:
+        """Return the cost of one instruction; of a loop, of all its rounds."""
+        if self._costs is None:
+            return NOTHING
+        if instruction.opcode not in {"call", "while"}:
+            return self._costs.of(instruction)
+        if self._totals is None:
+            self._totals = self._costs.all_with_trip_counts(self._trips)
+        inside = add_costs(self._totals[one] for one in instruction.called_computations())
+        rounds = self._trips.get(instruction, 1)
+        return inside.times(1 if rounds is None else rounds)
+
+    def _measure_steps(self, steps: Iterable[Link]) -> _Work:
+        """Add up the compute in the fusions that carry a collective on."""
+        count = flops = size = hidden = 0
+        for step in steps:
+            body = step.operation.computation
+            if not any(self._is_work(one) for one in body.instructions):
+                continue
+            count += 1
+            if self._costs is not None:
+                cost = self._costs.of(step.fusion)
+                flops += _flops(cost) - _own_flops(step.operation)
+                size += _compute_bytes(step, self._costs)
+                hidden += _is_hidden(cost)
+        return _Work(count, flops, size, hidden)
+
+
+def _flops(cost: Cost) -> int:
+    """Return all the arithmetic that is known, that of custom calls too."""
+    return cost.flops + cost.custom_call_flops
+
+
+def _is_hidden(cost: Cost) -> bool:
+    """Whether what an instruction does is known to nobody."""
+    return cost.unknown_custom_call_count > 0
+
+
+def is_marked_sync(collective: LogicalCollective) -> bool:
+    """Whether GPU runs a start and its done back to back (`collective_backend_config`)."""
+    for instruction in (collective.begin, collective.operation):
+        if "backend_config" in instruction.attributes:
+            config = instruction.backend_config()
+            if config and config.find("collective_backend_config", "is_sync") is True:
+                return True
+    return False
+
+
+def _own_flops(operation: Instruction) -> int:
+    """Return what the cost model counts for the collective itself."""
+    return find_work(operation).flops if operation.opcode in WORKING else 0
+
+
+def _compute_bytes(step: Link, costs: CostModel) -> int:
+    """Return what the compute of a fusion reads and writes beside the collective it carries."""
+    traffic = costs.fusion_traffic(step.fusion)
+    body = step.operation.computation
+    if traffic is None or step.fusion.callee() is not body:
+        return costs.of(step.fusion).bytes_accessed
+    carried = {step.operation, body.root}
+    reads = sum(
+        size
+        for parameter, size in traffic.operands
+        if any(user not in carried for user in parameter.users)
+    )
+    writes = sum(
+        size
+        for made, size in traffic.results
+        if made is not step.operation and made.opcode not in PASSES_ON
+    )
+    return reads + sum(size for _, size in traffic.constants) + writes
