@@ -43,4 +43,7 @@ docs: $(VENV)/installed ## Rewrite docs/schema and docs/fields.md from the decla
 bench: $(VENV)/installed-bench ## Measure speed against jaxlib and print the ratios
 	$(BIN)/python tests/bench/run.py
 
-.PHONY: help demo test lint golden docs bench
+accuracy: $(VENV)/installed-test ## Measure derived lifetimes and estimated peaks against XLA's own
+	$(BIN)/python tests/accuracy/run.py --write
+
+.PHONY: help demo test lint golden docs bench accuracy

@@ -29,7 +29,7 @@ class Dump:
         """Folder and name, for test ids."""
         if self.path.is_file():
             return self.path.stem[:3]
-        return "/".join(self.path.parts[-3:])
+        return "/".join((self.path.parents[2].name, *self.path.parts[-2:]))
 
     @property
     def backend(self) -> str:

@@ -197,6 +197,7 @@ def test_deeply_nested_calls_need_no_stack() -> None:
         for k in range(1, depth)
     ]
     text = "HloModule m, is_scheduled=true\n\n" + "\n".join(bodies)
-    text += f"\nENTRY e {{\n  p = f32[] parameter(0)\n  ROOT r = f32[] call(p), to_apply=c{depth - 1}\n}}\n"
+    text += "\nENTRY e {\n  p = f32[] parameter(0)\n"
+    text += f"  ROOT r = f32[] call(p), to_apply=c{depth - 1}\n}}\n"
     ranges = derive(text).ranges
     assert ranges["n0", ()] == LiveRange(depth + 1, 2 * depth + 2)

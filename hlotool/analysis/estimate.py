@@ -8,7 +8,7 @@ how far the estimate was from XLA's own assignment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from hlotool.analysis.may_share import Pair, may_share
 from hlotool.analysis.schedule import require_schedule
 from hlotool.analysis.values import Value
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
-from hlotool.ir.module import Module
+from hlotool.ir.module import Instruction, Module
 from hlotool.ir.shape import Shape, TupleShape
 
 TYPICAL_PERCENT: Final = 1  # how far off it typically is; measured, see docs/accuracy.md
@@ -93,21 +93,31 @@ def _allocation(
                 value.shape,
             )
         )
-        if instruction.opcode == "parameter" and instruction.computation is module.entry:
+        if _is_parameter(value, module):
             allocation.parameter = instruction.parameter_number
             allocation.parameter_index = value.index
         allocation.is_constant |= instruction.opcode == "constant"
-        allocation.is_live_out |= instruction is root or any(
-            position.instruction is root for position in value.positions
-        )
+        allocation.is_live_out |= _leaves(value, root)
     return allocation
+
+
+def _leaves(value: Value, root: Instruction) -> bool:
+    """Whether a value is part of what the program returns."""
+    return value.instruction is root or any(
+        position.instruction is root for position in value.positions
+    )
+
+
+def _is_parameter(value: Value, module: Module) -> bool:
+    instruction = value.instruction
+    return instruction.opcode == "parameter" and instruction.computation is module.entry
 
 
 def _join_shared(
     flow: Dataflow, ranges: Mapping[Value, LiveRange], backend: Backend | None
 ) -> list[list[Value]]:
     """Group the values that lie, or probably lie, in one buffer; in order of definition."""
-    joined = _Buffers(shared_buffers(flow), flow.values, ranges)
+    joined = _Buffers(flow, ranges, backend)
     for value in flow.values:
         user = value.instruction
         if value.is_phi or user.opcode == "parameter":
@@ -125,46 +135,77 @@ def _join_shared(
 
 
 class _Buffers:
-    """Values by buffer, with the time each buffer is in use."""
+    """Values by buffer, with the time each buffer is in use.
+
+    Parameters, then outputs have memory of their own before temporary values find theirs
+    (BufferAssigner::AssignSingleHloBuffer, xla/service/buffer_assignment.cc): a temporary
+    value may move in where a parameter was. Otherwise only two values that share with
+    nobody by rule may share (xla/service/heap_simulator/heap_simulator.cc).
+    """
 
     def __init__(
-        self,
-        groups: list[list[Value]],
-        values: Iterable[Value],
-        ranges: Mapping[Value, LiveRange],
+        self, flow: Dataflow, ranges: Mapping[Value, LiveRange], backend: Backend | None
     ) -> None:
-        self.group_of: dict[Value, list[Value]] = {one: group for group in groups for one in group}
-        for value in values:
+        module = flow.schedule.module
+        self.flow = flow
+        self.ranges = ranges
+        self.backend = backend
+        self.group_of: dict[Value, list[Value]] = {
+            one: group for group in shared_buffers(flow) for one in group
+        }
+        self.has_rule = set(self.group_of)
+        for value in flow.values:
             self.group_of.setdefault(value, [value])
         self.starts: dict[int, int] = {}
         self.ends: dict[int, int] = {}
+        self.is_parameter: dict[int, bool] = {}
+        self.is_output: dict[int, bool] = {}
         for group in self.group_of.values():
+            if id(group) in self.starts:
+                continue
             self.starts[id(group)] = min(ranges[value].start for value in group)
             self.ends[id(group)] = max(ranges[value].end for value in group)
-        self.ranges = ranges
+            self.is_parameter[id(group)] = any(_is_parameter(value, module) for value in group)
+            self.is_output[id(group)] = any(_leaves(value, module.entry.root) for value in group)
 
     def can_follow(self, operand: Value, output: Value) -> bool:
-        """Whether a buffer is needed last where the other is written, and not needed before.
-
-        The other may have been in use earlier, as a donated parameter was.
-        """
+        """Whether a buffer is needed last where the other is written, and not needed before."""
         first, second = self.group_of[operand], self.group_of[output]
-        start, born = self.starts[id(first)], self.ranges[output].start
-        return (
-            first is not second
-            and operand.instruction.opcode != "constant"
-            and self.ends[id(first)] == born
-            and len(second) <= _MOST_COMPARED
-            and all(
-                self.ranges[one].start >= born or self.ranges[one].end < start for one in second
-            )
+        born = self.ranges[output].start
+        if (
+            first is second
+            or operand.instruction.opcode == "constant"
+            or self.ends[id(first)] != born
+            or len(second) > _MOST_COMPARED
+        ):
+            return False
+        if not self.is_parameter[id(second)]:
+            is_bound = operand in self.has_rule or output in self.has_rule
+            return not is_bound and not self.is_output[id(second)]
+        start = self.starts[id(first)]
+        return all(
+            self.ranges[one].start >= born
+            or self.ranges[one].end < start
+            or (self.ranges[one].end == start and self.may_share(one, first[0]))
+            for one in second
         )
+
+    def may_share(self, operand: Value, output: Value) -> bool:
+        """Whether the instruction that defines `output` may write it over `operand`."""
+        user = output.instruction
+        for number, one in enumerate(user.operands):
+            if self.flow.value_at(one, ()) is operand:
+                pair = Pair(user, number, operand.shape, output.shape, output.index)
+                return may_share(pair, self.backend)
+        return False
 
     def join(self, operand: Value, output: Value) -> None:
         """Put two buffers into one."""
         first, second = self.group_of[operand], self.group_of[output]
         self.starts[id(first)] = min(self.starts[id(first)], self.starts[id(second)])
         self.ends[id(first)] = self.ends[id(second)]
+        self.is_parameter[id(first)] |= self.is_parameter[id(second)]
+        self.is_output[id(first)] |= self.is_output[id(second)]
         first += second
         for value in second:
             self.group_of[value] = first

@@ -131,22 +131,28 @@ def count_uses(flow: Dataflow) -> dict[ValueKey, int]:
 
     Follows HloValue::GetUses (xla/service/hlo_value.cc): tuple and domain only pass values
     on, unless they are what a computation returns; get-tuple-element and copy look at the
-    top of a tuple alone.
+    top of a tuple alone, a returned get-tuple-element at its element too.
     """
     top: dict[Instruction, int] = {}
     nested: dict[Instruction, int] = {}
+    returned: dict[tuple[Instruction, int], int] = {}
     for user in flow.schedule.sequence:
         if user.opcode in {"tuple", "domain"} and not user.is_root:
             continue
         for operand in user.operands:
             top[operand] = top.get(operand, 0) + 1
-            if user.opcode not in {"get-tuple-element", "copy"}:
+            if user.opcode == "get-tuple-element":
+                element = (operand, user.tuple_index)
+                returned[element] = returned.get(element, 0) + user.is_root
+            elif user.opcode != "copy":
                 nested[operand] = nested.get(operand, 0) + 1
     counts: dict[ValueKey, int] = {}
     for value in flow.values:
-        places = [(value.instruction, value.index), *value.positions]
         counts[value.instruction.name, value.index] = sum(
-            (nested if index else top).get(instruction, 0) for instruction, index in places
+            nested.get(instruction, 0) + returned.get((instruction, index[0]), 0)
+            if index
+            else top.get(instruction, 0)
+            for instruction, index in [(value.instruction, value.index), *value.positions]
         )
     return counts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from hlotool.analysis.schedule import find_async_start
 from hlotool.analysis.values import Flow, Node
 from hlotool.ir.module import Instruction
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
@@ -54,8 +55,7 @@ def _parameter(flow: Flow, instruction: Instruction) -> Node | None:
     if caller.opcode == "conditional":
         number = 1 + caller.called_computations().index(instruction.computation)
     elif caller.opcode in {"async-update", "async-done"}:
-        start = flow.nodes.get(caller.operands[0]) if caller.operands else None
-        return _child(_child(start, 0), number)
+        number += 1  # the first operand is the step before
     if number >= len(caller.operands):
         return None
     return flow.nodes.get(caller.operands[number])
@@ -81,14 +81,17 @@ def _conditional(flow: Flow, instruction: Instruction) -> Node | None:
 
 
 def _async_start(flow: Flow, instruction: Instruction) -> Node | None:
+    return _bind(flow, instruction, instruction.operands)
+
+
+def _bind(flow: Flow, instruction: Instruction, bound: tuple[Instruction, ...]) -> Node | None:
     """Define the tables and the context; operands and the wrapped result pass through."""
-    operands = [flow.nodes.get(operand) for operand in instruction.operands]
-    callee = instruction.callee()
-    return _start(
-        flow,
-        instruction,
-        {0: operands, 1: [flow.nodes.get(callee.root)]} if callee else {0: operands},
-    )
+    passed = {0: [flow.nodes.get(operand) for operand in bound]}
+    start = find_async_start(instruction)
+    callee = start.callee() if start else None
+    if callee is not None and callee.root in flow.nodes:
+        passed[1] = [flow.nodes[callee.root]]
+    return _start(flow, instruction, passed)
 
 
 def _start(
@@ -119,6 +122,9 @@ def _width(shape: Shape) -> int:
 
 
 def _async_update(flow: Flow, instruction: Instruction) -> Node | None:
+    """Pass on the step before; or bind operands, as SparseCore does in a step of its own."""
+    if len(instruction.operands) > 1:
+        return _bind(flow, instruction, instruction.operands[1:])
     old = _forward(flow, instruction)
     return flow.retable(instruction, instruction.shape, (), old) if old else None
 

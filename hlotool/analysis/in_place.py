@@ -28,7 +28,7 @@ def must_share(instruction: Instruction) -> tuple[Sharing, ...]:
     opcode = instruction.opcode
     if opcode == "fusion":
         return (*_annotated(instruction), *_fused(instruction))
-    if opcode in {"custom-call", "async-start"}:
+    if opcode in {"custom-call", "async-start", "async-update"}:
         return _annotated(instruction)
     return _by_opcode(instruction)
 

@@ -10,7 +10,7 @@ from typing import Literal
 from hlotool.analysis.backend import find_backend
 from hlotool.analysis.dataflow import Dataflow, find_values
 from hlotool.analysis.in_place import must_share
-from hlotool.analysis.schedule import Schedule, require_schedule
+from hlotool.analysis.schedule import Schedule, find_async_start, require_schedule
 from hlotool.analysis.values import Value, resolve
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Instruction, Module
@@ -148,8 +148,9 @@ class _RangeRule:
         caller = self._async_caller(value)
         if caller is not None:
             end = max(end, self._done(caller))
-            if self.is_tpu:  # there, what an operation makes begins at its start
-                start = max(start, schedule.positions[caller])
+            first = find_async_start(caller)
+            if self.is_tpu and first:  # there, what an operation makes begins at its start
+                start = max(start, schedule.positions.get(first, start))
         end = max(end, start, self._used(instruction, value.index))
         for place in value.positions:
             seen = place.instruction

@@ -79,9 +79,15 @@ def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
         return (*instruction.callees("condition"), *instruction.callees("body"))
     if instruction.opcode in {"call", "conditional"}:
         return instruction.called_computations()
-    if instruction.opcode in {"async-start", "async-update", "async-done"}:
-        return instruction.callees("calls")
-    return ()
+    start = find_async_start(instruction)
+    return start.callees("calls") if start else ()
+
+
+def find_async_start(instruction: Instruction) -> Instruction | None:
+    """Return the start of an asynchronous operation from any of its steps, None for others."""
+    while instruction.opcode in {"async-update", "async-done"} and instruction.operands:
+        instruction = instruction.operands[0]
+    return instruction if instruction.opcode == "async-start" else None
 
 
 class _Flattening:
@@ -123,7 +129,7 @@ class _Flattening:
 
 
 def _is_bound(instruction: Instruction, callee: Computation) -> bool:
-    """Whether an asynchronous operation has all its operands; SparseCore starts without.
+    """Whether an asynchronous operation has all its operands, as SparseCore gives them later.
 
     XLA flattens the wrapped computation before the first such step.
     """

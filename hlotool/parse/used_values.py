@@ -19,13 +19,16 @@ _VALUE = re.compile(
     (?:[ ][ ][^\n]++\n)*+
     [ ]uses:\r?\n
     (?P<uses>(?:[ ][ ][^\n]++\n)*+)
-    [ ]from[ ]instruction:[ ](?P<instruction>[^\n]*+)(?:\n|\Z)
+    [ ]from[ ]instruction:[ ]
     """,
     re.VERBOSE,
 )
 _TOTAL = re.compile(rf"\s*+Total bytes used: ({_INTEGER})(?: \([^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)")
 _HEADER = re.compile(r"\s*+Used values:[ \t]*+\r?(?:\n|\Z)")
-_NEXT = re.compile(rf"^(?:{_HEAD}[ ]@|HloLiveRange )|\Z", re.MULTILINE | re.VERBOSE)
+# What may follow an instruction's text; until 2024 no newline came before the next value.
+_NEXT = re.compile(
+    rf"{_HEAD}[ ]@[0-9]++>\r?\n[ ]positions:|^HloLiveRange[ ]|\Z", re.MULTILINE | re.VERBOSE
+)
 _PARTS: Final = (
     (re.compile(_HEAD, re.VERBOSE), "a used value, '<number name @color>'"),
     (re.compile(r"[ ]@[0-9]++>\r?\n"), "' @color>' after the value's name"),
@@ -51,7 +54,7 @@ def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | Non
     value = "<" integer " " name [ index ] [ " (phi)" ] " @" integer ">" NL
             " positions:" NL { "  " name [ " " index ] NL }
             " uses:" NL { "  " name ", operand " integer [ " " index ] NL | "  (none)" NL }
-            " from instruction: " text NL
+            " from instruction: " text [ NL ]
 
     Raises ParseError where an entry breaks off, as in a file cut short.
     """
@@ -65,23 +68,21 @@ def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | Non
         match = _VALUE.match(text, at)
         if match is None:
             _fail(source, at)
-        at, end = match.end(), match.end("instruction")
-        if at < len(text) and text[at] not in "<\r\n":  # a string with raw newlines
-            end, at = _end_of_instruction(text, at)
+        start, at = match.end(), _find_next(text, match.end())
+        end = start + len(text[start:at].rstrip())
         uses = match["uses"]
         count = uses.count("\n") if uses.strip() != "(none)" else 0
         used[int(match["number"])] = UsedValue(
-            match["name"], match.start("name"), count, match.start("instruction"), end, source
+            match["name"], match.start("name"), count, start, end, source
         )
     _check_end(source, at)
     return used
 
 
-def _end_of_instruction(text: str, at: int) -> tuple[int, int]:
-    """Find where an instruction text with newlines in it ends, and where the next part begins."""
+def _find_next(text: str, at: int) -> int:
+    """Find where the text of an instruction ends: it may hold newlines inside strings."""
     match = _NEXT.search(text, at)
-    following = match.start() if match else len(text)
-    return at + len(text[at:following].rstrip()), following
+    return match.start() if match else len(text)
 
 
 def _check_end(source: Source, at: int) -> None:

@@ -1,0 +1,80 @@
+"""How near derived lifetimes and estimated peaks come to what XLA dumped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buffer_dumps import ROOT, SHARED, Dump, find_dumps
+
+from hlotool.analysis.dataflow import find_values
+from hlotool.analysis.lifetimes import derive_lifetimes
+from hlotool.analysis.memory import analyze_memory
+from hlotool.analysis.schedule import require_schedule
+from hlotool.ir.module import Module
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+NOT_KEPT = "¹"  # marks dumps that are not in the repository
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """One dump: values with a printed range, those derived alike, and both peaks of space 0."""
+
+    name: str
+    value_count: int
+    equal_count: int
+    peak_bytes: int
+    estimated_bytes: int
+
+    @property
+    def error(self) -> float:
+        """How much the estimate is off, as a fraction of the real peak."""
+        return self.estimated_bytes / self.peak_bytes - 1
+
+
+def measure(dump: Dump) -> Accuracy:
+    """Compare one dump with itself without its assignment, and without its live ranges."""
+    printed = dump.assignment.live_ranges
+    if printed is None:
+        raise ValueError(f"{dump.name} has no live ranges")
+    module = dump.module if dump.path.is_dir() else sent_module()
+    derived = derive_lifetimes(find_values(require_schedule(module)))
+    equal = sum(derived.ranges.get(key) == found for key, found in printed.ranges.items())
+    real = analyze_memory(module, dump.assignment).peak.bytes
+    estimated = analyze_memory(module, None).estimated
+    if real is None or estimated is None:
+        raise ValueError(f"{dump.name} has no peak")
+    return Accuracy(shown_name(dump), len(printed.ranges), equal, real, estimated.peak_bytes)
+
+
+def sent_module() -> Module:
+    """Return the module text that a user sent apart from its assignment."""
+    (text,) = (SHARED / "seeds").glob("003*")
+    return parse_module(Source(text.read_text("utf-8"), text.name))
+
+
+def shown_name(dump: Dump) -> str:
+    """Return backend and program, marked where the dump is not in the repository."""
+    if dump.path.is_file():
+        return f"tpu, as sent by a user{NOT_KEPT}"
+    where = "/".join(dump.path.parts[-2:])
+    return where if dump.path.is_relative_to(ROOT) else where + NOT_KEPT
+
+
+def measured_dumps() -> list[Dump]:
+    """Return the dumps that hold live ranges and come with their module."""
+    return [
+        dump
+        for dump in find_dumps()
+        if dump.assignment.live_ranges is not None
+        and (not dump.path.is_file() or dump.name == "004")
+    ]
+
+
+def row(found: Accuracy) -> str:
+    """Write one row of the table in docs/accuracy.md."""
+    return (
+        f"| {found.name} | {found.value_count:,} | {found.equal_count:,} "
+        f"| {found.peak_bytes:,} | {found.estimated_bytes:,} | {found.error:+.2%} |"
+    )

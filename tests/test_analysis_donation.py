@@ -1,0 +1,81 @@
+"""Donation: aliases, outputs that could be aliased, and copies of what is donated."""
+
+from __future__ import annotations
+
+from hlotool.analysis.donation import DonationRow, find_donations
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+TEXT = """HloModule m, is_scheduled=true, \
+input_output_alias={ {0}: (0, {}, may-alias), {2}: (1, {1}, must-alias) }
+
+copying {
+  x = f32[4] parameter(0)
+  ROOT c = f32[4] copy(x)
+}
+
+ENTRY main {
+  state = f32[8,8] parameter(0), metadata={op_name="state['w']"}
+  pair = (f32[4], f32[4]) parameter(1), metadata={op_name="pair"}
+  batch = f32[2,8] parameter(2), metadata={op_name="batch"}
+  free = f32[8,8] parameter(3)
+  lonely = s32[3] parameter(4)
+  second = f32[4] get-tuple-element(pair), index=1
+  first = f32[4] get-tuple-element(pair), index=0
+  saved = f32[4] fusion(second), kind=kLoop, calls=copying
+  new = f32[8,8] add(state, free)
+  other = f32[8,8] subtract(state, free)
+  out = f32[4] add(saved, first)
+  rest = f32[2,8] negate(batch)
+  ROOT r = (f32[8,8], f32[8,8], f32[4], f32[2,8]) tuple(new, other, out, rest)
+}
+"""
+
+
+def rows(text: str) -> list[DonationRow]:
+    return find_donations(parse_module(Source(text)))
+
+
+def test_statuses() -> None:
+    assert rows(TEXT) == [
+        DonationRow(0, "state['w']", "f32[8,8]", 256, "donated", (0,), None),
+        DonationRow(3, None, "f32[8,8]", 256, "not-donated", (1,), None),
+        DonationRow(2, "batch", "f32[2,8]", 64, "not-donated", (3,), None),
+        DonationRow(1, "pair{1}", "f32[4]", 16, "copied", (2,), "saved"),
+    ]
+
+
+def test_each_output_is_offered_once() -> None:
+    text = """HloModule m, is_scheduled=true
+
+ENTRY main {
+  a = f32[4] parameter(0)
+  b = f32[4] parameter(1)
+  ROOT r = f32[4] add(a, b)
+}
+"""
+    assert [(row.parameter, row.output_index) for row in rows(text)] == [(0, ())]
+
+
+def test_a_copy_to_another_memory_is_a_prefetch() -> None:
+    text = """HloModule m, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }
+
+ENTRY main {
+  p = f32[128]{0:T(128)} parameter(0)
+  s = (f32[128]{0:T(128)S(1)}, f32[128]{0:T(128)}, u32[]{:S(2)}) copy-start(p)
+  d = f32[128]{0:T(128)S(1)} copy-done(s)
+  ROOT r = f32[128]{0:T(128)} negate(d)
+}
+"""
+    assert [row.status for row in rows(text)] == ["donated"]
+
+
+def test_donors_that_are_not_aliased_yet() -> None:
+    text = """HloModule m, buffer_donor={ (0, {}) }
+
+ENTRY main {
+  p = f32[4] parameter(0)
+  ROOT r = f32[4] negate(p)
+}
+"""
+    assert [(row.status, row.output_index) for row in rows(text)] == [("donated", None)]

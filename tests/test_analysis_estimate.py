@@ -1,0 +1,154 @@
+"""The estimate: a peak from the schedule alone, near what XLA's assignment has."""
+
+from __future__ import annotations
+
+import pytest
+from buffer_accuracy import measure, measured_dumps, row
+from buffer_dumps import ROOT, SHARED, Dump
+
+from hlotool.analysis.estimate import TYPICAL_PERCENT, estimate_assignment, estimate_size
+from hlotool.analysis.memory import analyze_memory
+from hlotool.ir.buffers import Allocation
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+DUMPS = measured_dumps()
+PAGE = (ROOT / "docs" / "accuracy.md").read_text("utf-8")
+
+
+def allocations(text: str) -> list[Allocation]:
+    return list(estimate_assignment(parse_module(Source(text))).assignment.allocations)
+
+
+def shared(text: str) -> list[str]:
+    """Write the buffers with more than one value, as `a+b`."""
+    groups = ["+".join(sorted(value.name for value in one.values)) for one in allocations(text)]
+    return [group for group in groups if "+" in group]
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
+def test_accuracy_is_what_the_documentation_says(dump: Dump) -> None:
+    found = measure(dump)
+    assert row(found) in PAGE, "make accuracy, and look at the diff"
+    assert abs(found.error) * 100 <= TYPICAL_PERCENT
+    assert found.equal_count == found.value_count
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared dumps are not here")
+@pytest.mark.parametrize("number", ["000", "002"])
+def test_modules_without_an_assignment(number: str) -> None:
+    (path,) = (SHARED / "seeds").glob(f"{number}*")
+    report = analyze_memory(parse_module(Source(path.read_text("utf-8"), path.name)), None)
+    assert report.source == "estimate"
+    assert report.estimated is not None
+    assert report.estimated.peak_bytes > report.estimated.argument_bytes
+    assert report.totals.allocated_bytes is report.totals.reported_total_bytes is None
+    assert report.spaces == ()
+    assert report.peak.bytes is None
+
+
+def module(entry: str, header: str = "", before: str = "") -> str:
+    body = "\n".join(f"  {line.strip()}" for line in entry.strip().splitlines())
+    return f"HloModule m, is_scheduled=true{header}\n\n{before}\nENTRY main {{\n{body}\n}}\n"
+
+
+def test_an_elementwise_output_is_written_over_its_operand() -> None:
+    text = module("""
+        p = f32[8] parameter(0)
+        a = f32[8] negate(p)
+        b = f32[8] exponential(a)
+        ROOT c = f32[8] transpose(b), dimensions={0}
+    """)
+    assert shared(text) == ["a+b"]
+
+
+def test_not_while_the_operand_is_needed() -> None:
+    text = module("""
+        p = f32[8] parameter(0)
+        a = f32[8] negate(p)
+        b = f32[8] exponential(a)
+        c = f32[8] add(a, b)
+        ROOT d = f32[4] slice(c), slice={[0:4]}
+    """)
+    assert shared(text) == ["a+c"]
+
+
+def test_outputs_have_memory_of_their_own() -> None:
+    text = module("""
+        p = f32[8] parameter(0)
+        a = f32[8] negate(p)
+        ROOT b = f32[8] exponential(a)
+    """)
+    assert shared(text) == []
+
+
+def test_a_donated_parameter_is_taken_over() -> None:
+    text = module(
+        """
+        p = f32[8] parameter(0)
+        a = f32[8] negate(p)
+        ROOT b = f32[8] exponential(a)
+        """,
+        header=", input_output_alias={ {}: (0, {}, may-alias) }",
+    )
+    assert shared(text) == ["a+b+p"]
+    (one,) = allocations(text)
+    assert (one.allocation_class, one.is_donated, one.size_bytes) == ("parameter", True, 32)
+
+
+FUSED = """keeps {
+  x = f32[8] parameter(0)
+  y = f32[8] parameter(1)
+  ROOT s = f32[8] add(x, y)
+}
+
+turns {
+  x = f32[8] parameter(0)
+  y = f32[8] parameter(1)
+  r = f32[8] reverse(x), dimensions={0}
+  ROOT s = f32[8] add(r, y)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("callee", "config", "expected"),
+    [
+        ("keeps", "", ["a+f"]),
+        ("turns", "", ["b+f"]),  # what is read backwards may not be overwritten
+        ("keeps", ', backend_config={"fusion_backend_config":{}}', ["a+f"]),
+        ("turns", ', backend_config={"fusion_backend_config":{}}', ["b+f"]),
+        ("keeps", ', backend_config={"flag_configs":[]}', []),  # TPU: its rules are not known
+    ],
+)
+def test_fusions(callee: str, config: str, expected: list[str]) -> None:
+    text = module(
+        f"""
+        p = f32[8] parameter(0)
+        a = f32[8] negate(p)
+        b = f32[8] exponential(p)
+        f = f32[8] fusion(a, b), kind=kLoop, calls={callee}{config}
+        ROOT o = f32[4] slice(f), slice={{[0:4]}}
+        """,
+        before=FUSED,
+    )
+    assert shared(text) == expected
+
+
+def test_sizes_of_backends() -> None:
+    text = module("""
+        p = f32[9,130]{1,0:T(8,128)} parameter(0)
+        ROOT t = (f32[9,130]{1,0:T(8,128)}, f32[9,130]{1,0:T(8,128)}) tuple(p, p)
+    """)
+    entry = parse_module(Source(text)).entry
+    array, table = entry.instructions[0].shape, entry.root.shape
+    assert estimate_size(array, "tpu") == 16 * 256 * 4
+    assert [estimate_size(table, one) for one in ("cpu", "gpu", "tpu")] == [16, 16, 512]
+
+
+def test_an_unknown_dimension_is_not_counted() -> None:
+    text = module("""
+        p = f32[?] parameter(0)
+        ROOT a = f32[?] negate(p)
+    """)
+    assert [one.size_bytes for one in allocations(text)] == [0, 0]
