@@ -1,0 +1,44 @@
+"""What is worth a look in a module: one sentence each, the one about most bytes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from hlotool.analysis.findings.communication import (
+    find_exposed_collectives,
+    find_f32_collectives,
+)
+from hlotool.analysis.findings.compute import (
+    find_large_copies,
+    find_missed_fusions,
+    find_unknown_custom_calls,
+    find_unknown_trip_counts,
+)
+from hlotool.analysis.findings.finding import Evidence, Finding
+from hlotool.analysis.findings.memory import (
+    find_fragmentation,
+    find_missed_donations,
+    find_padding,
+)
+
+__all__ = ["FINDERS", "Evidence", "Finding", "find_findings"]
+
+# Adding a finding is adding a function: its docstring says when it speaks.
+FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
+    find_exposed_collectives,
+    find_f32_collectives,
+    find_missed_fusions,
+    find_large_copies,
+    find_missed_donations,
+    find_padding,
+    find_fragmentation,
+    find_unknown_trip_counts,
+    find_unknown_custom_calls,
+)
+
+
+def find_findings(evidence: Evidence) -> tuple[Finding, ...]:
+    """Ask every function of `FINDERS`; largest first, those without bytes last."""
+    found = [finding for find in FINDERS for finding in find(evidence)]
+    return tuple(sorted(found, key=lambda one: (-(one.bytes or -1), one.code, one.message)))

@@ -1,0 +1,129 @@
+"""Findings about what the module computes and moves: fusions, copies, and what is unknown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from hlotool.analysis.cost.custom_calls import read_custom_call
+from hlotool.analysis.findings.finding import Evidence, Finding, name_all, write_source
+from hlotool.analysis.fusion_flags import COPY_ONLY, find_flags
+from hlotool.analysis.missed import MissedRow
+from hlotool.analysis.origin import find_origin
+
+_MOVING = frozenset(("copy", "reshape", "transpose"))
+_MOST_NAMED = 3
+
+
+def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
+    """Find elementwise operations outside fusions that take 1 % of all bytes, and 1 MiB."""
+    for row in evidence.missed:
+        if row.opcode not in _MOVING:
+            size = row.known_bytes_accessed_per_run
+            names = name_all(row.members)
+            verb = "runs" if row.count == 1 else "run"
+            yield _finding_of(
+                row,
+                "missed-fusion",
+                f"{names} ({row.opcode}) {verb} outside any fusion, for {evidence.share(size)} of "
+                "all bytes accessed.",
+            )
+
+
+def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
+    """Find copies and layout changes that take 1 % of all bytes accessed, fused or not."""
+    for row in evidence.missed:
+        if row.opcode in _MOVING:
+            message = _copy_message(
+                evidence, row.members, row.opcode, row.known_bytes_accessed_per_run
+            )
+            yield _finding_of(row, "large-copy", message)
+    yield from _find_copy_fusions(evidence)
+
+
+def _copy_message(evidence: Evidence, names: Sequence[str], opcode: str, size_bytes: int) -> str:
+    moves = "moves" if len(names) == 1 else "move"
+    share = evidence.share(size_bytes)
+    return f"{name_all(names)} ({opcode}) only {moves} data, {share} of all bytes accessed."
+
+
+def _finding_of(row: MissedRow, code: str, message: str) -> Finding:
+    return Finding(
+        code,
+        "warning",
+        message,
+        row.name,
+        row.known_bytes_accessed_per_run,
+        write_source(row.source_file, row.source_line),
+    )
+
+
+def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
+    """Find fusions that only copy; those of one source line share a finding."""
+    found: dict[tuple[str, str | None], list[tuple[str, int]]] = {}
+    if not evidence.module.header.is_scheduled:
+        return
+    for computation in evidence.executions.executed:
+        runs = evidence.executions.lower_bound(computation)
+        for fusion in computation.instructions:
+            body = fusion.callee() if fusion.opcode == "fusion" else None
+            if body is None or COPY_ONLY not in find_flags(body):
+                continue
+            origin = find_origin(fusion, reversed(body.instructions))
+            source = write_source(origin.source_file, origin.source_line)
+            size = evidence.costs.of(fusion).bytes_accessed * runs
+            shape = "" if source else str(fusion.shape)
+            found.setdefault((shape, source), []).append((fusion.name, size))
+    for (_, source), members in found.items():
+        members.sort(key=lambda one: (-one[1], one[0]))
+        size = sum(one for _, one in members)
+        if size >= evidence.least_traffic_bytes:
+            names = [name for name, _ in members]
+            message = _copy_message(evidence, names, "fusion", size)
+            yield Finding("large-copy", "warning", message, members[0][0], size, source)
+
+
+def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
+    """Find loops whose trip count neither stands in the dump nor follows from it."""
+    for loop in evidence.executions.loops:
+        if loop.trip_count is None:
+            once = evidence.costs.of(loop.instruction)
+            location = loop.instruction.source_location()
+            yield Finding(
+                "unknown-trip-count",
+                "info",
+                f"How often {loop.instruction.name} repeats its body is not known: it counts once "
+                "in every total.",
+                loop.instruction.name,
+                once.bytes_accessed,
+                write_source(location.file, location.line) if location else None,
+            )
+
+
+def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
+    """Find custom calls that may compute anything: one finding for all."""
+    if not evidence.cost.unknown_custom_call_count:
+        return
+    unknown = [
+        instruction
+        for computation in evidence.executions.executed
+        for instruction in computation.instructions
+        if instruction.opcode == "custom-call" and read_custom_call(instruction).flops is None
+    ]
+    if not unknown:
+        return
+    targets = Counter(one.custom_call_target for one in unknown)
+    named = [target for target, _ in targets.most_common(_MOST_NAMED)]
+    others = len(targets) - len(named)
+    listed = ", ".join(named) + (f" and {others} more" if others else "")
+    location = unknown[0].source_location()
+    plural = "s" if len(unknown) > 1 else ""
+    yield Finding(
+        "unknown-custom-call",
+        "info",
+        f"{len(unknown)} custom call{plural} ({listed}) may compute anything: flops are a lower "
+        "bound.",
+        unknown[0].name,
+        None,
+        write_source(location.file, location.line) if location else None,
+    )

@@ -1,0 +1,92 @@
+"""Findings about memory: donation, padding, gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from hlotool.analysis.donation import DonationRow, find_donations
+from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, percent
+from hlotool.analysis.memory_records import SpaceRow
+
+LEAST_PADDING_SHARE: Final = 0.1
+LEAST_FRAGMENTATION_SHARE: Final = 0.05
+
+
+def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
+    """Find parameters with a result of their shape in memory of its own, 1 MiB of them or more.
+
+    One finding for all. A warning where the program donates other parameters; a program
+    that donates none may be meant so.
+    """
+    rows = [row for row in find_donations(evidence.module) if row.size_bytes >= LEAST_BYTES]
+    missed = [row for row in rows if row.status == "not-donated"]
+    if missed:
+        donates = any(row.status != "not-donated" for row in rows)
+        yield Finding(
+            "donation-missed",
+            "warning" if donates else "info",
+            _missed_message(missed),
+            None,
+            sum(row.size_bytes for row in missed),
+            None,
+        )
+    for row in rows:
+        if row.status == "copied":
+            message = f"{_name(row)} is donated, but {row.copy_instruction} copies it first."
+            yield Finding(
+                "donation-copied", "warning", message, row.copy_instruction, row.size_bytes, None
+            )
+
+
+def _missed_message(missed: list[DonationRow]) -> str:
+    if len(missed) == 1:
+        return f"{_name(missed[0])} is not donated, although a result has its shape."
+    return (
+        f"{len(missed)} parameters, the largest {_name(missed[0])}, are not donated, although "
+        "results have their shapes."
+    )
+
+
+def _name(row: DonationRow) -> str:
+    return row.parameter_name or f"parameter {row.parameter}"
+
+
+def find_padding(evidence: Evidence) -> Iterator[Finding]:
+    """Find spaces of which more than 10 % at the peak, and 1 MiB, is tile padding."""
+    for space in _spaces(evidence):
+        padding, peak = space.padding_bytes or 0, space.peak_bytes or 0
+        if padding > LEAST_BYTES and padding > LEAST_PADDING_SHARE * peak:
+            yield Finding(
+                "padding",
+                "warning",
+                f"{percent(padding, peak)} of what {_space_name(space)} holds at its peak is tile "
+                "padding.",
+                space.peak_instruction,
+                padding,
+                None,
+            )
+
+
+def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
+    """Find spaces of which more than 5 %, and 1 MiB, is never in use at once."""
+    for space in _spaces(evidence):
+        gaps, allocated = space.fragmentation_bytes or 0, space.allocated_bytes or 0
+        if gaps > LEAST_BYTES and gaps > LEAST_FRAGMENTATION_SHARE * allocated:
+            yield Finding(
+                "fragmentation",
+                "warning",
+                f"{percent(gaps, allocated)} of {_space_name(space)} is reserved for temporaries "
+                "that never need it all at once.",
+                None,
+                gaps,
+                None,
+            )
+
+
+def _spaces(evidence: Evidence) -> tuple[SpaceRow, ...]:
+    return evidence.memory.spaces if evidence.memory else ()
+
+
+def _space_name(space: SpaceRow) -> str:
+    return f"space {space.color}" + (f" ({space.name})" if space.name else "")

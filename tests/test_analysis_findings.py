@@ -1,0 +1,283 @@
+"""Findings: each speaks when it should, and only then; most bytes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from cost_cases import Case, list_dumps
+
+from hlotool.analysis.collectives import analyze_collectives
+from hlotool.analysis.cost import analyze_cost, measure_costs
+from hlotool.analysis.executions import count_executions
+from hlotool.analysis.findings import FINDERS, Evidence, Finding, find_findings
+from hlotool.analysis.findings.fields import CODES
+from hlotool.analysis.memory import analyze_memory
+from hlotool.ir import Module
+from hlotool.parse import parse_module
+from hlotool.parse.buffers import parse_buffer_assignment
+from hlotool.source import Source
+
+DUMPS = list_dumps()
+MIB = 1 << 20
+
+
+def collect(module: Module, assignment: str = "") -> Evidence:
+    executions, costs = count_executions(module), measure_costs(module)
+    memory = None
+    if assignment:
+        memory = analyze_memory(module, parse_buffer_assignment(Source(assignment)))
+    return Evidence(
+        module,
+        executions,
+        costs,
+        analyze_cost(module, executions, costs),
+        analyze_collectives(module, executions, costs),
+        memory,
+    )
+
+
+def find(text: str, assignment: str = "") -> tuple[Finding, ...]:
+    return find_findings(collect(parse_module(Source(text)), assignment))
+
+
+def codes(findings: Iterable[Finding]) -> list[str]:
+    return [one.code for one in findings]
+
+
+def scheduled(*lines: str, header: str = "", before: str = "") -> str:
+    body = "\n".join(f"  {line}" for line in lines)
+    return f"HloModule m, is_scheduled=true{header}\n{before}\nENTRY e {{\n{body}\n}}\n"
+
+
+@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+def test_findings_of_dumps_are_sentences(case: Case) -> None:
+    """In order of their bytes, with names that are there and codes that are declared."""
+    findings = find_findings(collect(case.module))
+    names = {one.name for one in case.module.instructions()}
+    sizes = [one.bytes for one in findings if one.bytes is not None]
+    assert sizes == sorted(sizes, reverse=True)
+    for one in findings:
+        assert one.code in CODES
+        assert one.instruction is None or one.instruction in names
+        assert one.message.endswith(".")
+        assert one.message.count(". ") == 0 or ": " in one.message
+    assert find_findings(collect(case.module)) == findings
+
+
+def test_every_finder_says_when_it_speaks() -> None:
+    assert all((finder.__doc__ or "").startswith("Find ") for finder in FINDERS)
+
+
+ADD = scheduled(
+    "p = f32[1024,1024] parameter(0)",
+    'a = f32[1024,1024] add(p, p), metadata={source_file="m.py" source_line=7}',
+    "b = f32[] constant(0)",
+    "ROOT t = (f32[1024,1024], f32[]) tuple(a, b)",
+)
+
+
+def test_missed_fusion() -> None:
+    (found,) = (one for one in find(ADD) if one.code == "missed-fusion")
+    assert found == Finding(
+        "missed-fusion",
+        "warning",
+        "a (add) runs outside any fusion, for 100 % of all bytes accessed.",
+        "a",
+        12 * MIB,
+        "m.py:7",
+    )
+    small = ADD.replace("1024,1024", "64,1024")
+    assert "missed-fusion" not in codes(find(small))
+    assert "missed-fusion" not in codes(find(ADD.replace(", is_scheduled=true", "")))
+
+
+def test_large_copies_fused_or_not() -> None:
+    body = "f {\n  p = f32[1024,1024] parameter(0)\n  ROOT c = f32[1024,1024]{0,1} copy(p)\n}"
+    text = scheduled(
+        "p = f32[1024,1024] parameter(0)",
+        "a = f32[1024,1024]{0,1} copy(p)",
+        "b = f32[1024,1024]{0,1} copy(p)",
+        "c = f32[1024,1024]{0,1} fusion(p), kind=kLoop, calls=f",
+        "ROOT t = (f32[1024,1024]{0,1}, f32[1024,1024]{0,1}, f32[1024,1024]{0,1}) tuple(a, b, c)",
+        before=body,
+    )
+    found = [one.message for one in find(text) if one.code == "large-copy"]
+    assert found == [
+        "a and 1 like it (copy) only move data, 67 % of all bytes accessed.",
+        "c (fusion) only moves data, 33 % of all bytes accessed.",
+    ]
+
+
+LOOP = """body {
+  p = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[8] get-tuple-element(p), index=1
+  y = f32[8] add(x, x)
+  ROOT t = (s32[], f32[8]) tuple(i, y)
+}
+cond {
+  p = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(4)
+  ROOT l = pred[] compare(i, n), direction=LT
+}"""
+
+
+def test_unknown_trip_count() -> None:
+    text = scheduled(
+        "p = (s32[], f32[8]) parameter(0)",
+        "ROOT w = (s32[], f32[8]) while(p), condition=cond, body=body",
+        before=LOOP,
+    )
+    (found,) = find(text)
+    assert (found.code, found.severity, found.instruction) == ("unknown-trip-count", "info", "w")
+    known = text.replace("body=body", 'body=body, backend_config={"known_trip_count":{"n":"4"}}')
+    assert find(known) == ()
+
+
+def test_unknown_custom_calls_are_one_finding() -> None:
+    calls = [
+        f'c{n} = f32[8] custom-call(p), custom_call_target="{target}"'
+        for n, target in enumerate(["z", "a", "z", "Sharding", "b", "c"])
+    ]
+    (found,) = find(scheduled("p = f32[8] parameter(0)", *calls))
+    assert found.message == (
+        "5 custom calls (z, a, b and 1 more) may compute anything: flops are a lower bound."
+    )
+
+
+def test_donation() -> None:
+    lines = (
+        'p = f32[1024,1024] parameter(0), metadata={op_name="state.w"}',
+        'q = f32[1024,512] parameter(1), metadata={op_name="state.m"}',
+        "r = f32[8] parameter(2)",
+        "d = f32[1024,1024] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "n = f32[1024,512] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "ROOT t = (f32[1024,1024], f32[1024,512]) tuple(d, n)",
+    )
+    (none,) = find(scheduled(*lines))
+    assert (none.code, none.severity, none.bytes) == ("donation-missed", "info", 6 * MIB)
+    assert none.message == (
+        "2 parameters, the largest state.w, are not donated, although results have their shapes."
+    )
+    alias = ", input_output_alias={ {1}: (1, {}, may-alias) }"
+    (one,) = find(scheduled(*lines, header=alias))
+    assert (one.severity, one.bytes) == ("warning", 4 * MIB)
+    assert one.message == "state.w is not donated, although a result has its shape."
+
+
+def test_a_donated_parameter_that_is_copied() -> None:
+    text = scheduled(
+        'p = f32[1024,1024] parameter(0), metadata={op_name="state.w"}',
+        "c = f32[1024,1024] copy(p)",
+        "n = f32[1024,1024] negate(p)",
+        "u = f32[1024,1024] add(c, n)",
+        "ROOT t = (f32[1024,1024]) tuple(u)",
+        header=", input_output_alias={ {0}: (0, {}, may-alias) }",
+    )
+    (found,) = (one for one in find(text) if one.code == "donation-copied")
+    assert found.message == "state.w is donated, but c copies it first."
+    assert (found.instruction, found.bytes) == ("c", 4 * MIB)
+
+
+COLLECTIVE = """%add {{
+  %a = {0}[] parameter(0)
+  %b = {0}[] parameter(1)
+  ROOT %c = {0}[] add(%a, %b)
+}}"""
+
+
+def collective(dtype: str, kind: str, matrix: str = "bf16", between: str = "") -> str:
+    array = f"{dtype}[1024,1024]"
+    if kind == "all-reduce":
+        start = f"{array} {kind}-start(p), replica_groups={{{{0,1}}}}, to_apply=%add"
+    else:
+        start = f"({array}, {array}) {kind}-start(p), source_target_pairs={{{{0,1}},{{1,0}}}}"
+    return scheduled(
+        f"p = {array} parameter(0)",
+        f"m = {matrix}[64,64] parameter(1)",
+        f"n = {matrix}[64,64] dot(m, m), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+        f"s = {start}",
+        *([between] if between else []),
+        f"d = {array} {kind}-done(s)",
+        f"ROOT t = ({array}, {matrix}[64,64]) tuple(d, n)",
+        header=", num_partitions=2",
+        before=COLLECTIVE.format(dtype),
+    )
+
+
+def test_exposed_collective() -> None:
+    found = find(collective("bf16", "all-reduce"))
+    exposed = [one for one in found if one.code == "exposed-collective"]
+    assert [(one.message, one.bytes) for one in exposed] == [
+        ("Nothing is computed while s (all-reduce) sends: 100 % of all bytes sent.", 2 * MIB)
+    ]
+    work = "k = bf16[64,64] dot(m, m), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    assert "exposed-collective" not in codes(find(collective("bf16", "all-reduce", between=work)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind", "matrix", "severity"),
+    [
+        ("f32", "all-reduce", "bf16", "info"),
+        ("f32", "collective-permute", "bf16", "warning"),
+        ("f32", "all-reduce", "f32", None),
+        ("bf16", "all-reduce", "bf16", None),
+        ("f32", "all-reduce", "f8e4m3fn", "info"),
+    ],
+)
+def test_f32_collective(dtype: str, kind: str, matrix: str, severity: str | None) -> None:
+    found = [one for one in find(collective(dtype, kind, matrix)) if one.code == "f32-collective"]
+    assert [one.severity for one in found] == ([severity] if severity else [])
+
+
+def test_nothing_is_said_of_collectives_on_cpu() -> None:
+    marked = collective("f32", "all-reduce").replace(
+        "rhs_contracting_dims={0}",
+        'rhs_contracting_dims={0}, backend_config={"outer_dimension_partitions":["2"]}',
+    )
+    assert not {"exposed-collective", "f32-collective"} & {*codes(find(marked))}
+
+
+PADDED = scheduled(
+    "p = f32[100000,1]{1,0:T(8,128)} parameter(0)",
+    "ROOT n = f32[100000,1]{1,0:T(8,128)} negate(p)",
+)
+ASSIGNMENT = """BufferAssignment:
+allocation 0: size 51200000, parameter 0, shape |f32[100000,1]| at ShapeIndex {}:
+ value: <0 p @0> (size=51200000,offset=0): f32[100000,1]{1,0:T(8,128)}
+allocation 1: size 51200000, output shape is |f32[100000,1]|, maybe-live-out:
+ value: <1 n @0> (size=51200000,offset=0): f32[100000,1]{1,0:T(8,128)}
+"""
+
+
+def test_padding() -> None:
+    (found,) = (one for one in find(PADDED, ASSIGNMENT) if one.code == "padding")
+    assert found.message == "99 % of what space 0 (hbm) holds at its peak is tile padding."
+    assert found.bytes == 2 * (51200000 - 400000)
+    assert found.severity == "warning"
+
+
+GAPS = """BufferAssignment:
+allocation 0: size 32, parameter 0, shape |f32[8]| at ShapeIndex {}:
+ value: <0 p @0> (size=32,offset=0): f32[8]{0}
+allocation 1: size 32, output shape is |f32[8]|, maybe-live-out:
+ value: <2 n @0> (size=32,offset=0): f32[8]{0}
+allocation 2: size 9000000, preallocated-temp:
+ value: <1 m @0> (size=32,offset=0): f32[8]{0}
+"""
+
+
+def test_fragmentation() -> None:
+    text = scheduled(
+        "p = f32[8]{0} parameter(0)",
+        "m = f32[8]{0} negate(p)",
+        "ROOT n = f32[8]{0} negate(m)",
+    )
+    (found,) = find(text, GAPS)
+    assert (found.code, found.bytes) == ("fragmentation", 9000000 - 32)
+    assert found.message == (
+        "100 % of space 0 is reserved for temporaries that never need it all at once."
+    )
+    assert find(text, GAPS.replace("9000000", "900000")) == ()
