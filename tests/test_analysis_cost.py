@@ -137,13 +137,11 @@ MALFORMED = {
     "no operand": "a = f32[4,4] ragged-dot(), lhs_contracting_dims={1}",
     "no such dimension": "a = f32[4,4] dot(p, p), lhs_contracting_dims={7}",
     "a tuple": "t = (f32[4,4]) tuple(p)\n a = f32[4,4] dot(t, p), lhs_contracting_dims={1}",
-    "no labels": "a = f32[4,4] convolution(p, p), window={size=1}",
     "no groups": "a = f32[4,4] convolution(p, p), dim_labels=bf_io->bf, feature_group_count=0",
     "a stride of nothing": "q = f32[4,4,4] parameter(1)\n a = f32[4,4,4] convolution(q, q), "
     "window={size=4 stride=0}, dim_labels=b0f_i0o->b0f",
     "an endless window": "q = f32[4,9000000000,4] parameter(1)\n a = f32[4,9000000000,4] "
     "convolution(q, q), window={size=9000000000 pad=9_9}, dim_labels=b0f_i0o->b0f",
-    "no callee": "a = f32[4] fusion(p), kind=kLoop",
     "unbounded": "q = f32[?,4] parameter(1)\n a = f32[?,4] add(q, q)",
     "an unknown opcode": "a = f32[4,4] sing(p)",
     "no branch": "a = f32[4,4] conditional(p)",
