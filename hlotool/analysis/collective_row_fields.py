@@ -21,7 +21,14 @@ ROWS: Final = RowList(
             heading="collective",
             in_table=True,
         ),
-        Field("count", Unit.TIMES, "equal rows that a table shows as one", "×", in_table=True),
+        Field(
+            "count",
+            Unit.TIMES,
+            "equal rows that a table shows as one",
+            heading="×",
+            in_table=True,
+            is_exact=True,
+        ),
         Field("kind", Unit.TEXT, "the opcode without -start", heading="opcode"),
         Field(
             "effective_kind",
@@ -212,7 +219,11 @@ ROWS: Final = RowList(
         ),
         Field("is_conditional", Unit.FLAG, "whether a conditional decides if it runs"),
         Field(
-            "textual_count", Unit.COUNT, "instructions of the text it was folded from", "in text"
+            "textual_count",
+            Unit.COUNT,
+            "instructions of the text it was folded from",
+            heading="in text",
+            is_exact=True,
         ),
         Field("members", Unit.LIST, "those instructions"),
         Field(

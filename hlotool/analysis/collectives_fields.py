@@ -17,8 +17,15 @@ from hlotool.analysis.collective_row_fields import ROWS, WIRE
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 
 _SUMS: Final = (
-    Field("count", Unit.COUNT, "logical collectives", in_table=True),
-    Field("textual_count", Unit.COUNT, "instructions they were folded from", "in text", True),
+    Field("count", Unit.COUNT, "logical collectives", in_table=True, is_exact=True),
+    Field(
+        "textual_count",
+        Unit.COUNT,
+        "instructions they were folded from",
+        "in text",
+        in_table=True,
+        is_exact=True,
+    ),
     Field(
         "executions",
         Unit.COUNT,
@@ -72,10 +79,10 @@ EXPOSED: Final = Block(
     "exposed",
     Exposed,
     (
-        Field("count", Unit.COUNT, "collectives during which no real work is done"),
+        Field("count", Unit.COUNT, "collectives during which no real work is done", is_exact=True),
         Field("wire_bytes_per_run", Unit.BYTES, "what a device sends for them in one run"),
         Field("is_lower_bound", Unit.FLAG, "whether something about them is unknown"),
-        Field("unknown_count", Unit.COUNT, "collectives of which that is not known"),
+        Field("unknown_count", Unit.COUNT, "collectives of which that is not known", is_exact=True),
     ),
     "collectives that nothing hides",
 )

@@ -48,6 +48,7 @@ class Field:
     null_text: str = "?"  # in a table, where null says that there is none, not that it is unknown
     is_summed: bool | None = None  # None: as the unit has it
     is_signed: bool = False  # a difference: shown with + or −
+    is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
     once: str = ""  # the field that totals add instead where this one is null; then they are ≥
     values: tuple[str, ...] = ()  # all a TEXT may be; becomes an enum in the schema
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)

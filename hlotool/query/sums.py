@@ -12,7 +12,7 @@ def sum_field(row_list: RowList, rows: Sequence[object], field: Field) -> Sum:
 
     A row where it is null adds its `once` field instead, or nothing, and makes the sum a
     lower bound; so does a row with a flag of `lower_if`, and one of `upper_if` makes it an
-    upper bound.
+    upper bound. Neither applies to a field that `is_exact`.
     """
     return sum_fields(row_list, rows, (field,))[0]
 
@@ -26,7 +26,8 @@ def sum_fields(
     sums = []
     for field in fields:
         total, has_unknown = _add_up(row_list, rows, field)
-        sums.append(Sum(total, is_lower or has_unknown, is_upper))
+        is_sure = field.is_exact
+        sums.append(Sum(total, has_unknown or (is_lower and not is_sure), is_upper and not is_sure))
     return tuple(sums)
 
 

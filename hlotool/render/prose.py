@@ -23,7 +23,7 @@ def render_line(line: Line, units: str = "auto") -> str:
         if name is not None:
             field = line.block.field(name)
             shown = format_field(field, line.record, units)
-            if field.is_summable:
+            if field.is_summable and not field.is_exact:
                 shown = format_bounds(shown, is_lower=is_lower, is_upper=is_upper)
             parts.append(shown)
     return "".join(parts)
