@@ -73,13 +73,17 @@ def test_not_while_the_operand_is_needed() -> None:
     assert shared(text) == ["a+c"]
 
 
-def test_outputs_have_memory_of_their_own() -> None:
+def test_values_that_share_by_rule_share_no_further() -> None:
     text = module("""
         p = f32[8] parameter(0)
+        u = f32[2] parameter(1)
+        i = s32[] constant(0)
         a = f32[8] negate(p)
-        ROOT b = f32[8] exponential(a)
+        b = f32[8] dynamic-update-slice(a, u, i)
+        c = f32[8] exponential(b)
+        ROOT d = f32[8] reverse(c), dimensions={0}
     """)
-    assert shared(text) == []
+    assert shared(text) == ["a+b"]
 
 
 def test_a_donated_parameter_is_taken_over() -> None:

@@ -106,6 +106,31 @@ ENTRY main {
     ]  # fmt: skip
 
 
+def test_slots_that_only_change_places_are_no_phis() -> None:
+    text = """HloModule m, is_scheduled=true
+
+body {
+  s = (f32[4], f32[4]) parameter(0)
+  x = f32[4] get-tuple-element(s), index=0
+  y = f32[4] get-tuple-element(s), index=1
+  ROOT r = (f32[4], f32[4]) tuple(y, x)
+}
+
+cond {
+  t = (f32[4], f32[4]) parameter(0)
+  ROOT c = pred[] constant(true)
+}
+
+ENTRY main {
+  p = f32[4] parameter(0)
+  init = (f32[4], f32[4]) tuple(p, p)
+  w = (f32[4], f32[4]) while(init), condition=cond, body=body
+  ROOT out = f32[4] get-tuple-element(w), index=1
+}
+"""
+    assert sorted(as_text(derive(text))) == ["c{}", "init{}", "p{}", "r{}", "s{}", "t{}", "w{}"]
+
+
 def test_operations_in_place_end_their_operand() -> None:
     text = """HloModule m, is_scheduled=true
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hlotool.analysis.flow_rules import RULES
+from hlotool.analysis.phis import replace_idle_phis
 from hlotool.analysis.schedule import Schedule
 from hlotool.analysis.values import Flow, Node, Position, Value, resolve
 from hlotool.ir.module import Instruction
@@ -44,31 +45,10 @@ def find_values(schedule: Schedule) -> Dataflow:
         node = rule(flow, instruction) if rule else None
         flow.nodes[instruction] = node or flow.define(instruction)
     flow.close_loops()
-    _replace_idle_phis([value for value in flow.values if value.is_phi])
+    replace_idle_phis([value for value in flow.values if value.is_phi])
     values = tuple(value for value in flow.values if value.replacement is None)
     _collect_positions(flow.nodes)
     return Dataflow(schedule, values, flow.nodes)
-
-
-def _replace_idle_phis(phis: list[Value]) -> None:
-    """Replace every phi in which, beside itself, only one value meets (xla PhiGraph)."""
-    users: dict[Value, list[Value]] = {}
-    for phi in phis:
-        for value in phi.inputs or ():
-            if value.is_phi:
-                users.setdefault(value, []).append(phi)
-    pending = phis[::-1]
-    while pending:
-        phi = pending.pop()
-        if phi.replacement is not None:
-            continue
-        others = {resolve(value) for value in phi.inputs or ()} - {phi}
-        if len(others) == 1:
-            phi.replacement = others.pop()
-            followers = users.pop(phi, [])
-            pending += followers
-            if phi.replacement.is_phi:
-                users.setdefault(phi.replacement, []).extend(followers)
 
 
 def _collect_positions(nodes: dict[Instruction, Node]) -> None:

@@ -137,10 +137,10 @@ def _join_shared(
 class _Buffers:
     """Values by buffer, with the time each buffer is in use.
 
-    Parameters, then outputs have memory of their own before temporary values find theirs
-    (BufferAssigner::AssignSingleHloBuffer, xla/service/buffer_assignment.cc): a temporary
-    value may move in where a parameter was. Otherwise only two values that share with
-    nobody by rule may share (xla/service/heap_simulator/heap_simulator.cc).
+    Two values that share with nobody by rule may share by choice
+    (xla/service/heap_simulator/heap_simulator.cc); others may only move in where a
+    parameter was, as parameters have memory before temporary values look for theirs
+    (BufferAssigner::AssignSingleHloBuffer, xla/service/buffer_assignment.cc).
     """
 
     def __init__(
@@ -159,14 +159,12 @@ class _Buffers:
         self.starts: dict[int, int] = {}
         self.ends: dict[int, int] = {}
         self.is_parameter: dict[int, bool] = {}
-        self.is_output: dict[int, bool] = {}
         for group in self.group_of.values():
             if id(group) in self.starts:
                 continue
             self.starts[id(group)] = min(ranges[value].start for value in group)
             self.ends[id(group)] = max(ranges[value].end for value in group)
             self.is_parameter[id(group)] = any(_is_parameter(value, module) for value in group)
-            self.is_output[id(group)] = any(_leaves(value, module.entry.root) for value in group)
 
     def can_follow(self, operand: Value, output: Value) -> bool:
         """Whether a buffer is needed last where the other is written, and not needed before."""
@@ -180,8 +178,7 @@ class _Buffers:
         ):
             return False
         if not self.is_parameter[id(second)]:
-            is_bound = operand in self.has_rule or output in self.has_rule
-            return not is_bound and not self.is_output[id(second)]
+            return operand not in self.has_rule and output not in self.has_rule
         start = self.starts[id(first)]
         return all(
             self.ranges[one].start >= born
@@ -205,7 +202,6 @@ class _Buffers:
         self.starts[id(first)] = min(self.starts[id(first)], self.starts[id(second)])
         self.ends[id(first)] = self.ends[id(second)]
         self.is_parameter[id(first)] |= self.is_parameter[id(second)]
-        self.is_output[id(first)] |= self.is_output[id(second)]
         first += second
         for value in second:
             self.group_of[value] = first
