@@ -32,7 +32,14 @@ DUMPS = [
 ]
 PRINTED = (ROOT / "testdata" / "printed", ROOT.parent / "shared" / "dumps" / "printed")
 STYLES = [path for directory in PRINTED for path in sorted(directory.glob("*.*.*.txt"))]
-UNREADABLE = {"compact_operands", "no_ids", "no_operand_names", "no_result_shape"}
+UNREADABLE = {
+    "bare",
+    "compact_operands",
+    "no_extra_attributes",
+    "no_ids",
+    "no_operand_names",
+    "no_result_shape",
+}
 REORDERED = {"canonical", "fingerprint"}  # these sort instructions by what they are
 REWRITINGS = (renamed, without_metadata, reordered)
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from hlotool.parse.scanner import QUOTED, STRING, Scanner
+from hlotool.ir.module import CALL_KEYS
+from hlotool.parse.scanner import NAME, QUOTED, STRING, Scanner
 from hlotool.source import Source
 
 _BRACES_DEPTH: Final = 6  # what backend_config's JSON needs; deeper goes the slow way
@@ -26,22 +27,16 @@ _CHUNK: Final = rf"(?:[^\s,{{}}()\[\]\"'/=]++|=(?!=)|{STRING}|{_GROUP})"
 
 # `, key=value`; a value of several words (`mesh[...] {'a'}`, `s32[2] {1,2}`) is left to the
 # slow reader by the look-ahead.
-_ATTRIBUTE = re.compile(rf", ([\w\-]++)=({_CHUNK}++)(?=, [\w\-]++=|\Z)")
-_KEY = re.compile(r"([\w\-]++)=")
+_ATTRIBUTE = re.compile(rf", ({NAME})=({_CHUNK}++)(?=, {NAME}=|\Z)")
+_KEY = re.compile(rf"({NAME})=")
 _PLAIN = re.compile(r"[^\s,{}()\[\]\"'/]++|/(?![/*])")
+_MORE = re.compile(r"[ \t]*+\{")  # on the same line: on the next, an unnamed computation begins
 _CLOSED = re.compile(QUOTED, re.DOTALL)
 
-# Values that hold a list of computations or one: `{` after these may open a body.
-_BODY_KEYS: Final = frozenset(
-    (
-        "to_apply", "calls", "condition", "body", "select", "scatter", "true_computation",
-        "false_computation", "branch_computations", "called_computations",
-    )
-)  # fmt: skip
-_BODY_OPENS = re.compile(
-    r"\{(?:\s|/\*.*?\*/)*+(?:ROOT\s|%?[A-Za-z_][\w.\-]*+\s++=|\{|%?[\w.\-]++\s*+\()", re.DOTALL
-)
+_BODY_BEGINS = re.compile(rf"ROOT\s|%?{NAME}\s++=|\{{")
 
+# A definition at the beginning of a line: no value reaches over it, only a body holds it.
+_SWALLOWED = re.compile(rf"\n[ \t]*+(?:ROOT )?+%?+{NAME} = (?:[a-z][a-z0-9]*+\[|\()")
 
 BodyReader = Callable[[str], str]
 
@@ -49,8 +44,7 @@ BodyReader = Callable[[str], str]
 def read_attributes(source: Source, start: int, end: int) -> dict[str, str]:
     """Split `, key=value, key=value`; values keep their spelling, brackets and quotes.
 
-    A key that occurs twice keeps its last value. Raises ParseError where the text stops
-    being attributes.
+    Raises ParseError where the text stops being attributes, or a key occurs twice.
     """
     attributes: dict[str, str] = {}
     pos = start
@@ -58,7 +52,7 @@ def read_attributes(source: Source, start: int, end: int) -> dict[str, str]:
     text = source.text
     while pos < end:
         match = match_next(text, pos, end)
-        if match is None:
+        if match is None or match[1] in attributes:
             return read_attributes_slowly(Scanner(source, start, end))
         key, attributes[key] = match.groups()
         pos = match.end()
@@ -79,18 +73,30 @@ def parse_attributes(scanner: Scanner, read_bodies: BodyReader | None = None) ->
     attributes = { "," key "=" value }
 
     With `read_bodies`, a computation's body in place of its name goes to that function,
-    which steps over it and returns the name to keep.
+    which steps over it and returns the name to keep. Of two bodies under one key the last
+    counts: canonical prints of a `reduce-scatter-start` have `calls={reducer}, calls={callee}`.
     """
     attributes: dict[str, str] = {}
     while scanner.accept_token(","):
         key = _expect_key(scanner)
+        end = scanner.pos - 1
         scanner.skip_blanks()
         if read_bodies and _opens_body(scanner, key):
             attributes[key] = read_bodies(key)
+        elif key in attributes:
+            scanner.fail(f"the attribute {key!r} is given twice", end - len(key), end)
         else:
-            start = skip_value(scanner, key)
-            attributes[key] = scanner.text[start : scanner.pos]
+            attributes[key] = _read_value(scanner, key)
     return attributes
+
+
+def _read_value(scanner: Scanner, key: str) -> str:
+    """Read one value; one that goes on over the next instruction lacks its end."""
+    start = skip_value(scanner, key)
+    value = scanner.text[start : scanner.pos]
+    if "\n" in value and _SWALLOWED.search(value):
+        scanner.fail(f"the value of {key!r} is never closed", start, start + 1)
+    return value
 
 
 def find_value(scanner: Scanner, wanted: str) -> tuple[int, int] | None:
@@ -105,22 +111,25 @@ def find_value(scanner: Scanner, wanted: str) -> tuple[int, int] | None:
 
 
 def _expect_key(scanner: Scanner) -> str:
-    scanner.skip_blanks()
-    match = scanner.accept_match(_KEY)
-    if match is None:
-        scanner.fail_expected("an attribute name followed by '='")
-    return match[1]
+    return scanner.expect_match(_KEY, "an attribute name followed by '='")[:-1]
 
 
 def _opens_body(scanner: Scanner, key: str) -> bool:
     """Say whether a `{` at the cursor, the value of `key`, opens a computation's body."""
-    return key in _BODY_KEYS and bool(_BODY_OPENS.match(scanner.text, scanner.pos, scanner.end))
+    if key not in CALL_KEYS or not scanner.starts_with("{"):
+        return False
+    start = scanner.pos
+    scanner.pos += 1
+    scanner.skip_blanks()
+    begins = _BODY_BEGINS.match(scanner.text, scanner.pos, scanner.end) is not None
+    scanner.pos = start
+    return begins
 
 
 def skip_value(scanner: Scanner, key: str) -> int:
     """Step over one value and return where it starts; raise where it is none.
 
-    value = chunk { chunk } { blank "{" … "}" }      (`mesh['a'=2] {'a'}`, `s32[2] {1,2}`)
+    value = chunk { chunk } { " " "{" … "}" }        (`mesh['a'=2] {'a'}`, `s32[2] {1,2}`)
     chunk = plain | string | "(" … ")" | "[" … "]" | "{" … "}"
 
     One attribute has a comma outside brackets: `mesh[…], device_ids=(…) {'a'}`.
@@ -134,13 +143,9 @@ def skip_value(scanner: Scanner, key: str) -> int:
             _skip_chunks(scanner, key)
         else:
             scanner.pos = before
-    before = scanner.pos
-    scanner.skip_blanks()
-    while scanner.starts_with("{"):
+    while opener := _MORE.match(scanner.text, scanner.pos, scanner.end):
+        scanner.pos = opener.end() - 1
         scanner.skip_group(f"the value of {key!r}")
-        before = scanner.pos
-        scanner.skip_blanks()
-    scanner.pos = before
     return start
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from hlotool.ir.groups import MOST_DEVICES
 from hlotool.ir.module import Header
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import Alias, Donor, ShapeIndex
@@ -18,9 +19,10 @@ from hlotool.parse.shape import ShapeCache, parse_shape
 from hlotool.parse.strings import parse_string_map
 
 T = TypeVar("T")
+_EntryLayout = tuple[tuple[Shape, ...], Shape]  # parameters and result
 
 _NAME = re.compile(NAME)
-_KEY = re.compile(r"([\w\-]++)=")
+_KEY = re.compile(rf"({NAME})=")
 _BOOL = re.compile(r"true|false")
 _KIND = re.compile(r"may-alias|must-alias")
 # An alias of a whole parameter, as most are.
@@ -40,62 +42,66 @@ def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
     name = scanner.accept_match(_NAME)
     spans: dict[str, tuple[int, int]] = {}
     while scanner.accept_token(","):
-        scanner.skip_blanks()
-        match = scanner.accept_match(_KEY)
-        if match is None:
-            scanner.fail_expected("an attribute of the module followed by '='")
-        spans[match[1]] = skip_value(scanner, match[1]), scanner.pos
+        key = scanner.expect_match(_KEY, "an attribute of the module followed by '='")[:-1]
+        if key in spans:
+            end = scanner.pos - 1
+            scanner.fail(f"the attribute {key!r} is given twice", end - len(key), end)
+        spans[key] = skip_value(scanner, key), scanner.pos
     return name.group() if name else "", _interpret(scanner, spans, shapes)
 
 
 def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: ShapeCache) -> Header:
-    def at(key: str) -> Scanner | None:
-        span = spans.get(key)
-        return Scanner(scanner.source, *span) if span else None
+    def read(key: str, parse: Callable[[Scanner], T], absent: T) -> T:
+        if key not in spans:
+            return absent
+        value_scanner = Scanner(scanner.source, *spans[key])
+        value = parse(value_scanner)
+        value_scanner.expect_end()
+        return value
 
-    layout = at("entry_computation_layout")
-    parameters, result = _parse_layout(layout, shapes) if layout else (None, None)
-    aliases, donors = at("input_output_alias"), at("buffer_donor")
-    frontend = at("frontend_attributes")
+    def parse_layout(value: Scanner) -> _EntryLayout | None:
+        return find_entry_layout(value, shapes) or parse_entry_layout(value)
+
+    layout = read("entry_computation_layout", parse_layout, None)
     return Header(
-        is_scheduled=_parse_bool(at("is_scheduled")),
-        replica_count=_parse_count(at("replica_count")),
-        num_partitions=_parse_count(at("num_partitions")),
-        aliases=tuple(parse_list(aliases, parse_alias)) if aliases else (),
-        donors=tuple(parse_list(donors, _parse_donor)) if donors else (),
-        entry_parameters=parameters,
-        entry_result=result,
-        frontend_attributes=parse_string_map(frontend) if frontend else {},
+        is_scheduled=read("is_scheduled", _parse_bool, absent=False),
+        replica_count=read("replica_count", _parse_count, 1),
+        num_partitions=read("num_partitions", _parse_count, 1),
+        aliases=read("input_output_alias", parse_aliases, ()),
+        donors=read("buffer_donor", _parse_donors, ()),
+        entry_parameters=layout[0] if layout else None,
+        entry_result=layout[1] if layout else None,
+        frontend_attributes=read("frontend_attributes", parse_string_map, {}),
         attributes={key: scanner.text[start:end] for key, (start, end) in spans.items()},
     )
 
 
-def _parse_bool(scanner: Scanner | None) -> bool:
-    return scanner is not None and scanner.expect_match(_BOOL, "true or false") == "true"
+def _parse_bool(scanner: Scanner) -> bool:
+    return scanner.expect_match(_BOOL, "true or false") == "true"
 
 
-def _parse_count(scanner: Scanner | None) -> int:
-    """Read a number of replicas or partitions; 1 where the header has none."""
-    if scanner is None:
-        return 1
-    start = scanner.pos
+def _parse_count(scanner: Scanner) -> int:
+    """Read a number of replicas or partitions."""
     count = scanner.expect_integer("a count")
-    if count < 1:
-        scanner.fail("expected a count of at least 1", start, scanner.pos)
+    if not 1 <= count <= MOST_DEVICES:
+        digits = len(str(count))
+        scanner.fail(f"expected a count from 1 to {MOST_DEVICES:,}", scanner.pos - digits)
     return count
 
 
-def _parse_layout(scanner: Scanner, shapes: ShapeCache) -> tuple[tuple[Shape, ...], Shape]:
-    """Read the entry's layout through the cache of shapes, by hand where that fails."""
-    opened, _, rest = scanner.text[scanner.pos : scanner.end].partition(")->")
-    if opened.startswith("{(") and rest.endswith("}"):
-        parameters, result = shapes.find(opened[1:] + ")"), shapes.find(rest[:-1])
-        if isinstance(parameters, TupleShape) and result is not None:
-            return parameters.elements, result
-    return parse_entry_layout(scanner)
+def find_entry_layout(scanner: Scanner, shapes: ShapeCache) -> _EntryLayout | None:
+    """Read the entry's layout as machines print it, through the cache of shapes."""
+    begin, _, end = scanner.text[scanner.pos : scanner.end].partition(")->")
+    if not begin.startswith("{(") or not end.endswith("}"):
+        return None
+    parameters, result = shapes.find(begin[1:] + ")"), shapes.find(end[:-1])
+    if not isinstance(parameters, TupleShape) or result is None:
+        return None
+    scanner.pos = scanner.end
+    return parameters.elements, result
 
 
-def parse_entry_layout(scanner: Scanner) -> tuple[tuple[Shape, ...], Shape]:
+def parse_entry_layout(scanner: Scanner) -> _EntryLayout:
     """Read the shapes of the entry's parameters and result, with layouts.
 
     entry_computation_layout = "{(" [ shape { "," shape } ] ")->" shape "}"
@@ -155,6 +161,15 @@ def parse_alias(scanner: Scanner) -> Alias:
         kind = scanner.expect_match(_KIND, "may-alias or must-alias")
     scanner.expect(")", "after the alias")
     return Alias(output, number, index, kind)
+
+
+def parse_aliases(scanner: Scanner) -> tuple[Alias, ...]:
+    """Read `{ alias, alias }`."""
+    return tuple(parse_list(scanner, parse_alias))
+
+
+def _parse_donors(scanner: Scanner) -> tuple[Donor, ...]:
+    return tuple(parse_list(scanner, _parse_donor))
 
 
 def _parse_donor(scanner: Scanner) -> Donor:

@@ -18,12 +18,14 @@ from hlotool.parse.builder import Builder, wrap_async
 from hlotool.parse.scanner import NAME, Scanner
 from hlotool.parse.shape import parse_shape
 
-_OPCODE = re.compile(r"[a-z][\w\-]*+")
-_OPCODE_AHEAD = re.compile(r"[a-z][\w\-]*+\s*+\(")
+_OPCODE = re.compile(r"[a-z][a-z0-9_\-]*+")
+_OPCODE_AHEAD = re.compile(r"(?!b\()[a-z][a-z0-9_\-]*+\s*+\(")  # `b(` is a buffer's shape
 _NAME = re.compile(NAME)
 _ROOT = re.compile(r"ROOT(?=[\s%])")
-_ELEMENT = re.compile(r"#(\d{1,9})")
-_CUT = re.compile(r"\.\.\.(?:\(\+\d+\))?")
+_PARAMETER_NUMBER = re.compile(r"[0-9]++")
+_ELEMENT = re.compile(r"#([0-9]{1,9})")
+_CUT = re.compile(r"\.\.\.(?:\(\+[0-9]+\))?")
+_DELETED = re.compile(r"null(?=\s*+[,)])")
 
 _NO_SHAPES: Final = (
     "result shapes are missing: this text was printed with print_result_shape off; "
@@ -32,6 +34,9 @@ _NO_SHAPES: Final = (
 _NO_OPERANDS: Final = (
     "operand names are missing: this text was printed with print_operand_names off; "
     "dump it again with operand names"
+)
+_DELETED_OPERAND: Final = (
+    "an operand is missing: XLA prints 'null' for one that a pass has deleted and not yet replaced"
 )
 _CUT_OPERANDS: Final = (
     "operand names are missing: this text was printed with compact_operands, which cuts long "
@@ -76,19 +81,20 @@ class BodyReader:
                 hint="is the file truncated?",
             )
         is_root = scanner.accept_match(_ROOT) is not None
-        name_start = scanner.pos
         name = scanner.expect_name("an instruction, or '}' at the end of the computation")
+        start, end = scanner.pos - len(name), scanner.pos
+        if name in self.defined:
+            scanner.fail(f"the name {name!r} is defined twice in this computation", start, end)
+        if is_root and self.computation.marked_root:
+            scanner.fail("a computation has only one ROOT", start, end)
         if scanner.starts_with("="):
             scanner.fail(f"expected a blank between the name {name!r} and '='")
         scanner.expect("=", f"after the name {name!r}")
         instruction = self._read_definition(name)
-        if name in self.defined:
-            at = scanner.text.index(name, name_start)
-            scanner.fail(f"the name {name!r} is defined twice here", at, at + len(name))
+        if name in self.defined:  # by an operand written in place
+            scanner.fail(f"the name {name!r} is defined twice in this computation", start, end)
         self._add(instruction)
         if is_root:
-            if self.computation.marked_root:
-                scanner.fail("a computation has only one ROOT", name_start, name_start + 1)
             self.computation.marked_root = instruction
 
     def _add(self, instruction: Instruction) -> None:
@@ -127,16 +133,17 @@ class BodyReader:
     def _read_literal(self, opcode: str) -> str:
         """Read `(literal)` of a constant, `(number)` of a parameter."""
         scanner = self.scanner
+        if opcode == "parameter":
+            scanner.expect("(", "after the opcode 'parameter'")
+            number = scanner.expect_match(_PARAMETER_NUMBER, "a parameter number")
+            scanner.expect(")", "after the parameter number")
+            return number
+        before = scanner.pos
         scanner.skip_blanks()
         if not scanner.starts_with("("):
+            scanner.pos = before
             scanner.fail_expected(f"'(' after the opcode {opcode!r}")
-        start = scanner.pos
-        literal = scanner.skip_group(f"the operand list of {opcode!r}")
-        if opcode == "parameter":
-            literal = literal.strip()
-            if not literal.isdecimal() or not literal.isascii():
-                scanner.fail("expected a parameter number", start + 1, scanner.pos - 1)
-        return literal
+        return scanner.skip_group("the literal")
 
     def _read_operands(self, opcode: str) -> tuple[Instruction, ...]:
         """Read an operand list.
@@ -166,9 +173,11 @@ class BodyReader:
             scanner.fail(_NO_OPERANDS)
         if _CUT.match(scanner.text, scanner.pos, scanner.end):
             scanner.fail(_CUT_OPERANDS)
+        if _DELETED.match(scanner.text, scanner.pos, scanner.end) and "null" not in self.defined:
+            scanner.fail(_DELETED_OPERAND, scanner.pos, scanner.pos + 4)
         shape: Shape | None = None
         start = scanner.pos
-        if scanner.peek() == "(" or self._shape_is_next():
+        if scanner.peek() == "(" or scanner.starts_with("b(") or self._array_is_next():
             shape = self._intern_shape()
             scanner.skip_blanks()
         if _OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end):
@@ -187,8 +196,8 @@ class BodyReader:
         element = scanner.accept_match(_ELEMENT)
         return self._element(operand, int(element[1])) if element else operand
 
-    def _shape_is_next(self) -> bool:
-        """Say whether `type[` or `b(` stands at the cursor rather than a name."""
+    def _array_is_next(self) -> bool:
+        """Say whether `type[` stands at the cursor rather than a name."""
         match = _NAME.match(self.scanner.text, self.scanner.pos, self.scanner.end)
         return match is not None and self.scanner.text.startswith("[", match.end())
 
@@ -227,7 +236,8 @@ class BodyReader:
             return known
         shape = operand.shape
         if isinstance(shape, ArrayShape) or index >= len(shape.elements):
-            self.scanner.fail(f"{operand.name!r} has no element {index}", self.scanner.pos - 1)
+            end = self.scanner.pos
+            self.scanner.fail(f"{operand.name!r} has no element {index}", end - 1, end)
         element = Instruction(
             name,
             shape.elements[index],

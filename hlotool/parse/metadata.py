@@ -8,9 +8,12 @@ from hlotool.ir.values import Metadata
 from hlotool.parse.scanner import STRING, Scanner
 from hlotool.parse.strings import unquote
 
-_PAIR = re.compile(rf"(\w+)=(?:({STRING})|(-?\d{{1,18}})|(\{{[^{{}}\"]*+\}}|true|false))(?: |,|\Z)")
-_KEY = re.compile(r"\w+")
-_WORD = re.compile(r"[\w.\-+]+")
+_PAIR = re.compile(
+    rf"([A-Za-z_]\w*+)=(?:({STRING})|(-?[0-9]{{1,18}})|(\{{[^{{}}\"]*+\}}|true|false))(?: |,|\Z)",
+    re.ASCII,
+)
+_KEY = re.compile(r"[A-Za-z_]\w*+", re.ASCII)
+_WORD = re.compile(r"[\w.\-+]+", re.ASCII)
 _STRINGS = frozenset(("op_type", "op_name", "source_file", "deduplicated_name", "scheduling_name"))
 _NUMBERS = frozenset(
     ("source_line", "source_end_line", "source_column", "source_end_column", "stack_frame_id")
@@ -19,6 +22,8 @@ _NUMBERS = frozenset(
 
 def read_metadata(text: str) -> Metadata | None:
     """Read a value as machines print it; None when it is not of that form."""
+    if not text.startswith("{") or not text.endswith("}"):
+        return None
     strings: dict[str, str] = {}
     numbers: dict[str, int] = {}
     other: dict[str, str] = {}
@@ -32,6 +37,8 @@ def read_metadata(text: str) -> Metadata | None:
             strings[key] = unquote(string)
         elif number is not None and key in _NUMBERS:
             numbers[key] = int(number)
+        elif key in _STRINGS or key in _NUMBERS:
+            return None
         else:
             other[key] = string or number or rest
         pos = match.end()

@@ -13,14 +13,14 @@ from hlotool.parse.builder import Builder
 from hlotool.parse.computation import read_computation, read_computation_slowly
 from hlotool.parse.header import parse_header
 from hlotool.parse.reader import TextReader
-from hlotool.parse.scanner import Scanner
+from hlotool.parse.required import check_required
+from hlotool.parse.scanner import NAME, TRUNCATED, Scanner
 from hlotool.parse.shape import ShapeCache
 from hlotool.parse.tables import parse_tables
 from hlotool.source import Source
 
 _BOM = "\ufeff"
-_TRUNCATED = "is the file truncated?"
-_COMPUTATION_AHEAD = re.compile(r"(?:ENTRY\s|%?[\w.\-]+\s*\{|%?[\w.\-]+\s*\(|\{)")
+_COMPUTATION_AHEAD = re.compile(rf"ENTRY\s|(?:%?{NAME})?+\s*+[{{(]")
 
 
 def parse_module(source: Source) -> Module:
@@ -77,7 +77,8 @@ def _parse(source: Source, *, is_slow: bool) -> Module:
     while not scanner.at_end():
         scanner.pos = read(builder, scanner.pos)
     if not module.computations:
-        scanner.fail("the module has no computations: the text ends here", hint=_TRUNCATED)
+        scanner.fail("the module has no computations: the text ends here", hint=TRUNCATED)
+    check_required(module)
     if not has_header:
         module.name = f"module_{module.entry.name}"
     return module

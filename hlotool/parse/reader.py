@@ -24,11 +24,12 @@ from hlotool.ir.values import (
     WindowDimension,
 )
 from hlotool.parse.attributes import find_value, read_attributes
-from hlotool.parse.groups import parse_replica_groups, parse_sharding
-from hlotool.parse.header import parse_alias, parse_list
+from hlotool.parse.groups import parse_replica_groups
+from hlotool.parse.header import parse_aliases, parse_list
 from hlotool.parse.metadata import parse_metadata, read_metadata
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import parse_shape
+from hlotool.parse.sharding import parse_sharding
 from hlotool.parse.strings import parse_string_map, unquote
 from hlotool.parse.values import (
     parse_backend_config,
@@ -50,10 +51,6 @@ _DOT_KEYS = (
     "lhs_batch_dims",
     "rhs_batch_dims",
 )
-
-
-def _parse_aliasing(scanner: Scanner) -> tuple[Alias, ...]:
-    return tuple(parse_list(scanner, parse_alias))
 
 
 def _parse_shapes(scanner: Scanner) -> tuple[Shape, ...]:
@@ -154,7 +151,7 @@ class TextReader:
 
     def aliasing(self, instruction: Instruction) -> tuple[Alias, ...]:
         """Return which outputs share memory with which operands."""
-        return self._read(instruction, "output_to_operand_aliasing", _parse_aliasing) or ()
+        return self._read(instruction, "output_to_operand_aliasing", parse_aliases) or ()
 
     def frontend_attributes(self, instruction: Instruction) -> Mapping[str, str]:
         """Return the frontend attributes."""
@@ -205,6 +202,5 @@ def _find_span(instruction: Instruction, key: str) -> tuple[int, int] | None:
 def _parse_whole(scanner: Scanner, parse: Callable[[Scanner], T]) -> T:
     """Parse a value and insist that nothing stands behind it."""
     value = parse(scanner)
-    if not scanner.at_end():
-        scanner.fail_expected("the end of the value")
+    scanner.expect_end()
     return value

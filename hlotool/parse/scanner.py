@@ -202,6 +202,11 @@ class Scanner:
         """Come back from `enter`."""
         self.depth -= 1
 
+    def expect_end(self) -> None:
+        """Step over blanks and raise unless nothing is left."""
+        if not self.at_end():
+            self.fail_expected("the end of the value")
+
     def describe_next(self) -> str:
         """Name what stands at the cursor, for error messages."""
         if self.pos >= self.end:

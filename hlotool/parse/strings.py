@@ -6,9 +6,8 @@ import re
 
 from hlotool.parse.scanner import Scanner
 
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
-_OCTETS = re.compile(r"(?:\\[0-7]{3}|\\x[0-9a-fA-F]{2})+")
-_OCTET = re.compile(r"\\(?:([0-7]{3})|x([0-9a-fA-F]{2}))")
+_ESCAPE = re.compile(r"((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{2}))++)|\\(.)", re.DOTALL)
+_OCTET = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2}))")
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _KEY = re.compile(r"[^\s=,{}\"']++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"")
 
@@ -24,23 +23,18 @@ def unquote(text: str) -> str:
     inner = text[1:-1]
     if "\\" not in inner:
         return inner
-    return _ESCAPE.sub(_unescape, _OCTETS.sub(_decode, inner))
-
-
-def _decode(match: re.Match[str]) -> str:
-    """Turn a run of byte escapes into text; what is no UTF-8 becomes the replacement mark."""
-    octets = bytes(
-        int(octal, 8) % 256 if octal else int(digits, 16)
-        for octal, digits in _OCTET.findall(match.group())
-    )
-    return octets.decode("utf-8", errors="replace")
+    return _ESCAPE.sub(_unescape, inner)
 
 
 def _unescape(match: re.Match[str]) -> str:
-    octal, digits, char = match.groups()
-    if char is not None:
+    """Undo one escape, or a run of bytes; what is no UTF-8 becomes the replacement mark."""
+    run, char = match.groups()
+    if run is None:
         return _SIMPLE.get(char, char)
-    return chr(int(octal, 8) if octal else int(digits, 16))
+    octets = bytes(
+        int(octal, 8) % 256 if octal else int(digits, 16) for octal, digits in _OCTET.findall(run)
+    )
+    return octets.decode("utf-8", errors="replace")
 
 
 def parse_string_map(scanner: Scanner) -> dict[str, str]:
@@ -65,8 +59,7 @@ def parse_string_map(scanner: Scanner) -> dict[str, str]:
             values[key] = unquote(scanner.expect_string(f"the value of {key!r}"))
         else:
             values[key] = scanner.expect_match(_KEY, f"a value of {key!r}")
-        if not scanner.accept_token(",") and not scanner.starts_with("}"):
-            scanner.skip_blanks()
-            if not scanner.starts_with("}"):
-                scanner.fail_expected("',' or '}' after a value")
+        if not scanner.accept_token(","):
+            scanner.expect("}", "or ',' after a value")
+            break
     return values

@@ -13,8 +13,8 @@ from hlotool.parse.scanner import Scanner
 from hlotool.parse.strings import unquote
 
 _TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?=\s)")
-_NUMBER = re.compile(r"\d{1,9}(?=\s)")
-_FIELD = re.compile(r"(\w+)=(-?\d{1,19})")
+_NUMBER = re.compile(r"[0-9]{1,9}(?=\s)")
+_FIELD = re.compile(r"([a-z_]++)=(-?[0-9]{1,19})")
 
 
 def parse_tables(scanner: Scanner) -> DebugInfo:

@@ -16,16 +16,28 @@ from hlotool.ir.values import (
     SliceDimension,
     WindowDimension,
 )
-from hlotool.parse.groups import parse_integers
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.strings import unquote
 
 _KEY = re.compile(r"[a-z_]+")
-_SIZES = re.compile(r"-?\d{1,18}(?:x-?\d{1,18})*+")
-_PADS = re.compile(r"-?\d{1,18}_-?\d{1,18}(?:_\d{1,18})?(?:x-?\d{1,18}_-?\d{1,18}(?:_\d{1,18})?)*+")
+_NUMBER = r"-?[0-9]{1,18}"
+_SIZES = re.compile(rf"{_NUMBER}(?:x{_NUMBER})*+")
+_PAD = rf"{_NUMBER}_{_NUMBER}(?:_[0-9]{{1,18}})?"
+_PADS = re.compile(rf"{_PAD}(?:x{_PAD})*+")
 _LABELS = re.compile(r"([0-9bf?]+)_([0-9io?]+)->([0-9bf?]+)")
-_COMPUTATION = re.compile(r"%?([A-Za-z_][\w.\-]*)")
 _WINDOW_DEFAULTS = {"size": 1, "stride": 1, "lhs_dilate": 1, "rhs_dilate": 1, "rhs_reversal": 0}
+
+
+def parse_integers(scanner: Scanner) -> tuple[int, ...]:
+    """Read `{1,2,3}`."""
+    scanner.expect("{", "before the numbers")
+    numbers: list[int] = []
+    while not scanner.accept_token("}"):
+        numbers.append(scanner.expect_integer("a number"))
+        if not scanner.accept_token(","):
+            scanner.expect("}", "or ',' after a number")
+            break
+    return tuple(numbers)
 
 
 def parse_numbers(scanner: Scanner) -> tuple[int, ...]:
@@ -161,6 +173,8 @@ def parse_backend_config(scanner: Scanner) -> BackendConfig:
     scanner.pos = scanner.end
     try:
         value = json.loads(text)
+        if "\\u" in text:  # may have made half a character, which nobody can print
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         value = None
     return BackendConfig(text, value if isinstance(value, dict) else None)
