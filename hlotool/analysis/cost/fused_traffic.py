@@ -6,6 +6,7 @@ Follows `FusionParameterReadBytes`, `FusionProcessOutputBytesAccessed` and
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,8 @@ from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
+_SLICING: Final = frozenset(("dynamic-slice", "dynamic-update-slice", "slice"))
+_READS_ALONE: Final = frozenset(("broadcast", "reshape"))
 _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 
 
@@ -46,6 +49,7 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
     body = instruction.callee()
     if body is None:
         raise UnknownCostError
+    _read_parameters(body, sizes)
     return FusionTraffic(
         tuple((one, _measure_parameter(one, sizes)) for one in body.parameters),
         _measure_constants(body, sizes),
@@ -83,52 +87,101 @@ def _measure_result(shape: Shape, made: Instruction, sizes: Sizes) -> int:
 def _measure_parameter(parameter: Instruction, sizes: Sizes) -> int:
     """Measure a parameter; of a tuple, the elements that are taken out of it."""
     if not isinstance(parameter.shape, TupleShape):
-        return _measure_reads(parameter, sizes)
+        return sizes.reads[parameter]
     return sum(
-        _measure_reads(_find_element(parameter, index), sizes)
+        _measure_element(parameter, index, sizes)
         for index, _ in parameter.shape.leaves_with_index()
     )
 
 
-def _find_element(parameter: Instruction, index: ShapeIndex) -> Instruction:
-    """Follow get-tuple-elements as far as they lead towards an element."""
+def _measure_element(parameter: Instruction, index: ShapeIndex, sizes: Sizes) -> int:
+    """Follow get-tuple-elements as far as they lead, and measure what is read of the last."""
     found = parameter
     for number in index:
         for user in found.users:
             if user.opcode == "get-tuple-element" and user.tuple_index == number:
                 found = user
                 break
-    return found
+    if found not in sizes.reads:
+        sizes.reads[found] = _Reads([found], sizes, 0).of_users(found.users)[found]
+    return sizes.reads[found]
 
 
-def _measure_reads(source: Instruction, sizes: Sizes, depth: int = 0) -> int:
-    """Return the bytes of a fused parameter that its users read.
+def _read_parameters(body: Computation, sizes: Sizes, depth: int = 0) -> None:
+    """Find out, in one pass, what a body reads of each parameter, a tuple's table for a tuple."""
+    sources = body.parameters
+    if sources and sources[0] not in sizes.reads:
+        sizes.reads |= _Reads(sources, sizes, depth).of_users(body.instructions)
+
+
+class _Reads:
+    """Adds up the bytes that users read of some fused values.
 
     Slices, broadcasts and reshapes read for themselves, all others share one reading.
     """
-    known = sizes.reads.get(source)
-    if known is not None:
-        return known
-    if depth > _MOST_NESTED:
-        raise UnknownCostError
-    whole = sizes.pointer_bytes(source.shape)
-    size = 0
-    is_read = False
-    for user in source.users:
-        opcode = user.opcode
-        if opcode == "fusion":
-            size += _measure_nested(source, user, sizes, depth)
-        elif opcode in {"broadcast", "reshape"}:
-            size += whole
-        else:
-            sliced = _measure_slice(source, user, sizes)
+
+    def __init__(self, sources: Iterable[Instruction], sizes: Sizes, depth: int) -> None:
+        if depth > _MOST_NESTED:
+            raise UnknownCostError
+        self._bytes = {one: sizes.pointer_bytes(one.shape) for one in sources}
+        self._sizes = sizes
+        self._depth = depth
+
+    def of_users(self, users: Iterable[Instruction]) -> dict[Instruction, int]:
+        """Return the bytes read of each source by those instructions that have it as operand."""
+        whole = self._bytes
+        reads = dict.fromkeys(whole, 0)
+        shared: set[Instruction] = set()
+        for user in users:
+            operands = user.operands
+            for source in operands if len(operands) == 1 else dict.fromkeys(operands):
+                if source not in whole:
+                    continue
+                opcode = user.opcode
+                if opcode in _SLICING:
+                    sliced = _measure_slice(source, user, self._sizes)
+                elif opcode == "fusion":
+                    sliced = self._of_nested(source, user)
+                else:
+                    sliced = whole[source] if opcode in _READS_ALONE else None
+                if sliced is not None:
+                    reads[source] += sliced
+                elif source not in shared:
+                    shared.add(source)
+                    reads[source] += whole[source]
+        return reads
+
+    def _of_nested(self, source: Instruction, fusion: Instruction) -> int:
+        """Return what a fusion inside the fusion reads, by what is made of its result.
+
+        Where it only passes the parameter on to its root, a slice of the result is a slice
+        of the parameter.
+        """
+        body = fusion.callee()
+        if body is None:
+            raise UnknownCostError
+        _read_parameters(body, self._sizes, self._depth + 1)
+        return sum(
+            self._of_inner_parameter(body.parameters[number], body.root, fusion)
+            for number, operand in enumerate(fusion.operands)
+            if operand is source
+        )
+
+    def _of_inner_parameter(
+        self, parameter: Instruction, root: Instruction, fusion: Instruction
+    ) -> int:
+        is_simple = not root.operands or root.operands[0] is parameter
+        size = 0
+        is_read = False
+        for user in fusion.users:
+            is_slice = is_simple and user.opcode in _SLICING
+            sliced = _measure_slice(fusion, user, self._sizes) if is_slice else None
             if sliced is not None:
                 size += sliced
             elif not is_read:
                 is_read = True
-                size += whole
-    sizes.reads[source] = size
-    return size
+                size += self._sizes.reads[parameter]
+        return size
 
 
 def _measure_slice(source: Instruction, user: Instruction, sizes: Sizes) -> int | None:
@@ -136,35 +189,5 @@ def _measure_slice(source: Instruction, user: Instruction, sizes: Sizes) -> int 
     if user.opcode == "slice":
         return sizes.content_bytes(user.shape)
     if user.operands[0] is source:
-        if user.opcode == "dynamic-slice":
-            return sizes.content_bytes(user.shape)
-        if user.opcode == "dynamic-update-slice":
-            return 0
+        return sizes.content_bytes(user.shape) if user.opcode == "dynamic-slice" else 0
     return None
-
-
-def _measure_nested(source: Instruction, fusion: Instruction, sizes: Sizes, depth: int) -> int:
-    """Return what a fusion inside the fusion reads of `source`, by what is made of its result.
-
-    Where the inner fusion only passes the parameter on to its root, a slice of the result is
-    a slice of the parameter.
-    """
-    body = fusion.callee()
-    if body is None:
-        raise UnknownCostError
-    size = 0
-    for number, operand in enumerate(fusion.operands):
-        if operand is not source:
-            continue
-        parameter = body.parameters[number]
-        root = body.root
-        is_simple = not root.operands or root.operands[0] is parameter
-        is_read = False
-        for user in fusion.users:
-            sliced = _measure_slice(fusion, user, sizes) if is_simple else None
-            if sliced is not None:
-                size += sliced
-            elif not is_read:
-                is_read = True
-                size += _measure_reads(parameter, sizes, depth + 1)
-    return size

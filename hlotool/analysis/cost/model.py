@@ -14,7 +14,7 @@ from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.analysis.cost.traffic import measure_bytes
 from hlotool.ir.module import Computation, Instruction, Module
-from hlotool.ir.opcodes import OPCODES
+from hlotool.ir.opcodes import ELEMENTWISE, OPCODES, TRANSCENDENTAL
 from hlotool.ir.shape import Shape
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
@@ -27,6 +27,7 @@ _FLOW: Final = frozenset(("async-start", "call", "conditional", "while"))
 _APPLYING: Final = APPLYING - _FLOW
 _FREE: Final = frozenset(("parameter", "constant", "get-tuple-element", "bitcast"))
 _IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
+_IDLE_INSIDE: Final = _IDLE | ELEMENTWISE  # which `_elementwise_cost` counts
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
 _UNKNOWN: Final = Cost(is_lower_bound=True)
 
@@ -97,7 +98,7 @@ class CostModel:
     def _measure(self, computation: Computation) -> None:
         """Add up a computation whose callees have been measured."""
         has_traffic = computation in self._running
-        plain: list[Cost] = []
+        plain: list[Cost] = [] if has_traffic else [self._elementwise_cost(computation)]
         flow: list[Instruction] = []
         for instruction in computation.instructions:
             opcode = instruction.opcode
@@ -107,12 +108,29 @@ class CostModel:
                 flow.append(instruction)
             elif has_traffic:
                 plain.append(self._own_cost(instruction))
-            elif opcode not in _IDLE:
+            elif opcode not in _IDLE_INSIDE:
                 plain.append(self._work_cost(instruction))
         self._plain[computation] = add_costs(plain)
         self._flow[computation] = flow
         parts = [_flow_cost(each, self._once, None) for each in flow]
         self._once[computation] = add_costs([self._plain[computation], *parts])
+
+    def _elementwise_cost(self, computation: Computation) -> Cost:
+        """Add up the elementwise operations of a body, most of any module, without ado."""
+        flops = transcendentals = 0
+        is_known = True
+        count = self._sizes.count_elements
+        for instruction in computation.instructions:
+            opcode = instruction.opcode
+            if opcode in ELEMENTWISE:
+                try:
+                    if opcode in TRANSCENDENTAL:
+                        transcendentals += count(instruction.shape)
+                    else:
+                        flops += count(instruction.shape)
+                except UnknownCostError:
+                    is_known = False
+        return Cost(flops, transcendentals, is_lower_bound=not is_known)
 
     def _own_cost(self, instruction: Instruction) -> Cost:
         """Return the cost of an instruction that is not control flow."""
@@ -123,7 +141,7 @@ class CostModel:
             size = measure_bytes(instruction, self._sizes)
         except _MALFORMED:
             return add_costs((cost, _UNKNOWN))
-        return cost.with_bytes(size)
+        return cost.with_bytes(size) if cost is not NOTHING else Cost(0, 0, size)
 
     def _work_cost(self, instruction: Instruction) -> Cost:
         """Return the arithmetic of an instruction that is not control flow."""

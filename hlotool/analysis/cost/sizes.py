@@ -32,11 +32,19 @@ class Sizes:
     def __init__(self) -> None:
         self.reads: dict[Instruction, int] = {}
         self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
+        self._elements: dict[int, int] = {}
 
     def content_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape; raises UnknownCostError."""
         size = self._leaves.get(id(shape))
         return sum_arrays(shape, array_bytes, self._leaves) if size is None else size
+
+    def count_elements(self, shape: Shape) -> int:
+        """Return the elements of an array; raises UnknownCostError for `?` and for a tuple."""
+        count = self._elements.get(id(shape))
+        if count is None:
+            count = self._elements[id(shape)] = count_elements(shape)
+        return count
 
     def pointer_bytes(self, shape: Shape) -> int:
         """Return the bytes of an array, or of a tuple's own table; raises UnknownCostError."""
