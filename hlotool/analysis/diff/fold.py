@@ -48,6 +48,16 @@ class InstructionChange:
     source_file: str | None
     source_line: int | None
 
+    @property
+    def name(self) -> str:
+        """The new name, or the old one of what is gone."""
+        return self.right_name or self.left_name or ""
+
+    @property
+    def what(self) -> str:
+        """The details as one text; of what is new or gone the shape."""
+        return "; ".join(self.details) or self.right_shape or self.left_shape or ""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -89,7 +99,7 @@ class Folder:
             members.sort(key=lambda one: -self._weight([one]))
             row = _row(members, is_fused=not self._runs(members[0].shown))
             weighed.append((self._weight(members), row))
-        weighed.sort(key=lambda one: (one[1].is_fused, -one[0], one[1].opcode, _name(one[1])))
+        weighed.sort(key=lambda one: (one[1].is_fused, -one[0], one[1].opcode, one[1].name))
         return tuple(row for _, row in weighed)
 
     def _alike(self, one: Found) -> tuple[object, ...]:
@@ -154,7 +164,3 @@ def _difference(found: Found, left_bytes: int | None, right_bytes: int | None) -
     left = 0 if found.left is None else left_bytes
     right = 0 if found.right is None else right_bytes
     return None if left is None or right is None else right - left
-
-
-def _name(row: InstructionChange) -> str:
-    return row.right_name or row.left_name or ""

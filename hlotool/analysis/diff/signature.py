@@ -13,6 +13,7 @@ from typing import Final
 
 from hlotool.analysis.diff.backend_config import comparable_config
 from hlotool.analysis.diff.terms import ELIDED, Terms, is_small
+from hlotool.analysis.scope import find_scope
 from hlotool.ir import ArrayShape, Computation, Instruction, Shape
 from hlotool.ir.module import CALL_KEYS
 from hlotool.ir.opcodes import COLLECTIVES
@@ -85,6 +86,11 @@ class Signatures:
         if name is None:
             name = self._op_names[instruction] = instruction.metadata().op_name
         return name
+
+    def origin(self, instruction: Instruction) -> str:
+        """Return the scope and the primitive, without what differentiation and remat add."""
+        op_name = self.op_name(instruction)
+        return f"{find_scope(op_name) or ''}/{op_name.rpartition('/')[2]}" if op_name else ""
 
     def body(self, instruction: Instruction) -> int:
         """Return the number of what is called, roughly: how often each opcode occurs there."""

@@ -12,7 +12,8 @@ def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
     """List the views, strictest first; each is worked out once for an instruction.
 
     exact: all that counts. shaped: opcode, dimensions, op_name, constant, and roughly what
-    is called. named: opcode and op_name. sized: opcode and dimensions. kind: opcode.
+    is called. named: opcode and op_name. scoped: opcode, scope and primitive. sized: opcode
+    and dimensions. kind: opcode.
     """
     number = signatures.table.number
 
@@ -24,13 +25,16 @@ def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
     def named(one: Instruction) -> int:
         return number(("named", family(one), signatures.op_name(one)))
 
+    def scoped(one: Instruction) -> int:
+        return number(("scoped", family(one), signatures.origin(one)))
+
     def sized(one: Instruction) -> int:
         return number(("sized", family(one), signatures.dims(one.shape)))
 
     def kind(one: Instruction) -> int:
         return number(("kind", family(one)))
 
-    return exact, *(_remembered(view) for view in (shaped, named, sized, kind))
+    return exact, *(_remembered(view) for view in (shaped, named, scoped, sized, kind))
 
 
 def family(instruction: Instruction) -> str:

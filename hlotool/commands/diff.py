@@ -1,0 +1,161 @@
+"""`hlotool diff`: what changed between two dumps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from hlotool.analysis.diff.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.analysis.diff.text import write_texts
+from hlotool.analysis.diff_directory_fields import DIFF_DIRECTORY
+from hlotool.analysis.diff_fields import DIFF
+from hlotool.analysis.diff_passes_fields import DIFF_PASSES
+from hlotool.commands.common import RowOptions, document_command, print_document, write_text
+from hlotool.commands.diff_answer import diff_document
+from hlotool.commands.diff_directory import print_directory
+from hlotool.commands.diff_passes import print_passes
+from hlotool.commands.diff_sides import (
+    Argument,
+    Pairing,
+    choose_pair,
+    find_candidates,
+    pair_candidates,
+    parse_argument,
+    parse_map,
+    read_side,
+)
+from hlotool.commands.output import make_look
+from hlotool.errors import UsageError
+from hlotool.inputs import StageChoice
+from hlotool.query.names import suggest
+from hlotool.render.unified import render_unified
+
+_EXAMPLE = """\
+hlotool diff before/ after/
+hlotool diff 0.9=old_dump/ 0.10=new_dump/ --module train_step --only memory,collectives
+hlotool diff baseline.json new_dump/ --exit-code
+hlotool diff old.txt new.txt --text --computation fused_computation.3
+hlotool diff --passes dump/"""
+_BOTH = 2  # OLD and NEW
+
+
+@document_command("diff", DIFF, DIFF_DIRECTORY, DIFF_PASSES, example=_EXAMPLE)
+@click.argument("sides", metavar="OLD NEW", nargs=-1)
+@click.option(
+    "--stage",
+    type=click.Choice(["before", "after"]),
+    default="after",
+    help="In a directory: the text before or after optimizations.",
+)
+@click.option("--module", metavar="REGEX", help="In a directory: only modules so named.")
+@click.option("--map", "renamed", metavar="OLD=NEW", multiple=True, help="Pair these two modules.")
+@click.option("--only", metavar="BLOCK,…", default="", help=f"Only {', '.join(BLOCKS)}.")
+@click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
+@click.option("--unfold", is_flag=True, help="List every changed instruction by itself.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
+@click.option("--text", "as_text", is_flag=True, help="Print a unified diff of normalised text.")
+@click.option("--computation", metavar="NAME", default="", help="With --text: only this one.")
+@click.option(
+    "--passes",
+    metavar="DIR",
+    multiple=True,
+    help="What each pass of a dump changed; given twice, the first pass that differs.",
+)
+def diff(
+    sides: tuple[str, ...],
+    *,
+    stage: StageChoice,
+    module: str | None,
+    renamed: tuple[str, ...],
+    only: str,
+    strict: bool,
+    unfold: bool,
+    exit_code: bool,
+    as_text: bool,
+    computation: str,
+    passes: tuple[str, ...],
+    options: RowOptions,
+) -> None:
+    """Show what changed from OLD to NEW, most important first.
+
+    Each is a dump file, a dump directory, or a JSON document of `hlotool summary`; `label=PATH`
+    names its column. Names, numbering, metadata and order do not count.
+    """
+    _check_usage(sides, passes, as_text=as_text, computation=computation)
+    compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
+    if passes:
+        if print_passes(passes, module, options, is_strict=strict) and exit_code:
+            click.get_current_context().exit(1)
+        return
+    arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
+    candidates = [find_candidates(one, stage, module) for one in arguments]
+    pairs = pair_candidates(candidates[0], candidates[1], parse_map(renamed))
+    if as_text:
+        pair = choose_pair(pairs, "--text")
+        differs = _print_text(pair, arguments, computation, compared, options)
+    elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
+        differs = _print_one(pairs[0], arguments, compared, options)
+    else:
+        differs = print_directory(pairs, arguments, compared, options)
+    if exit_code and differs:
+        click.get_current_context().exit(1)
+
+
+def _check_usage(
+    sides: tuple[str, ...], passes: tuple[str, ...], *, as_text: bool, computation: str
+) -> None:
+    if passes:
+        if sides or len(passes) > _BOTH:
+            raise UsageError("--passes DIR stands in the place of OLD and NEW, once or twice.")
+    elif len(sides) != _BOTH:
+        raise UsageError(f"expected OLD and NEW, found {len(sides)} paths.")
+    if computation and not as_text:
+        raise UsageError("--computation goes with --text.")
+
+
+def _parse_only(text: str) -> tuple[str, ...]:
+    chosen = [part.strip() for part in text.split(",") if part.strip()]
+    for name in chosen:
+        if name not in BLOCKS:
+            raise UsageError(f"--only: there is no block {name!r}; {suggest(name, BLOCKS)}")
+    return tuple(one for one in BLOCKS if one in chosen) if chosen else BLOCKS
+
+
+def _print_one(
+    pair: Pairing, arguments: tuple[Argument, Argument], compared: DiffOptions, options: RowOptions
+) -> bool:
+    """Compare two programs and print all blocks."""
+    if pair.left is None or pair.right is None:
+        raise ValueError("both sides are needed")
+    left, left_facts = read_side(pair.left, arguments[0].label)
+    right, right_facts = read_side(pair.right, arguments[1].label)
+    report = compare_programs(left, right, compared)
+    print_document(diff_document(report, left_facts, right_facts, compared, options), options)
+    return report.differs
+
+
+def _print_text(
+    pair: Pairing,
+    arguments: tuple[Argument, Argument],
+    computation: str,
+    compared: DiffOptions,
+    options: RowOptions,
+) -> bool:
+    """Print the normalised texts of two programs as a unified diff."""
+    if options.format != "table":
+        raise UsageError(f"--text is text; --format {options.format} is something else.")
+    if pair.left is None or pair.right is None:
+        raise ValueError("both sides are needed")
+    left, _ = read_side(pair.left, arguments[0].label)
+    right, _ = read_side(pair.right, arguments[1].label)
+    report = compare_programs(left, right, replace(compared, only=()))
+    if report.structure is None:
+        raise UsageError("--text needs the text of both modules.")
+    blocks = write_texts(report.structure, computation)
+    old, new = (f"{one.label} {one.path}" for one in arguments)
+    write_text(render_unified(blocks, (old, new), make_look(options)), options.output)
+    return any(block.differs for block in blocks)
+
+
+DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_PASSES)

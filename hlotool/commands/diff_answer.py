@@ -1,0 +1,165 @@
+"""A diff as a document: the verdict first, then the blocks that have something to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hlotool.analysis.diff.fold import InstructionChange
+from hlotool.analysis.diff.metrics import by_path, changed_metrics
+from hlotool.analysis.diff.report import DiffOptions, DiffReport
+from hlotool.analysis.diff.verdict import Verdict, find_verdict
+from hlotool.analysis.diff_fields import DIFF, ORDER, DiffFacts, SideFacts, name_columns
+from hlotool.commands.common import RowOptions
+from hlotool.fields import Block, Document, Field, Line, Unit
+from hlotool.ir.opcodes import COLLECTIVES
+
+_FREE = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
+_PEAKS = {"neither": "peak", "one": "peak (one side estimated)", "both": "peak (estimate)"}
+_SHOWN = ("metrics", "memory", "collectives", "fusions", "instructions", "header", "flags")
+
+_VERDICT = Block(
+    "verdict",
+    Verdict,
+    (
+        Field("peak_delta_bytes", Unit.BYTES, "peak", is_nullable=True, is_signed=True),
+        Field("peak_change", Unit.PERCENT, "peak", is_nullable=True, is_signed=True),
+        Field("wire_delta_bytes", Unit.BYTES, "wire", is_nullable=True, is_signed=True),
+        Field("wire_change", Unit.PERCENT, "wire", is_nullable=True, is_signed=True),
+        Field("flops_delta", Unit.FLOPS, "flops", is_nullable=True, is_signed=True),
+        Field("flops_change", Unit.PERCENT, "flops", is_nullable=True, is_signed=True),
+        Field("left_fusion_count", Unit.COUNT, "fusions", is_nullable=True),
+        Field("right_fusion_count", Unit.COUNT, "fusions", is_nullable=True),
+    ),
+    "the diff in one line",
+)
+_COUNTS = Block(
+    "counts",
+    DiffFacts,
+    (
+        Field("matched_count", Unit.COUNT, "matched", is_nullable=True),
+        Field("changed_count", Unit.COUNT, "changed", is_nullable=True),
+        Field("left_only_count", Unit.COUNT, "left only", is_nullable=True),
+        Field("right_only_count", Unit.COUNT, "right only", is_nullable=True),
+    ),
+    "how many instructions have partners",
+)
+
+
+def diff_document(
+    report: DiffReport,
+    left: SideFacts,
+    right: SideFacts,
+    compared: DiffOptions,
+    options: RowOptions,
+) -> Document:
+    """Make the document of one pair of programs.
+
+    For eyes, unchanged figures are left out, and of the instructions those that other
+    blocks tell of, unless `--rows instructions` asks for them.
+    """
+    is_brief = options.is_for_eyes and not options.rows and not options.chooses_rows
+    rows = {
+        "instructions": _others(report.instructions) if is_brief else report.instructions,
+        "memory": report.memory,
+        "collectives": report.collectives,
+        "fusions": report.fusions,
+        "metrics": changed_metrics(report.metrics) if is_brief else report.metrics,
+        "header": report.header,
+        "flags": report.flags,
+    }
+    facts = DiffFacts(
+        report.identical,
+        report.differs,
+        report.matched_count,
+        report.changed_count,
+        report.left_only_count,
+        report.right_only_count,
+        report.not_compared,
+    )
+    labels = left.label, right.label
+    return Document(
+        spec=name_columns(*labels) if options.is_for_eyes else DIFF,
+        input=None,
+        scalars=facts,
+        blocks={"left": left, "right": right, "order": report.order},
+        rows={name: found for name, found in rows.items() if found or not is_brief},
+        lines=tuple(_lines(report, facts, labels)),
+        notes=tuple(_notes(report, rows["instructions"], compared)) if is_brief else (),
+        shown=tuple(name for name in _SHOWN if rows[name]),
+    )
+
+
+def _others(rows: Sequence[InstructionChange]) -> tuple[InstructionChange, ...]:
+    """Keep the instructions that neither the fusions nor the collectives tell of."""
+    return tuple(row for row in rows if not row.is_fused and not _has_own_block(row))
+
+
+def _has_own_block(row: InstructionChange) -> bool:
+    opcode = row.opcode.removesuffix("-start").removesuffix("-done")
+    return opcode in COLLECTIVES or opcode in {"fusion", "async"} or opcode in _FREE
+
+
+def _lines(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Iterator[Line]:
+    if report.identical and not report.differs:
+        yield Line("identical: the same program but for names, numbering and metadata")
+    elif report.identical is None and not report.differs:
+        yield Line("no difference in the figures that both sides know")
+    else:
+        yield from _verdict_lines(report)
+    if report.identical is False and facts.matched_count is not None:
+        yield Line(
+            "{matched_count} instructions have partners, {changed_count} of them differ; "
+            f"{{left_only_count}} are only in {labels[0]}, "
+            f"{{right_only_count}} only in {labels[1]}",
+            _COUNTS,
+            facts,
+        )
+    elif report.identical and report.differs:
+        yield Line("the structure is identical")
+    if report.order is not None:
+        yield Line(
+            "order: {moved_count} of {paired_count} instructions have moved, "
+            "most of them in {computation}",
+            ORDER,
+            report.order,
+        )
+    if report.not_compared:
+        yield Line(f"not compared: {', '.join(report.not_compared)}")
+
+
+def _verdict_lines(report: DiffReport) -> Iterator[Line]:
+    verdict = find_verdict(by_path(report.metrics))
+    parts = [
+        *_change(_PEAKS[verdict.estimated], "peak", verdict),
+        *_change("wire/run", "wire", verdict),
+        *_change("flops/run", "flops", verdict),
+    ]
+    if verdict.left_fusion_count is not None and verdict.right_fusion_count is not None:
+        parts.append("fusions {left_fusion_count} → {right_fusion_count}")
+    if parts:
+        yield Line(", ".join(parts), _VERDICT, verdict)
+
+
+def _change(title: str, name: str, verdict: Verdict) -> Iterator[str]:
+    """Write one part of the verdict: a difference, and its share where it is known."""
+    field = "flops_delta" if name == "flops" else f"{name}_delta_bytes"
+    delta = getattr(verdict, field)
+    share = getattr(verdict, f"{name}_change")
+    if delta is None:
+        return
+    if not delta:
+        yield f"{title} +0"
+    elif share is None:
+        yield f"{title} {{{field}}}"
+    else:
+        yield f"{title} {{{field}}} ({{{name}_change}})"
+
+
+def _notes(report: DiffReport, shown: Sequence[object], compared: DiffOptions) -> Iterator[Line]:
+    hidden = len(report.instructions) - len(shown)
+    if hidden and "instructions" in compared.only:
+        rows = "1 row tells" if hidden == 1 else f"{hidden:,} rows tell"
+        yield Line(
+            f"{rows} of instructions inside fusions, of fusions and collectives themselves, or of "
+            "what moves no data: --rows instructions"
+        )

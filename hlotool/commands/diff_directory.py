@@ -1,0 +1,130 @@
+"""`hlotool diff OLD_DIR NEW_DIR`: one row a module, compared in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import click
+
+from hlotool.analysis.diff.metrics import by_path
+from hlotool.analysis.diff.report import DiffOptions, compare_programs
+from hlotool.analysis.diff.verdict import find_verdict
+from hlotool.analysis.diff_directory_fields import DIFF_DIRECTORY, ModuleDiff
+from hlotool.commands.common import RowOptions, print_document, progress
+from hlotool.commands.diff_sides import Argument, Pairing, read_side
+from hlotool.commands.load import say
+from hlotool.fields import Document, InputPaths, Line
+from hlotool.inputs import Failure, map_inputs
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """A row, and whether anything differs."""
+
+    row: ModuleDiff
+    differs: bool
+
+
+def print_directory(
+    pairs: Sequence[Pairing],
+    arguments: tuple[Argument, Argument],
+    compared: DiffOptions,
+    options: RowOptions,
+) -> bool:
+    """Compare every pair, print the table, and say whether anything differs.
+
+    A module that cannot be read costs one row; the exit code is then that of its error.
+    """
+    with progress("comparing", sum(pair.size_bytes for pair in pairs)) as advance:
+        results = map_inputs(partial(_compare, compared=compared), pairs, progress=advance)
+    rows = [
+        _failed(pair, result) if isinstance(result, Failure) else result.row
+        for pair, result in zip(pairs, results, strict=True)
+    ]
+    failures = [result for result in results if isinstance(result, Failure)]
+    for failure in failures:
+        say(failure.message)
+    rows.sort(key=_rank)
+    print_document(
+        Document(
+            DIFF_DIRECTORY,
+            InputPaths(arguments[1].path),
+            rows={"modules": rows},
+            lines=(Line(_count(rows, arguments)),),
+        ),
+        options,
+    )
+    if failures:
+        click.get_current_context().exit(failures[0].exit_code)
+    return any(isinstance(result, _Result) and result.differs for result in results)
+
+
+def _compare(pair: Pairing, *, compared: DiffOptions) -> _Result:
+    """Compare one pair; runs in a process of its own."""
+    if pair.left is None or pair.right is None:
+        return _Result(_alone(pair), differs=True)
+    left, left_facts = read_side(pair.left, "")
+    right, right_facts = read_side(pair.right, "")
+    report = compare_programs(left, right, compared)
+    verdict = find_verdict(by_path(report.metrics))
+    row = ModuleDiff(
+        module=pair.name,
+        status="changed" if report.differs else "identical",
+        left_path=left_facts.input.module_path or left_facts.input.path,
+        right_path=right_facts.input.module_path or right_facts.input.path,
+        identical=report.identical,
+        left_peak_bytes=verdict.left_peak_bytes,
+        right_peak_bytes=verdict.right_peak_bytes,
+        peak_delta_bytes=verdict.peak_delta_bytes,
+        peak_change=verdict.peak_change,
+        wire_delta_bytes=verdict.wire_delta_bytes,
+        flops_delta=verdict.flops_delta,
+        left_fusion_count=verdict.left_fusion_count,
+        right_fusion_count=verdict.right_fusion_count,
+        matched_count=report.matched_count,
+        changed_count=report.changed_count,
+        left_only_count=report.left_only_count,
+        right_only_count=report.right_only_count,
+        is_estimate=verdict.estimated != "neither",
+    )
+    return _Result(row, report.differs)
+
+
+def _alone(pair: Pairing) -> ModuleDiff:
+    return ModuleDiff(
+        pair.name,
+        "removed" if pair.right is None else "added",
+        left_path=pair.left.input.path if pair.left and pair.left.input else None,
+        right_path=pair.right.input.path if pair.right and pair.right.input else None,
+    )
+
+
+def _failed(pair: Pairing, failure: Failure) -> ModuleDiff:
+    return ModuleDiff(pair.name, "error", error=failure.message.partition("\n")[0])
+
+
+def _rank(row: ModuleDiff) -> tuple[bool, bool, int, str]:
+    return (
+        row.status == "identical",
+        row.status in {"added", "removed"},
+        -abs(row.peak_delta_bytes or 0),
+        row.module,
+    )
+
+
+def _count(rows: Sequence[ModuleDiff], arguments: tuple[Argument, Argument]) -> str:
+    counts = {status: sum(row.status == status for row in rows) for status in _WORDS}
+    left, right = (argument.label for argument in arguments)
+    words = {**_WORDS, "removed": f"only in {left}", "added": f"only in {right}"}
+    return ", ".join(f"{count} {words[status]}" for status, count in counts.items() if count)
+
+
+_WORDS = {
+    "changed": "changed",
+    "removed": "removed",
+    "added": "added",
+    "error": "not readable",
+    "identical": "identical",
+}

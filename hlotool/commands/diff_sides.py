@@ -1,0 +1,165 @@
+"""The two sides of a diff: what the user typed, read, and put in pairs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hlotool.analysis.diff.report import DiffSide
+from hlotool.analysis.diff.saved import SavedFigures
+from hlotool.analysis.diff_fields import SideFacts
+from hlotool.analysis.figures import Program
+from hlotool.commands.load import say
+from hlotool.errors import InputError, NothingCheckedError, UsageError
+from hlotool.fields import InputPaths
+from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
+from hlotool.inputs.saved import SavedModule, read_saved
+from hlotool.loading import load
+from hlotool.parse.debug_options import parse_debug_options
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """OLD or NEW as typed: `[label=]PATH`."""
+
+    label: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One program of a side, not yet read, or one module of a saved document."""
+
+    name: str
+    path: str
+    input: Input | None = None
+    saved: SavedModule | None = None
+    schema: str | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+        return self.input.size_bytes if self.input else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Programs of both sides that belong together; one is None where there is no other."""
+
+    left: Candidate | None
+    right: Candidate | None
+
+    @property
+    def name(self) -> str:
+        """What the program is called, on the right if both have a name for it."""
+        found = self.right or self.left
+        return found.name if found else ""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+        return sum(side.size_bytes for side in (self.left, self.right) if side)
+
+
+def parse_argument(text: str, default: str) -> Argument:
+    """Read `label=PATH`; a path that exists as it stands has no label."""
+    label, equals, path = text.partition("=")
+    if equals and label and path and not os.path.exists(text):  # noqa: PTH110  (paths stay strings)
+        return Argument(label, path)
+    return Argument(default, text)
+
+
+def find_candidates(
+    argument: Argument, stage: StageChoice, module: str | None
+) -> tuple[Candidate, ...]:
+    """Return the programs that a side holds, without reading them."""
+    found: Inputs = find_inputs(argument.path, stage, module)
+    for note in found.notes:
+        say(note)
+    candidates: list[Candidate] = []
+    for one in found.inputs:
+        if one.document is None:
+            candidates.append(Candidate(one.name, argument.path, input=one))
+            continue
+        saved = read_saved(one.document.read())
+        candidates += [
+            Candidate(each.name, argument.path, one, each, saved.schema) for each in saved.modules
+        ]
+    if not candidates:
+        raise InputError(f"{argument.path}: this document tells of no module.")
+    return tuple(candidates)
+
+
+def pair_candidates(
+    left: Sequence[Candidate], right: Sequence[Candidate], renamed: Mapping[str, str]
+) -> list[Pairing]:
+    """Pair programs by name, equal names in order; `renamed` are old names with their new.
+
+    If each side has one program, these are the pair, whatever they are called. Raises
+    UsageError for an old name that the left side does not have, or a new one of the right.
+    """
+    _check_names(renamed, left, right)
+    if len(left) == len(right) == 1:
+        return [Pairing(left[0], right[0])]
+    waiting: dict[str, list[Candidate]] = {}
+    for one in right:
+        waiting.setdefault(one.name, []).append(one)
+    pairs: list[Pairing] = []
+    for one in left:
+        others = waiting.get(renamed.get(one.name, one.name))
+        pairs.append(Pairing(one, others.pop(0) if others else None))
+    pairs += [Pairing(None, one) for others in waiting.values() for one in others]
+    return pairs
+
+
+def _check_names(
+    renamed: Mapping[str, str], left: Iterable[Candidate], right: Iterable[Candidate]
+) -> None:
+    for names, side, candidates in (
+        (renamed.keys(), "OLD", left),
+        (renamed.values(), "NEW", right),
+    ):
+        known = {one.name for one in candidates}
+        for name in names:
+            if name not in known:
+                listed = ", ".join(sorted(known)[:8])
+                raise UsageError(f"--map: {side} has no module {name!r}; it has {listed}.")
+
+
+def parse_map(items: Iterable[str]) -> dict[str, str]:
+    """Read `--map old=new`, given any number of times."""
+    renamed: dict[str, str] = {}
+    for item in items:
+        old, equals, new = item.partition("=")
+        if not (old and equals and new):
+            raise UsageError(f"--map {item}: expected OLD_NAME=NEW_NAME.")
+        renamed[old] = new
+    return renamed
+
+
+def choose_pair(pairs: Sequence[Pairing], what: str) -> Pairing:
+    """Return the one pair there is; raise UsageError if there are several."""
+    whole = [pair for pair in pairs if pair.left and pair.right]
+    if not whole:
+        raise NothingCheckedError("no module has the same name on both sides; see --map.")
+    if len(whole) > 1:
+        names = ", ".join(sorted(pair.name for pair in whole)[:8])
+        raise UsageError(f"{what} is about one module; choose with --module: {names}.")
+    return whole[0]
+
+
+def read_side(candidate: Candidate, label: str) -> tuple[DiffSide, SideFacts]:
+    """Read one side of a pair."""
+    if candidate.saved is not None:
+        figures = SavedFigures(candidate.name, candidate.saved.figures)
+        paths = InputPaths(candidate.path)
+        return DiffSide(figures), SideFacts(label, candidate.schema, paths, None)
+    if candidate.input is None:
+        raise ValueError("a candidate has an input or a saved document")
+    loaded = load(candidate.input, candidate.path, with_buffers=True)
+    program = Program(candidate.name, loaded.module, loaded.assignment)
+    options = candidate.input.debug_options
+    flags = parse_debug_options(options.read()) if options else None
+    facts = program.inventory.module if program.inventory else None
+    return DiffSide(program, flags), SideFacts(label, None, loaded.paths, facts)
