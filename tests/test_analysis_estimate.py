@@ -156,3 +156,6 @@ def test_an_unknown_dimension_is_not_counted() -> None:
         ROOT a = f32[?] negate(p)
     """)
     assert [one.size_bytes for one in allocations(text)] == [0, 0]
+    estimated = analyze_memory(parse_module(Source(text)), None).estimated
+    assert estimated is not None
+    assert estimated.is_lower_bound

@@ -201,6 +201,11 @@ def _estimated(memory: MemoryMap, color: int) -> Estimated:
         output_bytes=_sum(memory, color, _is_output),
         alias_bytes=_sum(memory, color, _is_alias),
         temp_peak_bytes=peak.temp_peak_bytes or 0,
+        is_lower_bound=any(
+            unpadded_bytes_of(value) is None
+            for allocation in memory.placed(color)
+            for value in allocation.values
+        ),
     )
 
 

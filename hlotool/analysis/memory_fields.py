@@ -149,6 +149,7 @@ ESTIMATED: Final = Block(
         Field("output_bytes", Unit.BYTES, "memory an output lies in"),
         Field("alias_bytes", Unit.BYTES, "memory that is both"),
         Field("temp_peak_bytes", Unit.BYTES, "estimate of the most in temporary values"),
+        Field("is_lower_bound", Unit.FLAG, "whether a size is unknown and counted as 0"),
     ),
     "what the schedule alone tells, where there is no buffer assignment",
     is_optional=True,

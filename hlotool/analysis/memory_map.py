@@ -21,6 +21,7 @@ class MemoryMap:
     assignment: BufferAssignment = field(repr=False)
     lifetimes: Lifetimes | None = field(repr=False)
     curves: tuple[Curve, ...] | None = field(repr=False)
+    _sums: dict[tuple[int, AllocationClass | None], Curve] = field(default_factory=dict, repr=False)
 
     def colors(self) -> tuple[int, ...]:
         """Return the memory spaces that hold anything beside thread-local memory, and 0."""
@@ -36,11 +37,13 @@ class MemoryMap:
         """Return the bytes in use in a space over time, of one class of allocations or of all."""
         if self.curves is None:
             return None
-        return add_curves(
-            self.curves[allocation.number]
-            for allocation in self.placed(color)
-            if only in {None, allocation.allocation_class}
-        )
+        if (color, only) not in self._sums:
+            self._sums[color, only] = add_curves(
+                self.curves[allocation.number]
+                for allocation in self.placed(color)
+                if only in {None, allocation.allocation_class}
+            )
+        return self._sums[color, only]
 
     def live_at(self, position: int, color: int) -> Iterator[tuple[Allocation, BufferValue]]:
         """Yield the values of a space that are live at a position, zero-sized ones left out."""

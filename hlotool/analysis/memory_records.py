@@ -79,7 +79,10 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """What the schedule alone tells; only where there is no buffer assignment."""
+    """What the schedule alone tells; only where there is no buffer assignment.
+
+    `is_lower_bound` where a shape has a dimension nobody knows.
+    """
 
     peak_bytes: int
     position: int
@@ -89,3 +92,4 @@ class Estimated:
     output_bytes: int
     alias_bytes: int
     temp_peak_bytes: int
+    is_lower_bound: bool

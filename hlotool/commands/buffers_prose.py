@@ -16,8 +16,8 @@ from hlotool.fields import Line
 
 _REASONS: Final[dict[Reason, str]] = {
     "tuples": "gives elements of tuples the size of their table",
-    "shared": "adds bytes that values share up again",
-    "spaces": "adds up all memory spaces",
+    "shared": "counts bytes that values share more than once",
+    "spaces": "adds all memory spaces together",
     "padding": "leaves tile padding out",
 }
 
@@ -135,7 +135,8 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
     if difference.is_slight:
         text = "XLA's own peak: {xla_bytes} at {xla_position}, less than 0.1 % off."
         return [Line(text, PEAK, report.peak)]
-    why = " and ".join(_REASONS[reason] for reason in difference.reasons)
+    reasons = [_REASONS[reason] for reason in difference.reasons]
+    why = " and ".join([", ".join(reasons[:-1]), reasons[-1]] if reasons[1:] else reasons)
     why = why or "picks the instant by the sizes of whole instructions"
     text = "XLA's own peak: {xla_bytes} at {xla_position}, where {bytes_at_xla_position} are in use"
     return [Line(f"{text}; it {why}.", PEAK, report.peak)]

@@ -24,6 +24,7 @@ from hlotool.ir.buffers import (
 )
 from hlotool.ir.shape import Shape
 from hlotool.ir.values import ShapeIndex
+from hlotool.parse.collector import collector_paused
 from hlotool.parse.definition import find_definition
 from hlotool.parse.live_range import accept_live_ranges
 from hlotool.parse.scanner import Scanner
@@ -78,6 +79,11 @@ def parse_buffer_assignment(
     Raises ParseError where the text breaks off or stops being this, and where the parts do
     not belong together: the first value that one part knows and another does not.
     """
+    with collector_paused():
+        return _parse(source, values, live_range)
+
+
+def _parse(source: Source, values: Source | None, live_range: Source | None) -> BufferAssignment:
     header = _HEADER.match(source.text)
     if header is None:
         scanner = Scanner(source)
@@ -233,6 +239,13 @@ def _unique_values(
     return by_key
 
 
+def _mixed_up(source: Source, other: Source | None) -> str:
+    """Say what is wrong where two parts do not belong together."""
+    if other is None:
+        return "the file is cut short, or made of two dumps"
+    return f"{source.name} and {other.name} are not of one compilation, or one is cut short"
+
+
 def _check_used(
     source: Source,
     by_key: Mapping[ValueKey, BufferValue],
@@ -241,8 +254,7 @@ def _check_used(
 ) -> None:
     """Raise at the first used value without an allocation, or the other way round."""
     known = {value.number: value for value in by_key.values()}
-    names = f"{source.name} and {values.name}" if values else source.name
-    hint = f"{names}: the parts are not of one compilation, or one is cut short"
+    hint = _mixed_up(source, values)
     for number, one in used.items():
         value = known.get(number)
         if value is None or one.name != value.name:
@@ -268,8 +280,7 @@ def _check_ranges(
     live_range: Source | None,
 ) -> None:
     """Raise at the first range of an unknown value; in separate files also the reverse."""
-    names = f"{source.name} and {live.source.name}" if live_range else source.name
-    hint = f"{names}: the parts are not of one compilation, or one is cut short"
+    hint = _mixed_up(source, live_range)
     for key in live.ranges:
         if key not in by_key:
             name = format_position(*key)

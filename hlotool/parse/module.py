@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from hlotool.ir.debug_info import DebugInfo
 from hlotool.ir.module import Header, Module
 from hlotool.parse.builder import Builder
+from hlotool.parse.collector import collector_paused
 from hlotool.parse.computation import read_computation, read_computation_slowly
 from hlotool.parse.header import parse_header
 from hlotool.parse.reader import TextReader
@@ -31,27 +29,8 @@ def parse_module(source: Source) -> Module:
     Attributes are split and read on first access; everything else is read here. Raises
     ParseError at the first character that is not HLO.
     """
-    with _collector_paused():
+    with collector_paused():
         return _parse(source, is_slow=False)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep Python's cyclic collector from walking a module that only grows: a sixth of the time.
-
-    Nothing becomes garbage here, so all that was made may count as old at once; that is what
-    freeze and unfreeze do, unless the program itself has frozen something.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def parse_module_slowly(source: Source) -> Module:

@@ -1,0 +1,215 @@
+"""`hlotool buffers` as a user types it: options, what is refused, and figures that add up."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buffer_dumps import ROOT, SHARED
+from click.testing import CliRunner, Result
+
+from hlotool.commands.buffers import buffers
+from hlotool.errors import HlotoolError
+
+DUMPS = ROOT / "testdata" / "dumps"
+GPU = DUMPS / "gpu_h100" / "transformer_train"
+TPU = DUMPS / "tpu_v5e" / "scan_train"
+OLD = ROOT / "testdata" / "buffers" / "tuple_fusion.txt"
+
+
+def run(*arguments: str | Path) -> Result:
+    done = CliRunner().invoke(buffers, [str(one) for one in arguments])
+    if done.exception and not isinstance(done.exception, SystemExit | HlotoolError):
+        raise done.exception
+    return done
+
+
+def answer(*arguments: str | Path) -> dict[str, Any]:
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+def refusal(*arguments: str | Path) -> str:
+    done = run(*arguments)
+    assert done.exception is not None, done.output
+    return str(done.exception)
+
+
+@pytest.mark.parametrize("path", [GPU, TPU, OLD], ids=["gpu", "tpu", "old"])
+@pytest.mark.parametrize("place", ["peak", "0", "5"])
+def test_rows_add_up_to_what_is_in_use(path: Path, place: str) -> None:
+    found = answer(path, "--at", place)
+    assert sum(row["occupied_bytes"] for row in found["rows"]) == found["at"]["bytes"]
+    if place == "peak":
+        assert found["at"]["bytes"] == found["peak"]["bytes"] == found["totals"]["peak_bytes"]
+
+
+def test_all_spaces_together() -> None:
+    found = answer(TPU, "--space", "all")
+    assert {row["color"] for row in found["rows"]} >= {0, 1}
+    assert sum(row["occupied_bytes"] for row in found["rows"]) == found["at"]["bytes"]
+    assert found["peak"]["color"] == 0
+
+
+def test_a_space_by_name_and_by_number() -> None:
+    by_name, by_number = answer(TPU, "--space", "vmem"), answer(TPU, "--space", "1")
+    assert by_name == by_number
+    assert by_name["peak"]["color"] == 1
+    assert by_name["totals"] == answer(TPU)["totals"]
+    assert "this program has 0 (hbm), 1 (vmem)" in refusal(TPU, "--space", "3")
+
+
+def test_an_instruction_is_a_place() -> None:
+    peak = answer(GPU)["peak"]
+    assert answer(GPU, "--at", peak["instruction"])["at"]["position"] == peak["position"]
+    assert answer(GPU, "--at", "%" + peak["instruction"])["at"]["position"] == peak["position"]
+
+
+def test_places_that_are_not_there() -> None:
+    assert "positions go from 0 to 402" in refusal(GPU, "--at", "403")
+    assert "positions go from 0 to 402" in refusal(GPU, "--at", "9" * 5000)
+    assert "Did you mean" in refusal(GPU, "--at", "gemm_fusion_dot.6444")
+    assert "choose one" in refusal(GPU, "--all", "--at", "3")
+
+
+def test_everything() -> None:
+    found = answer(GPU, "--all")
+    assert found["at"] is None
+    sizes = sum(one["size_bytes"] for one in found["allocations"] if one["class"] != "thread-local")
+    assert sizes == found["totals"]["allocated_bytes"]
+    assert sum(one["value_count"] for one in found["allocations"]) == len(found["rows"])
+    fragments = sum(one["fragmentation_bytes"] or 0 for one in found["allocations"])
+    assert fragments == found["totals"]["fragmentation_bytes"]
+    assert all(row["occupied_bytes"] is None for row in found["rows"])
+
+
+def test_the_timeline_is_a_curve_and_a_list() -> None:
+    found = answer(GPU, "--timeline")
+    levels = [row["bytes"] for row in found["timeline"]]
+    peak = found["peak"]
+    assert len(levels) == peak["sequence_length"] + 1
+    assert max(levels) == peak["bytes"] == levels[peak["position"]]
+    assert levels.index(max(levels)) == peak["position"]
+    rows = list(csv.DictReader(io.StringIO(run(GPU, "--timeline", "--format", "csv").stdout)))
+    assert [int(row["bytes"]) for row in rows] == levels
+    drawn = run(GPU, "--timeline").stdout.splitlines()
+    assert any(f"peak at {peak['position']}" in line for line in drawn)
+    assert all(len(line) <= 100 for line in drawn if "│" in line or "┤" in line)
+
+
+def test_peaks() -> None:
+    found = answer(GPU, "--peaks", "3")["peaks"]
+    assert [row["bytes"] for row in found] == sorted((row["bytes"] for row in found), reverse=True)
+    rows = list(csv.DictReader(io.StringIO(run(GPU, "--peaks", "3", "--format", "csv").stdout)))
+    assert [int(row["position"]) for row in rows] == [row["position"] for row in found]
+
+
+def test_donation() -> None:
+    found = answer(DUMPS / "cpu" / "mlp_train", "--donation")
+    assert {row["status"] for row in found["donation"]} <= {"donated", "copied", "not-donated"}
+    assert found["donation"]
+    table = run(DUMPS / "cpu" / "mlp_train", "--donation", "--where", 'status == "copied"').stdout
+    assert "copied by" in table
+
+
+@pytest.mark.parametrize(
+    ("limit", "fits"), [("80GiB", True), ("1 GB", False), ("2G", True), ("1.5e9", False)]
+)
+def test_headroom(limit: str, fits: bool) -> None:
+    found = answer(GPU, "--hbm", limit)
+    headroom = found["headroom"]
+    assert headroom["fits"] is fits
+    left = headroom["limit_bytes"] - found["totals"]["allocated_bytes"]
+    assert headroom["headroom_bytes"] == left
+    assert ("fits in" in run(GPU, "--hbm", limit).stdout) or not fits
+
+
+@pytest.mark.parametrize("size", ["big", "", "-3GiB", "3 parsecs", "1e999", "1" * 99])
+def test_sizes_that_are_none(size: str) -> None:
+    assert "is no size" in refusal(GPU, "--hbm", size)
+
+
+def test_groups() -> None:
+    for field in ("class", "scope", "dtype", "opcode", "source", "shape", "parameter"):
+        done = run(GPU, "--by", field)
+        assert done.exit_code == 0
+        assert "TOTAL" in done.stdout
+
+
+def test_equal_values_fold_in_tables_alone(tmp_path: Path) -> None:
+    text = tmp_path / "folds.txt"
+    text.write_text(
+        "HloModule m, is_scheduled=true\n\nENTRY e {\n"
+        "  p = f32[64] parameter(0)\n"
+        "  a.1 = f32[64] negate(p)\n"
+        "  a.2 = f32[64] negate(p)\n"
+        "  a.3 = f32[64] negate(p)\n"
+        "  ROOT c = f32[192] concatenate(a.1, a.2, a.3), dimensions={0}\n}\n",
+        "utf-8",
+    )
+    lines = run(text, "--units", "B").stdout.splitlines()
+    (folded,) = [line for line in lines if "×3" in line]
+    assert folded.split()[:4] == ["768", "×3", "temp", "a.*"]
+    (total,) = [line for line in lines if "TOTAL" in line]
+    assert total.split() == ["1,792", "5", "TOTAL"]
+    assert len(answer(text)["rows"]) == 5
+
+
+def test_parts_of_a_dump(tmp_path: Path) -> None:
+    """Without live ranges lifetimes are derived; without the module nothing can derive them."""
+    (allocations,) = GPU.glob("*buffer-assignment.txt")
+    (text,) = GPU.glob("*after_optimizations.txt")
+    whole = answer(GPU)
+    assert answer(text)["peak"] == whole["peak"]
+    assert answer(allocations)["peak"] == whole["peak"]
+    alone = Path(shutil.copy(allocations, tmp_path))
+    found = answer(alone)
+    assert (found["source"], found["lifetimes"]) == ("buffer-assignment", None)
+    assert found["peak"]["bytes"] is None
+    assert found["totals"]["allocated_bytes"] == whole["totals"]["allocated_bytes"]
+    assert "peak unknown" in run(alone).stdout
+    assert "need lifetimes" in refusal(alone, "--timeline")
+    assert "--module-text" in refusal(alone, "--donation")
+    derived = answer(alone, "--module-text", text)
+    assert derived["lifetimes"] == "derived"
+    assert derived["peak"]["bytes"] == whole["peak"]["bytes"]
+    assert [row["value"] for row in derived["rows"]] == [row["value"] for row in whole["rows"]]
+    estimate = answer(Path(shutil.copy(text, tmp_path / "text.txt")))
+    assert (estimate["source"], estimate["lifetimes"]) == ("estimate", "derived")
+    assert estimate["totals"]["allocated_bytes"] is None
+    assert estimate["spaces"] == []
+    assert all(row["allocation"] is None for row in estimate["rows"])
+    held = sum(row["occupied_bytes"] for row in estimate["rows"])
+    assert held == estimate["estimated"]["peak_bytes"]
+
+
+def test_an_unscheduled_module_says_which_file_to_use() -> None:
+    (text,) = GPU.parent.joinpath("mlp_train").glob("*before_optimizations.txt")
+    done = run(text)
+    assert isinstance(done.exception, HlotoolError)
+    assert done.exception.exit_code == 3
+    assert "after_optimizations" in str(done.exception)
+
+
+def test_a_total_that_does_not_match_is_said(tmp_path: Path) -> None:
+    text = OLD.read_text("utf-8").replace("Total bytes used: 33824", "Total bytes used: 33825")
+    edited = tmp_path / "edited.txt"
+    edited.write_text(text, "utf-8")
+    assert answer(edited)["totals"]["reported_total_matches"] is False
+    assert "do not add up to" in run(edited).stdout
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared dumps are not here")
+def test_siblings_of_another_size_are_refused() -> None:
+    (text,) = (SHARED / "seeds").glob("000*")
+    (assignment,) = (SHARED / "seeds").glob("001*")
+    message = refusal(text, "--buffers", assignment)
+    assert "is bf16[128,6144] here, but bf16[32,6144] in the module" in message
