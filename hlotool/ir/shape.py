@@ -107,18 +107,23 @@ class ArrayShape:
         """Element count after rounding the minor dimensions up to the first tile.
 
         The tile's last entry pairs with the minor-most dimension, going outwards; a tile
-        longer than the array pads imaginary dimensions of 1; inner tiles pad nothing.
+        longer than the array pads imaginary dimensions of 1; a COMBINED entry merges its
+        dimension with the next more minor one; inner tiles pad nothing.
         """
         count = self.element_count
         if count is None or not self.layout or not self.layout.tiles:
             return count
         tile = self.layout.tiles[0]
-        minor_first = [self.dims[number] for number in self.layout.minor_to_major]
-        minor_first += [1] * (len(tile) - len(minor_first))
-        for place, entry in enumerate(reversed(tile)):
+        sizes = [self.dims[number] for number in reversed(self.layout.minor_to_major)]
+        sizes = [1] * (len(tile) - len(sizes)) + sizes
+        untiled = len(sizes) - len(tile)
+        padded, pending = prod(sizes[:untiled]), 1
+        for size, entry in zip(sizes[untiled:], tile, strict=True):
+            pending *= size
             if entry != COMBINED:
-                minor_first[place] = -(-minor_first[place] // entry) * entry
-        return prod(minor_first)
+                padded *= -(-pending // entry) * entry
+                pending = 1
+        return padded * pending
 
     def __str__(self) -> str:
         dims = ",".join(

@@ -1,0 +1,63 @@
+"""Every form HLO text takes, as one small module each, with all that is to be read from it.
+
+A case is testdata/hlo_forms/NAME.txt and the NAME.json beside it; --update-golden rewrites
+the latter. Both readers must say the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from described import describe_module, format_description
+
+from hlotool.ir import Module
+from hlotool.parse import parse_module, parse_module_slowly
+from hlotool.source import Source
+
+FORMS = sorted((Path(__file__).parents[1] / "testdata" / "hlo_forms").glob("*.txt"))
+READERS = (parse_module, parse_module_slowly)
+
+
+def test_there_are_forms() -> None:
+    assert len(FORMS) >= 30
+
+
+@pytest.mark.parametrize("parse", READERS, ids=lambda parse: parse.__name__)
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_form(
+    path: Path, parse: Callable[[Source], Module], request: pytest.FixtureRequest
+) -> None:
+    text = path.read_bytes().decode("utf-8")  # as it is: one of them has carriage returns
+    found = describe_module(parse(Source(text, path.name)))
+    expected = path.with_suffix(".json")
+    if request.config.getoption("--update-golden") and parse is parse_module:
+        expected.write_text(format_description(found), encoding="utf-8")
+    assert json.loads(json.dumps(found)) == json.loads(expected.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("parse", READERS, ids=lambda parse: parse.__name__)
+def test_nine_hundred_operands(parse: Callable[[Source], Module]) -> None:
+    """SparseCore dumps have an async-start over more than 900 operands."""
+    module = parse(Source(write_many_operands(900)))
+    start = module.entry.instructions[-2]
+    assert [one.name for one in start.operands] == [f"p{number}" for number in range(900)]
+    assert start.shape.size_bytes == 900 * 8 * 2 + 4
+    assert start.callee() is module.computations["wrapped"]
+    assert start.users == (module.entry.root,)
+
+
+def write_many_operands(count: int) -> str:
+    numbers = range(count)
+    comments = [f"/*index={number}*/" if number and number % 5 == 0 else "" for number in numbers]
+    parameters = "".join(f"  p{number} = f32[2]{{0}} parameter({number})\n" for number in numbers)
+    names = ", ".join(f"{comments[number]}p{number}" for number in numbers)
+    shapes = ", ".join(f"{comment}f32[2]{{0}}" for comment in comments)
+    return (
+        f"HloModule many\n\nwrapped {{\n{parameters}  ROOT t = ({shapes}) tuple({names})\n}}\n\n"
+        f"ENTRY main {{\n{parameters}"
+        f"  start = (({shapes}), ({shapes}), s32[]) async-start({names}), calls=wrapped\n"
+        f"  ROOT done = ({shapes}) async-done(start)\n}}\n"
+    )
