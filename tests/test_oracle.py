@@ -1,0 +1,113 @@
+"""What we read of a dump is what XLA itself read: computations, instructions, operands, users.
+
+The oracles are frozen answers, oracle_STAGE_instructions.json beside each dump: of XLA's own
+parser for the stage's text, or of the protobuf that was written with it. Rows are name,
+opcode, operand names and, from XLA's parser in testdata, users.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hlotool.ir import Computation
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared" / "dumps"
+
+# Where the C++ name of an opcode is not its spelling in the text.
+SPELLINGS = {
+    "kClz": "count-leading-zeros",
+    "kCos": "cosine",
+    "kExp": "exponential",
+    "kExpm1": "exponential-minus-one",
+    "kLog1p": "log-plus-one",
+    "kOptimizationBarrier": "opt-barrier",
+    "kPopulationCount": "popcnt",
+    "kSin": "sine",
+    "kTopK": "topk",
+}
+
+# The only difference tolerated, with its reason: a protobuf lists computations and
+# instructions in another order than the text does, so these are compared without it.
+UNORDERED = {"proto"}
+
+
+def find_oracles() -> Iterator[Path]:
+    for folder in (ROOT / "testdata" / "dumps", SHARED):
+        yield from sorted(folder.glob("*/*/oracle*_instructions.json"))
+
+
+ORACLES = list(find_oracles())
+
+
+def stage_of(oracle: Path) -> str:
+    return oracle.name.removeprefix("oracle_").removesuffix("_instructions.json")
+
+
+def find_text(oracle: Path) -> Path:
+    """Return the module text that an oracle is about."""
+    stage = stage_of(oracle).replace("proto", "after_optimizations")
+    (path,) = oracle.parent.glob(f"*{stage}.txt")
+    return path
+
+
+def spell(opcode: str) -> str:
+    """Turn `kGetTupleElement` into `get-tuple-element`; protobufs spell it so already."""
+    if not opcode.startswith("k"):
+        return opcode
+    return SPELLINGS.get(opcode) or re.sub(r"(?<=.)([A-Z])", r"-\1", opcode[1:]).lower()
+
+
+def list_rows(computation: Computation, *, has_users: bool) -> list[list[Any]]:
+    """List a computation as the oracles do."""
+    return [
+        [
+            one.name,
+            one.opcode,
+            [operand.name for operand in one.operands],
+            *([[user.name for user in one.users]] if has_users else []),
+        ]
+        for one in computation.instructions
+    ]
+
+
+def test_there_are_oracles() -> None:
+    assert len(ORACLES) >= 20
+
+
+@pytest.mark.parametrize(
+    "oracle", ORACLES, ids=lambda path: f"{path.parents[1].name}/{path.parent.name}/{path.stem}"
+)
+def test_the_module_is_what_xla_reads(oracle: Path) -> None:
+    text = find_text(oracle)
+    module = parse_module(Source(text.read_text(encoding="utf-8"), text.name))
+    expected = json.loads(oracle.read_text(encoding="utf-8"))
+    has_users = any(
+        len(row) > 3 and isinstance(row[3], list) for one in expected for row in one["instructions"]
+    )
+    ours = [(one.name, list_rows(one, has_users=has_users)) for one in module.computations.values()]
+    theirs = [
+        (
+            one["computation"],
+            [
+                [name, spell(opcode), *rest[: 1 + has_users]]
+                for name, opcode, *rest in one["instructions"]
+            ],
+        )
+        for one in expected
+    ]
+    if stage_of(oracle) in UNORDERED:
+        ours, theirs = (
+            sorted((name, sorted(rows)) for name, rows in side) for side in (ours, theirs)
+        )
+        roots = {one.name: one.root.name for one in module.computations.values()}
+        assert roots == {one["computation"]: one["root"] for one in expected}
+    assert ours == theirs
