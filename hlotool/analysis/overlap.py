@@ -90,9 +90,15 @@ class OverlapMeter:
         executions: Executions,
         costs: CostModel | None,
     ) -> None:
-        self._carriers: set[Instruction | None] = set()
+        self._carriers: set[Instruction] = set()
+        self._windows: dict[Computation, list[tuple[Instruction, Instruction]]] = {}
         for one in collectives:
-            self._carriers |= {one.begin, one.done}
+            self._carriers.add(one.begin)
+            if one.done is not None:
+                self._carriers.add(one.done)
+                if not one.is_fused and one.done.computation is one.begin.computation:
+                    windows = self._windows.setdefault(one.begin.computation, [])
+                    windows.append((one.begin, one.done))
         self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
         self._costs = costs
         self._totals: Mapping[Computation, Cost] | None = None
@@ -134,21 +140,33 @@ class OverlapMeter:
         return Overlap(work.count, work.flops, work.size, is_sync or not is_real)
 
     def _sums_of(self, computation: Computation) -> _Sums:
-        """Add up the work of a computation from its beginning; done once for each."""
+        """Add up the work of a computation from its beginning; done once for each.
+
+        What stands beside no collective is left out: nobody asks for it.
+        """
         sums = self._sums.get(computation)
-        if sums is None:
-            work = [self._is_work(one) for one in computation.instructions]
-            costs = [
-                self._cost(one) if is_work else NOTHING
-                for one, is_work in zip(computation.instructions, work, strict=True)
-            ]
-            sums = self._sums[computation] = _Sums(
-                {one: place for place, one in enumerate(computation.instructions)},
-                list(accumulate(work, initial=0)),
-                list(accumulate((_flops(one) for one in costs), initial=0)),
-                list(accumulate((one.bytes_accessed for one in costs), initial=0)),
-                list(accumulate((_is_hidden(one) for one in costs), initial=0)),
-            )
+        if sums is not None:
+            return sums
+        places = {one: place for place, one in enumerate(computation.instructions)}
+        changes = [0] * len(places)
+        for begin, done in self._windows[computation]:
+            changes[places[begin]] += 1
+            changes[places[done]] -= 1
+        work = [
+            depth > 0 and self._is_work(one)
+            for one, depth in zip(computation.instructions, accumulate(changes), strict=True)
+        ]
+        costs = [
+            self._cost(one) if is_work else NOTHING
+            for one, is_work in zip(computation.instructions, work, strict=True)
+        ]
+        sums = self._sums[computation] = _Sums(
+            places,
+            list(accumulate(work, initial=0)),
+            list(accumulate((_flops(one) for one in costs), initial=0)),
+            list(accumulate((one.bytes_accessed for one in costs), initial=0)),
+            list(accumulate((_is_hidden(one) for one in costs), initial=0)),
+        )
         return sums
 
     def _is_work(self, instruction: Instruction) -> bool:

@@ -1,0 +1,73 @@
+"""Cases of testdata/collectives: what each expects of which collective, in its first lines.
+
+    // options: mesh=data=4,model=2 devices_per_node=4 with_groups=true
+    // row NAME: field=value …       every collective of the module has such a line
+    // totals: field=value …
+
+A list is written with commas, a list of lists with semicolons between, and a blank as `~`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hlotool.analysis.collectives import CollectiveOptions, CollectiveReport, analyze_collectives
+from hlotool.analysis.cost import measure_costs
+from hlotool.analysis.executions import count_executions
+from hlotool.analysis.mesh_axes import parse_mesh_axes
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+ROOT = Path(__file__).resolve().parents[1]
+CASES = sorted((ROOT / "testdata/collectives").glob("*.txt"))
+assert CASES, "no cases in testdata/collectives"
+
+_LINE = re.compile(r"^// (options|totals|row (?P<name>\S+)):(?P<pairs>.*)$", re.MULTILINE)
+
+
+def analyze(text: str, options: CollectiveOptions | None = None) -> CollectiveReport:
+    """Analyze the collectives of a module with everything that can be known of it."""
+    module = parse_module(Source(text, "case"))
+    return analyze_collectives(module, count_executions(module), measure_costs(module), options)
+
+
+def read_options(text: str) -> CollectiveOptions:
+    """Read the options line of a case."""
+    lines = [match["pairs"] for match in _LINE.finditer(text) if match[1] == "options"]
+    found = read_pairs(lines[0]) if lines else {}
+    nodes = found.get("devices_per_node")
+    return CollectiveOptions(
+        mesh=parse_mesh_axes(found["mesh"]) if "mesh" in found else None,
+        devices_per_node=int(nodes) if nodes else None,
+        with_groups=found.get("with_groups") == "true",
+        with_operands=True,
+    )
+
+
+def read_rows(text: str) -> dict[str, dict[str, str]]:
+    """Read what a case expects of each collective."""
+    return {
+        match["name"]: read_pairs(match["pairs"]) for match in _LINE.finditer(text) if match["name"]
+    }
+
+
+def read_totals(text: str) -> dict[str, str]:
+    """Read what a case expects of the totals."""
+    return next(read_pairs(each["pairs"]) for each in _LINE.finditer(text) if each[1] == "totals")
+
+
+def read_pairs(text: str) -> dict[str, str]:
+    """Split `field=value field=value`."""
+    return dict(pair.split("=", 1) for pair in text.split())
+
+
+def write(value: object) -> str:
+    """Write a value as cases do."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return (";" if value and isinstance(value[0], tuple) else ",").join(map(write, value))
+    return str(value).replace(" ", "~")

@@ -1,0 +1,109 @@
+"""Estimates of time: bandwidth and latency as given, by chip, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from collective_cases import ROOT, analyze
+
+from hlotool.analysis.collective_times import (
+    LinkSpeed,
+    estimate_times,
+    find_link_speed,
+    parse_bandwidth,
+    parse_latency,
+)
+from hlotool.analysis.collectives import CollectiveOptions
+from hlotool.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("450GB/s", 450e9),
+        ("450 GB/s", 450e9),
+        ("90e9", 90e9),
+        ("1.5TB/s", 1.5e12),
+        ("45GiB/s", 45 * 2**30),
+        ("45KiB", 45 * 2**10),
+        ("12B", 12),
+        ("100GBps", 100e9),
+    ],
+)
+def test_bandwidths(text: str, expected: float) -> None:
+    assert parse_bandwidth(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["", "fast", "0", "-1GB/s", "1Gb/s", "1GB/h", "0GB/s", "∞"])
+def test_bandwidths_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--bandwidth"):
+        parse_bandwidth(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("5us", 5e-6), ("5 µs", 5e-6), ("0.1ms", 1e-4), ("2s", 2), ("7ns", 7e-9)]
+)
+def test_latencies(text: str, expected: float) -> None:
+    assert parse_latency(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["", "5", "5 h", "-1us"])
+def test_latencies_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--latency"):
+        parse_latency(text)
+
+
+def test_chips_and_what_overrides_them() -> None:
+    h100 = find_link_speed("h100", None, None)
+    assert h100 is not None
+    assert (h100.bytes_per_second, h100.latency_seconds, h100.is_within_node) == (450e9, 5e-6, True)
+    slower = find_link_speed("h100", "50GB/s", None)
+    assert slower is not None
+    assert (slower.bytes_per_second, slower.latency_seconds) == (50e9, 5e-6)
+    assert not slower.is_within_node
+    patient = find_link_speed("v5p", None, "1ms")
+    assert patient is not None
+    assert (patient.bytes_per_second, patient.latency_seconds) == (180e9, 1e-3)
+    plain = find_link_speed(None, "1GB/s", None)
+    assert plain is not None
+    assert plain.latency_seconds == 0
+    assert find_link_speed(None, None, None) is None
+
+
+def test_a_chip_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "chips.toml"
+    path.write_text("[h100]\nlink_bytes_per_second = 1e9\nlink_latency_seconds = 0.5\n")
+    found = find_link_speed("h100", None, None, str(path))
+    assert found is not None
+    assert (found.bytes_per_second, found.latency_seconds) == (1e9, 0.5)
+
+
+def test_what_does_not_go_together() -> None:
+    with pytest.raises(UsageError, match="need --chip or --bandwidth"):
+        find_link_speed(None, None, "5us")
+    with pytest.raises(UsageError, match="link of 'tpu7x' is not known"):
+        find_link_speed("tpu7x", None, None)
+    with pytest.raises(UsageError, match="there is no chip 'h999'"):
+        find_link_speed("h999", None, None)
+
+
+def test_estimates() -> None:
+    """Wire bytes over bandwidth, latency once for each execution; nothing moved takes no time."""
+    text = (ROOT / "testdata/collectives/loops.txt").read_text(encoding="utf-8")
+    rows = estimate_times(analyze(text).rows, LinkSpeed(2.0, 10.0, "test"))
+    seconds = {row.name: row.estimated_seconds for row in rows}
+    assert seconds == {"nine": (6 / 2 + 10) * 9, "some": None, "third": (2 / 2 + 10) * 9}
+    text = (ROOT / "testdata/collectives/groups.txt").read_text(encoding="utf-8")
+    single = estimate_times(analyze(text).rows, LinkSpeed(2.0, 10.0, "test"))[-1]
+    assert (single.name, single.estimated_seconds) == ("single", 0)
+
+
+def test_a_link_within_a_node_says_nothing_across_nodes() -> None:
+    text = (ROOT / "testdata/collectives/axes.txt").read_text(encoding="utf-8")
+    rows = analyze(text, CollectiveOptions(devices_per_node=4)).rows
+    within = estimate_times(rows, LinkSpeed(1.0, 0.0, "test", is_within_node=True))
+    beyond = estimate_times(rows, LinkSpeed(1.0, 0.0, "test"))
+    assert {row.span for row in within if row.estimated_seconds is None} == {"cross"}
+    assert {row.span for row in within if row.estimated_seconds is not None} == {"node"}
+    assert all(row.estimated_seconds is not None for row in beyond)

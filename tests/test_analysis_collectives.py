@@ -1,0 +1,161 @@
+"""Collectives: hand-made cases, seeds counted by hand, and laws that hold for every dump."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from collective_cases import CASES, ROOT, analyze, read_options, read_rows, read_totals, write
+
+from hlotool.analysis.collectives import CollectiveRow, analyze_collectives, sum_collectives
+from hlotool.analysis.executions import count_executions
+from hlotool.analysis.logical_collectives import TRANSFERS
+from hlotool.errors import ParseError
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+HLO = re.compile(r"\s*HloModule ")
+
+
+def read_start(path: Path) -> str:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(200)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_case(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    report = analyze(text, read_options(text))
+    expected = read_rows(text)
+    found = {row.name: row for row in report.rows}
+    assert sorted(found) == sorted(expected)
+    assert len(report.rows) == len(expected)
+    for name, fields in expected.items():
+        actual = {field: write(getattr(found[name], field)) for field in fields}
+        assert (name, actual) == (name, fields)
+    totals = read_totals(text)
+    assert {field: write(getattr(report.totals, field)) for field in totals} == totals
+
+
+SEEDS = ROOT / "../shared/seeds"
+DUMPS = sorted(
+    path
+    for folder in ("testdata/dumps", "testdata/hlo", "../shared/dumps", "../shared/seeds")
+    for path in (ROOT / folder).rglob("*.txt")
+    if "printed" not in path.parts and HLO.match(read_start(path))
+)
+assert DUMPS, "no HLO dumps in testdata"
+
+
+def read_seed(start: str) -> str:
+    found = list(SEEDS.glob(f"{start}_*.txt"))
+    if not found:
+        pytest.skip("needs ../shared")
+    return found[0].read_text(encoding="utf-8")
+
+
+def test_seed_tpu_forward() -> None:
+    """Seven textual all-gathers are three: channel 4 chain 0, channel 6 chain 1, and channel 2.
+
+    Each gathers 14336 × 4096 bf16 over 4 devices: S = 117,440,512 bytes, of which a device
+    sends 3/4. Two are hidden by one matrix product each: 2 × 32·512 × 4096 × 14336 flops.
+    """
+    report = analyze(read_seed("003"))
+    assert (report.totals.count, report.totals.textual_count) == (3, 7)
+    assert {row.kind for row in report.rows} == {"all-gather"}
+    assert [row.payload_bytes for row in report.rows] == [14336 * 4096 * 2] * 3
+    assert [row.wire_bytes_per_run for row in report.rows] == [14336 * 4096 * 2 * 3 // 4] * 3
+    assert [(row.channel_id, row.is_exposed) for row in report.rows] == [
+        (4, False),
+        (6, False),
+        (2, True),
+    ]
+    product = 2 * 32 * 512 * 4096 * 14336
+    for row in report.rows[:2]:
+        assert row.overlap_flops is not None
+        assert product <= row.overlap_flops < product * 1.01
+
+
+def test_seed_gpu_train_step() -> None:
+    """Counted by hand in the text, computation by computation.
+
+    Two loop bodies run 9 times each (known_trip_count), the entry once.
+
+        forward body (region_0.1585…)   1 all-gather, 4 all-to-all, 3 permutes           =  8
+        backward body (region_30.3928)  1 all-gather, 8 all-to-all, 4 permutes, 1 r.-s.  = 14
+        entry (main.5687_spmd)          2 all-gather, 4 all-to-all, 4 permutes, 1 r.-s.,
+                                        11 all-reduce                                    = 22
+
+    Executions: (8 + 14) × 9 + 22 = 220. All are started; the 16 all-to-alls and the
+    2 reduce-scatters are async-starts of a computation that holds them.
+
+    Bytes of one all-to-all in a loop: bf16[1,4,8,1,2048,6144] = 805,306,368; n = 8, so a
+    device sends 7/8 of it: 704,643,072.
+    """
+    report = analyze(read_seed("002"))
+    counts = {row.kind: (row.count, row.executions) for row in report.totals.by_kind}
+    assert counts == {
+        "all-gather": (1 + 1 + 2, 9 + 9 + 2),
+        "all-reduce": (11, 11),
+        "all-to-all": (4 + 8 + 4, 12 * 9 + 4),
+        "collective-permute": (3 + 4 + 4, 7 * 9 + 4),
+        "reduce-scatter": (1 + 1, 9 + 1),
+    }
+    assert report.totals.count == 8 + 14 + 22
+    assert report.totals.executions == (8 + 14) * 9 + 22
+    # start and done of 26; start, wrapped operation and done of 18
+    assert report.totals.textual_count == 26 * 2 + 18 * 3
+    assert all(row.is_async for row in report.rows)
+    in_loop = [row for row in report.rows if row.kind == "all-to-all" and row.executions == 9]
+    assert [row.wire_bytes for row in in_loop] == [704_643_072] * 12
+    assert not report.totals.is_lower_bound
+    assert not report.totals.is_upper_bound
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=lambda path: "/".join(path.parts[-3:]))
+def test_every_printed_collective_counts_once(path: Path) -> None:
+    """No collective or done of an executed dump is lost, and none is in two rows."""
+    module = parse_module(Source(path.read_text(encoding="utf-8"), path.name))
+    executions = count_executions(module)
+    report = analyze_collectives(module, executions)
+    members = [name for row in report.rows for name in row.members]
+    printed = {
+        instruction.name
+        for instruction in module.instructions()
+        if instruction.opcode.removesuffix("-done") in TRANSFERS
+        or instruction.opcode.replace("-done", "-start") in TRANSFERS
+    }
+    assert len(members) == len(set(members))
+    assert printed <= set(members)
+    assert report.totals == sum_collectives(module, executions)
+    assert report.totals.textual_count == len(members)
+    assert report.totals.count == len(report.rows)
+    assert report.totals.wire_bytes_per_run == sum(
+        row.known_wire_bytes_per_run for row in report.rows
+    )
+    assert not [row.problem for row in report.rows if row.problem]
+
+
+def test_printing_style_changes_nothing() -> None:
+    """The same module in another print style has the same traffic, collective by collective."""
+    folder = ROOT / "../shared/dumps/printed"
+    if not folder.exists():
+        pytest.skip("needs ../shared")
+    styles = sorted(folder.glob("gpu_h100.transformer_train.*.txt"))
+    assert styles
+    default = analyze((folder / "gpu_h100.transformer_train.default.txt").read_text())
+    expected = sorted(map(key, default.rows))
+    compared = 0
+    for path in styles:
+        try:
+            report = analyze(path.read_text(encoding="utf-8"))
+        except ParseError:  # styles that leave out names or attributes: nothing can be known
+            continue
+        compared += 1
+        assert (path.name, sorted(map(key, report.rows))) == (path.name, expected)
+    assert compared > 12
+
+
+def key(row: CollectiveRow) -> tuple[object, ...]:
+    return row.kind, row.dtype, row.payload_bytes, row.wire_bytes_per_run or 0, row.group_size or 0
