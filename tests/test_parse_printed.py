@@ -1,0 +1,143 @@
+"""One module in every style XLA's printer can make: one IR, or a sentence that says why not."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from described import describe_module
+
+from hlotool.errors import ParseError
+from hlotool.ir import Computation, Instruction, Module
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+FOLDER = Path(__file__).parents[2] / "shared" / "dumps" / "printed"
+PATHS = sorted(FOLDER.glob("*.txt"))
+
+# What a style leaves out of the text, as parts of a description or as attributes.
+LEAVES_OUT = {
+    "default": (),
+    "everything": (),
+    "indented": (),
+    "large_constants": (),
+    "no_backend_config": ("backend_config",),
+    "no_control_dependencies": ("control-predecessors",),
+    "no_layout": ("layouts",),
+    "no_metadata": ("metadata", "location", "debug_info"),
+    "no_percent": (),
+    "no_program_shape": (),
+    "old_style": (),
+    "operand_shapes": (),
+    "short_parsable": ("metadata", "location", "debug_info", "control-predecessors"),
+}
+REORDERED = ("canonical", "fingerprint")  # all names are new, and the order is another
+REFUSED = {
+    "bare": "attributes are missing",
+    "compact_operands": "operand names are missing",
+    "no_extra_attributes": "attributes are missing",
+    "no_ids": "computation names are missing",
+    "no_operand_names": "operand names are missing",
+    "no_result_shape": "result shapes are missing",
+}
+
+pytestmark = pytest.mark.skipif(not PATHS, reason="no ../shared/dumps/printed")
+
+
+def split_stem(path: Path) -> tuple[str, str]:
+    program, style = path.stem.rsplit(".", 1)
+    return program, style
+
+
+def with_styles(*styles: str) -> list[Any]:
+    return [pytest.param(path, id=path.stem) for path in PATHS if split_stem(path)[1] in styles]
+
+
+def load(path: Path) -> Module:
+    return parse_module(Source(path.read_text(encoding="utf-8"), path.name))
+
+
+def load_default(path: Path) -> Module:
+    return load(path.with_name(f"{split_stem(path)[0]}.default.txt"))
+
+
+def test_every_style_is_accounted_for() -> None:
+    known = {*LEAVES_OUT, *REORDERED, *REFUSED}
+    assert {split_stem(path)[1] for path in PATHS} == known
+    oracle = json.loads((FOLDER / "oracle.json").read_text(encoding="utf-8"))
+    reparsed = {key.rsplit(".", 1)[1] for key, one in oracle.items() if one["reparsed"]}
+    assert reparsed <= {*LEAVES_OUT, *REORDERED}
+
+
+def strip_percent(value: Any) -> Any:
+    """Drop what is left to the style: whether names begin with %."""
+    if isinstance(value, dict):
+        return {key: strip_percent(part) for key, part in value.items()}
+    return value.replace("%", "") if isinstance(value, str) else value
+
+
+def without(description: Any, left_out: tuple[str, ...]) -> Any:
+    if isinstance(description, dict):
+        kept = {
+            key: without(part, left_out) for key, part in description.items() if key not in left_out
+        }
+        return {key: part for key, part in kept.items() if part != {}}
+    return description
+
+
+@pytest.mark.parametrize("path", with_styles(*LEAVES_OUT))
+def test_the_same_module(path: Path) -> None:
+    left_out = LEAVES_OUT[split_stem(path)[1]]
+    found, expected = describe_module(load(path)), describe_module(load_default(path))
+    assert list(found["computations"]) == list(expected["computations"])
+    assert strip_percent(without(found, left_out)) == strip_percent(without(expected, left_out))
+
+
+@pytest.mark.parametrize("path", with_styles(*REORDERED))
+def test_the_same_structure(path: Path) -> None:
+    found, expected = load(path), load_default(path)
+    pairs = [(found.entry, expected.entry)]
+    seen: set[tuple[Computation, Computation]] = set()
+    while pairs:
+        pair = pairs.pop()
+        if pair not in seen:
+            seen.add(pair)
+            pairs += match_computations(*pair)
+    assert len({expected_one for _, expected_one in seen}) > 100
+
+
+def match_computations(
+    found: Computation, expected: Computation
+) -> list[tuple[Computation, Computation]]:
+    """Match two computations from their roots up; return the pairs of callees."""
+    assert Counter(map(describe, found.instructions)) == Counter(
+        map(describe, expected.instructions)
+    )
+    matched: dict[Instruction, Instruction] = {}
+    callees: list[tuple[Computation, Computation]] = []
+    pending = [(found.root, expected.root)]
+    while pending:
+        one, other = pending.pop()
+        if one in matched:
+            assert matched[one] is other
+            continue
+        matched[one] = other
+        assert describe(one) == describe(other)
+        pending += zip(one.operands, other.operands, strict=True)
+        callees += zip(one.called_computations(), other.called_computations(), strict=True)
+    return callees
+
+
+def describe(instruction: Instruction) -> tuple[str, str, int]:
+    return instruction.opcode, str(instruction.shape), len(instruction.operands)
+
+
+@pytest.mark.parametrize("path", with_styles(*REFUSED))
+def test_refused(path: Path) -> None:
+    with pytest.raises(ParseError) as caught:
+        load(path)
+    assert caught.value.message.startswith(REFUSED[split_stem(path)[1]])
+    assert "print" in caught.value.message
