@@ -6,18 +6,17 @@ Python API read dumps alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hlotool.errors import HlotoolError, InputError
 from hlotool.fields import InputPaths
 from hlotool.inputs import DumpFile, Input, Inputs
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
+from hlotool.records import record
 from hlotool.source import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loaded:
     """One program, read. `module` is None where only a buffer assignment is there."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 import pytest
 from buffer_dumps import Dump, find_dumps
@@ -11,6 +10,7 @@ from hlotool.analysis.memory import MemoryReport, analyze_memory, find_memory
 from hlotool.errors import InputError, ParseError
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
+from hlotool.records import replace
 from hlotool.source import Source
 
 DUMPS = find_dumps()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -14,6 +13,7 @@ from hlotool.commands.options import RowOptions
 from hlotool.commands.output import check_options, find_target, render_document
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Document, DocumentSpec
+from hlotool.records import replace
 from hlotool.render.look import Look
 from hlotool.render.schema import make_schema
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import pytest
@@ -10,6 +10,7 @@ from fake_command import DOCUMENT
 
 from hlotool.fields import Block, DocumentSpec, Field, Fold, RowList, Unit
 from hlotool.fields.agreement import find_disagreements
+from hlotool.records import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,7 @@ def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
     """As Ctrl-C does: the signal goes to all processes, and no worker shows a traceback."""
     script = tmp_path / "script.py"
     script.write_text(
+        "import os\n"
         "import time\n"
         "from dataclasses import dataclass\n"
         "from hlotool.inputs import map_inputs\n"
@@ -157,7 +158,7 @@ def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
         "class Item:\n"
         "    size_bytes: int = 1\n"
         "def wait(item):\n"
-        "    print('started', flush=True)\n"
+        "    os.write(1, b'started\\n')\n"
         "    time.sleep(60)\n"
         "if __name__ == '__main__':\n"
         "    try:\n"

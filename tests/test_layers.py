@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "hlotool"
-BOTTOM = {"errors", "fields", "source"}
+BOTTOM = {"errors", "fields", "records", "source"}
 BELOW = {
     "source": set[str](),
-    "errors": {"source"},
-    "fields": {"errors", "source"},
+    "records": set[str](),
+    "errors": {"source", "records"},
+    "fields": {"errors", "records", "source"},
     "ir": BOTTOM,
     "parse": BOTTOM | {"ir"},
     "analysis": BOTTOM | {"ir"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from hlotool.fields import VARIOUS, Group, Grouping, Rest, RowList, Selection, S
 from hlotool.query.fold import split_name
 from hlotool.query.names import suggest, suggest_field
 from hlotool.query.select import Query, select_rows
+from hlotool.records import replace
 
 ROWS = (
     Sample(name="b", kind="loop", size_bytes=10, wire_bytes=1, flops=5),

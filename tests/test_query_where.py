@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -12,6 +11,7 @@ from sample_rows import FIELDS, Sample
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Unit
 from hlotool.query.where import compile_where
+from hlotool.records import replace
 
 FULL = Sample(
     name="all-gather.12",

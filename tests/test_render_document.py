@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jsonschema
@@ -17,6 +17,7 @@ from sample_rows import FIELDS, SAMPLES, Sample
 
 from hlotool.fields import Block, Document, DocumentSpec, Field, InputPaths, Selection, Unit
 from hlotool.query.select import Query, select_rows
+from hlotool.records import replace
 from hlotool.render.document import make_json, render_csv, render_json, render_jsonl
 from hlotool.render.schema import make_schema
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from sample_rows import SAMPLES, Sample
 
 from hlotool.fields import Document, DocumentSpec, Line, Selection
 from hlotool.query.select import Query, select_rows
+from hlotool.records import replace
 from hlotool.render.cells import make_cells
 from hlotool.render.look import Look
 from hlotool.render.markdown import render_markdown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from hlotool.analysis.buffers import AllocationRow, BufferRow, Headroom, Instant, Sources
@@ -10,6 +9,7 @@ from hlotool.analysis.donation import DonationRow
 from hlotool.analysis.memory_fields import ESTIMATED, PEAK, SPACES, TOTALS
 from hlotool.analysis.timeline import TimelineRow
 from hlotool.fields import Block, DocumentSpec, Field, Fold, RowList, Unit
+from hlotool.records import replace
 
 CLASSES: Final = ("parameter", "output", "temp", "constant", "thread-local")
 

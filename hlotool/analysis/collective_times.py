@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.chips import find_chip
 from hlotool.analysis.collectives import CollectiveRow
 from hlotool.errors import UsageError
+from hlotool.records import replace
 
 _NUMBER: Final = r"\s*(\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?)\s*"
 _BANDWIDTH: Final = re.compile(_NUMBER + r"(?:([kKMGT]?)(i?)B(?:/s|ps)?)?\s*")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from hlotool.analysis.collective_records import (
@@ -15,6 +14,7 @@ from hlotool.analysis.collective_records import (
 )
 from hlotool.analysis.collective_row_fields import ROWS, WIRE
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
+from hlotool.records import replace
 
 _SUMS: Final = (
     Field("count", Unit.COUNT, "logical collectives", in_table=True, is_exact=True),
@@ -165,7 +165,8 @@ _WHERE_KNOWN: Final = (
 def choose_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     """Return the declaration without columns that would say nothing; JSON is always the same.
 
-    Those are the ones without any value, and `exposed` where all are synchronous.
+    Those are the ones without any value, and `exposed` where all are synchronous. Where
+    times are estimated, the longest come first.
     """
     empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
     if not any(row.is_async for row in rows):
@@ -173,5 +174,7 @@ def choose_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     fields = tuple(
         replace(field, in_table=False) if field.name in empty else field for field in ROWS.fields
     )
-    chosen = replace(ROWS, fields=fields)
+    is_estimated = "estimated_seconds" not in empty
+    sort = f"-estimated_seconds,{ROWS.sort}" if is_estimated else ROWS.sort
+    chosen = replace(ROWS, fields=fields, sort=sort)
     return replace(COLLECTIVES, row_lists=(chosen, BY_KIND, OPERANDS))

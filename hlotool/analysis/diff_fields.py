@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.diff.collectives import CollectiveChange
@@ -16,6 +16,7 @@ from hlotool.analysis.diff.order import OrderChange
 from hlotool.analysis.inventory import ModuleFacts
 from hlotool.analysis.summary_fields import MODULE
 from hlotool.fields import INPUT_BLOCK, Block, DocumentSpec, Field, InputPaths, RowList, Unit
+from hlotool.records import replace
 
 CHANGES: Final = ("added", "removed", "changed")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from hlotool.analysis import buffers_fields, collectives_fields, fusions_fields, memory_fields
@@ -11,6 +10,7 @@ from hlotool.analysis.collective_row_fields import ROWS as COLLECTIVE_ROWS
 from hlotool.analysis.cost_fields import COST
 from hlotool.analysis.summary_fields import DTYPES, LOOPS, MODULE, OPCODES
 from hlotool.fields import Block, Field, RowList
+from hlotool.records import replace
 
 # The record of each is what `Program.record` returns.
 BLOCKS: Final[Mapping[str, Block]] = {

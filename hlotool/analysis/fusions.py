@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.call_graph import read_call_graph
@@ -13,6 +13,7 @@ from hlotool.analysis.fusion_flags import find_flags
 from hlotool.analysis.origin import Origin, find_common_scope, find_origin
 from hlotool.analysis.runs import count_runs
 from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.records import replace
 
 # What a body computes but no memory would ever hold, fused or not.
 _NO_RESULT: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from hlotool.analysis.expansion import ExpandedRow
@@ -11,6 +10,7 @@ from hlotool.analysis.fusions import FusionRow, FusionTotals
 from hlotool.analysis.missed import MissedRow
 from hlotool.analysis.recompute import RecomputeRow
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
+from hlotool.records import replace
 
 
 def _once(name: str, unit: Unit, meaning: str, heading: str = "") -> Field:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.cost import CostModel
@@ -11,6 +11,7 @@ from hlotool.analysis.origin import Origin, find_common_scope, find_origin
 from hlotool.analysis.runs import count_runs
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE
+from hlotool.records import replace
 
 # Everything a loop fusion can hold at no cost but reading and writing.
 FUSIBLE: Final = ELEMENTWISE | frozenset(("broadcast", "copy", "reshape", "transpose"))

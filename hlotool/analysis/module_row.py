@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlotool.analysis.backend import Backend, find_backend
+from hlotool.analysis.collectives import analyze_collectives
 from hlotool.analysis.cost.report import analyze_cost
 from hlotool.analysis.executions import count_executions
 from hlotool.analysis.memory import find_memory
@@ -55,6 +56,7 @@ def measure_program(
         return ModuleRow(name, path, backend, stage, None, allocated, temp, peak)
     executions = count_executions(module)
     cost = analyze_cost(module, executions)
+    collectives = analyze_collectives(module, executions).totals
     return ModuleRow(
         module.name or name,
         path,
@@ -64,9 +66,9 @@ def measure_program(
         allocated,
         temp,
         peak,
-        None,
-        None,
+        collectives.count,
+        collectives.wire_bytes_per_run,
         cost.flops_per_run,
-        cost.is_lower_bound,
-        cost.is_upper_bound,
+        cost.is_lower_bound or collectives.is_lower_bound,
+        cost.is_upper_bound or collectives.is_upper_bound,
     )

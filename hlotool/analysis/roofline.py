@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from hlotool.analysis.chips import Chip
 from hlotool.analysis.fusions import FusionRow
+from hlotool.records import replace
 
 
 def estimate_times(rows: Iterable[FusionRow], chip: Chip) -> tuple[FusionRow, ...]:

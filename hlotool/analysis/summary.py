@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from hlotool.analysis.cost.model import measure_costs
-from hlotool.analysis.cost.report import CostReport, analyze_cost
+from hlotool.analysis.collectives import CollectiveTotals, analyze_collectives
+from hlotool.analysis.cost import CostReport, analyze_cost, measure_costs
 from hlotool.analysis.executions import count_executions
+from hlotool.analysis.findings import Evidence, Finding, find_findings
 from hlotool.analysis.inventory import DtypeRow, LoopRow, ModuleFacts, OpcodeRow, take_inventory
 from hlotool.analysis.memory import MemoryReport, find_memory
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Summary:
     """Answer of `summarize`. `memory` is None for a module that is not scheduled."""
 
@@ -23,9 +23,13 @@ class Summary:
     loops: tuple[LoopRow, ...]
     cost: CostReport
     memory: MemoryReport | None
+    collectives: CollectiveTotals
+    findings: tuple[Finding, ...]
 
 
-def summarize(module: Module, assignment: BufferAssignment | None = None) -> Summary:
+def summarize(
+    module: Module, assignment: BufferAssignment | None = None, *, with_findings: bool = True
+) -> Summary:
     """Run the analyses that a summary shows; each docstring says what it counts.
 
     Memory comes from the buffer assignment; without one it is an estimate, and None where
@@ -34,11 +38,17 @@ def summarize(module: Module, assignment: BufferAssignment | None = None) -> Sum
     executions = count_executions(module)
     inventory = take_inventory(module, executions)
     costs = measure_costs(module)
+    cost = analyze_cost(module, executions, costs)
+    collectives = analyze_collectives(module, executions, costs)
+    memory = find_memory(module, assignment)
+    evidence = Evidence(module, executions, costs, cost, collectives, memory)
     return Summary(
         inventory.module,
         inventory.opcodes,
         inventory.dtypes,
         inventory.loops,
-        analyze_cost(module, executions, costs),
-        find_memory(module, assignment),
+        cost,
+        memory,
+        collectives.totals,
+        find_findings(evidence) if with_findings else (),
     )

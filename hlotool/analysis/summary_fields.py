@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from hlotool.analysis.collectives_fields import TOTALS as COLLECTIVE_TOTALS
 from hlotool.analysis.cost_fields import COST
+from hlotool.analysis.findings.fields import FINDINGS
 from hlotool.analysis.inventory import DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.analysis.memory import MemoryReport
 from hlotool.analysis.memory_fields import ESTIMATED, PEAK, TOTALS
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
+from hlotool.records import replace
 
 MODULE: Final = Block(
     "module",
@@ -161,7 +163,13 @@ LOOPS: Final = RowList(
             values=("backend_config", "derived"),
         ),
         Field("depth", Unit.NUMBER, "how many loops are around it"),
-        Field("parent", Unit.TEXT, "the loop around it, null for none", is_nullable=True),
+        Field(
+            "parent",
+            Unit.TEXT,
+            "the loop around it, null for none",
+            is_nullable=True,
+            null_text="",
+        ),
         Field(
             "executions",
             Unit.COUNT,
@@ -207,9 +215,11 @@ MEMORY: Final = Block(
     is_nullable=True,
 )
 
+COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
+
 SUMMARY: Final = DocumentSpec(
     "summary",
     "one module: what it is and what is in it",
-    blocks=(MODULE, COST, MEMORY),
-    row_lists=(OPCODES, DTYPES, LOOPS),
+    blocks=(MODULE, COST, MEMORY, COLLECTIVES),
+    row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True)),
 )

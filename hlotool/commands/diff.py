@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 import click
 
@@ -29,6 +28,7 @@ from hlotool.commands.output import make_look
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.query.names import suggest
+from hlotool.records import replace
 from hlotool.render.unified import render_unified
 
 _EXAMPLE = """\

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import click
 
@@ -20,6 +19,7 @@ from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import Request, dump_options, load_one
 from hlotool.fields import Document, Line
 from hlotool.query.size import parse_size
+from hlotool.records import replace
 
 _EXAMPLE = """\
 hlotool fusions dump/ --by kind,root_opcode

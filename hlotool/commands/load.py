@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
@@ -12,19 +11,20 @@ import click
 from hlotool.fields import Unit
 from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
 from hlotool.loading import Loaded, find_largest, load
+from hlotool.records import default, record
 from hlotool.render.units import format_value
 
 __all__ = ["Loaded", "Request", "dump_options", "load_one", "say"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """Which dump the user means: PATH and the options that choose in it."""
 
     path: str
     stage: StageChoice = "after"
     module: str | None = None
-    named: NamedFiles = field(default_factory=NamedFiles)
+    named: NamedFiles = default(NamedFiles)
 
     def find(self) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""

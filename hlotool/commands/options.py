@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from hlotool.errors import UsageError
 from hlotool.query.select import Query
+from hlotool.records import record
 from hlotool.render.units import UNITS
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
 _FOR_EYES = frozenset({"table", "markdown"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowOptions:
     """What the user asked of rows and output; '' and None where not given."""
 

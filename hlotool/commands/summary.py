@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
 from hlotool.analysis.cost_fields import COST
 from hlotool.analysis.inventory import ModuleFacts
 from hlotool.analysis.memory_fields import ESTIMATED, TOTALS
 from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
 from hlotool.analysis.summary import Summary, summarize
-from hlotool.analysis.summary_fields import MODULE, SUMMARY
+from hlotool.analysis.summary_fields import COLLECTIVES, MODULE, SUMMARY
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import Loaded, Request, dump_options, load_chosen
 from hlotool.commands.modules import print_modules
 from hlotool.fields import Document, Line
+
+_ORDER: Final = ("findings", "loops", "opcodes", "dtypes")  # of the tables
 
 
 @document_command(
@@ -21,26 +28,38 @@ from hlotool.fields import Document, Line
     example="hlotool summary dump/module_0001.jit_step.txt\nhlotool summary dump/ -n 5",
 )
 @dump_options
-def summary(request: Request, options: RowOptions) -> None:
+@click.option("--no-findings", is_flag=True, help="Leave out what is worth a look.")
+def summary(request: Request, no_findings: bool, options: RowOptions) -> None:
     """Show what a module is and what is in it, on one screen; for a directory, its modules."""
     found = request.find()
     if found.is_directory:
         print_modules(found, options)
         return
     loaded = load_chosen(found, request.path, with_buffers=True)
-    answer = summarize(loaded.expect_module(), loaded.assignment)
-    print_document(_document(loaded, answer), options)
+    answer = summarize(loaded.expect_module(), loaded.assignment, with_findings=not no_findings)
+    print_document(_document(loaded, answer, has_findings=not no_findings), options)
 
 
-def _document(loaded: Loaded, found: Summary) -> Document:
-    tables = ("loops", "opcodes", "dtypes") if found.loops else ("opcodes", "dtypes")
+def _document(loaded: Loaded, found: Summary, *, has_findings: bool) -> Document:
+    rows: dict[str, Sequence[object]] = {
+        "opcodes": found.opcodes,
+        "dtypes": found.dtypes,
+        "loops": found.loops,
+    }
+    if has_findings:
+        rows["findings"] = found.findings
     return Document(
         spec=SUMMARY,
         input=loaded.paths,
-        blocks={"module": found.module, "cost": found.cost, "memory": found.memory},
-        rows={"opcodes": found.opcodes, "dtypes": found.dtypes, "loops": found.loops},
-        lines=(*_header(found.module), *_memory(found), *_cost(found)),
-        shown=tables,
+        blocks={
+            "module": found.module,
+            "cost": found.cost,
+            "memory": found.memory,
+            "collectives": found.collectives,
+        },
+        rows=rows,
+        lines=(*_header(found.module), *_memory(found), *_cost(found), *_collectives(found)),
+        shown=tuple(name for name in _ORDER if rows.get(name)),
     )
 
 
@@ -102,6 +121,19 @@ def _cost(found: Summary) -> tuple[Line, ...]:
             f"in matrix products{hidden}; {{bytes_accessed_per_run}} accessed",
             COST,
             found.cost,
+        ),
+    )
+
+
+def _collectives(found: Summary) -> tuple[Line, ...]:
+    totals = found.collectives
+    if not totals.count:
+        return ()
+    return (
+        Line(
+            "collectives: {count} run {executions} times and send {wire_bytes_per_run} per device",
+            COLLECTIVES,
+            totals,
         ),
     )
 

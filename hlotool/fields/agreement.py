@@ -6,12 +6,11 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Sequence
-from dataclasses import fields as dataclass_fields
-from dataclasses import is_dataclass
 
 from hlotool.fields.document import DocumentSpec
 from hlotool.fields.field import Field, Unit
 from hlotool.fields.rows import Block, RowList
+from hlotool.records import field_names
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "in", "true", "false", "null"})  # of expressions
@@ -66,7 +65,7 @@ def _check_row_list(row_list: RowList) -> Iterator[str]:
     yield from _check_record(row_list.name, record, row_list.fields)
     declared = {each.attribute for each in row_list.fields}
     declared |= {each.unit_from for each in row_list.fields}
-    own = {each.name for each in dataclass_fields(record)} if is_dataclass(record) else set()
+    own = set(field_names(record))
     for name in sorted(own - declared):
         yield f"{record.__name__}.{name} is not declared in {row_list.name}"
     names = [part.strip().lstrip("+-") for part in row_list.sort.split(",") if part.strip()]

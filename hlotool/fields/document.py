@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from hlotool.fields.field import Field, Unit
 from hlotool.fields.rows import Block, RowList
+from hlotool.records import default, record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DocumentSpec:
     """All that a document may hold, in the order JSON prints it."""
 
@@ -30,7 +30,7 @@ class DocumentSpec:
         return next((rows for rows in self.row_lists if rows.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputPaths:
     """Where the answer comes from: paths as the user typed them or as they were found."""
 
@@ -54,7 +54,7 @@ INPUT_BLOCK = Block(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """A line of prose around a table: `"peak {peak_bytes} at {position}"` filled from a record.
 
@@ -68,7 +68,7 @@ class Line:
     record: object | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """A command's answer: records under the names of its spec, and prose for tables.
 
@@ -78,8 +78,8 @@ class Document:
 
     spec: DocumentSpec
     input: InputPaths | None
-    rows: Mapping[str, Sequence[object]] = field(default_factory=dict)
-    blocks: Mapping[str, object | None] = field(default_factory=dict)
+    rows: Mapping[str, Sequence[object]] = default(dict)
+    blocks: Mapping[str, object | None] = default(dict)
     scalars: object | None = None
     lines: tuple[Line, ...] = ()  # above the tables
     notes: tuple[Line, ...] = ()  # below the tables

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
+
+from hlotool.records import record
 
 
 class Unit(Enum):
@@ -31,7 +32,7 @@ _NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.
 _HEADING_ENDINGS = ("_bytes", "_seconds")  # the value's unit says it already
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Field:
     """One figure: a JSON key, a name in expressions, and perhaps a column.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from hlotool.fields.field import Field
+from hlotool.records import record
 
 
 class Various(Enum):
@@ -18,7 +18,7 @@ class Various(Enum):
 VARIOUS: Final = Various.VARIOUS  # in a folded row, the field in which its rows differ
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fold:
     """Which rows of a table are one row `×48`; JSON, JSON Lines and CSV are never folded.
 
@@ -31,7 +31,7 @@ class Fold:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowList:
     """A list of equal records in a document.
 
@@ -69,7 +69,7 @@ class RowList:
         return self.field(self.key) if self.key else self.fields[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     """A record of scalars in a document, such as `totals`; may hold blocks and lists of records.
 

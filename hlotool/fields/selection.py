@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hlotool.fields.field import Field
 from hlotool.fields.rows import RowList
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sum:
     """A sum over rows. A part that is unknown makes it lower; what may not happen, upper.
 
@@ -21,7 +21,7 @@ class Sum:
     is_upper_bound: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rest:
     """The rows a limit left out. `is_smaller`: every one is at most as large as those shown."""
 
@@ -30,7 +30,7 @@ class Rest:
     is_smaller: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """Rows that agree in one field, for `--by`; `groups` divides them by the next field."""
 
@@ -42,7 +42,7 @@ class Group:
     rest: Rest | None = None  # groups below this one that a limit left out
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grouping:
     """All groups of a row list, outermost field first."""
 
@@ -53,7 +53,7 @@ class Grouping:
     rest: Rest | None = None  # outermost groups that a limit left out
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """Rows filtered, sorted and cut, with the columns to show and the totals over all of them.
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from hlotool.errors import InputError
 from hlotool.inputs.kinds import Detection, Kind, detect_kind
 from hlotool.inputs.names import Stage
 from hlotool.inputs.reading import display_name, read_head, read_source
 from hlotool.inputs.refusals import describe_refusal
+from hlotool.records import record
 from hlotool.source import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DumpFile:
     """One file of a dump, or one section of a stream; read when asked, not before."""
 
     location: str  # the path to open
     kinds: tuple[Kind, ...]  # what it may hold; any other content is refused
     size_bytes: int = 0  # on disk; 0 where unknown
-    source: Source | None = field(default=None, repr=False, compare=False)  # if already read
+    source: Source | None = None  # if already read
 
     @property
     def path(self) -> str:
@@ -60,7 +59,7 @@ def blank_preamble(source: Source, detection: Detection) -> Source:
     return Source("\n" * lines + source.text[line_start:], source.name)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Input:
     """The files of one program at one stage that a command reads together.
 
@@ -90,7 +89,7 @@ class Input:
         return sum(file.size_bytes for file in self.files)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inputs:
     """What a PATH leads to: one input for a file, one for each program of a directory."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from hlotool.errors import InputError
@@ -16,6 +16,7 @@ from hlotool.inputs.heads import HEAD_BYTES, LONG_HEAD_BYTES, ModuleHead, read_m
 from hlotool.inputs.kinds import Kind, detect_kind
 from hlotool.inputs.names import DumpFileName, Role, Stage, split_file_name
 from hlotool.inputs.siblings import KINDS
+from hlotool.records import record, replace
 
 # Endings of files that never hold a module or its buffers: not worth opening.
 _PASSED_OVER: Final = frozenset(
@@ -35,7 +36,7 @@ _FROM_CONTENT: Final = {
 _COMPANION_ROLES: Final = (Role.BUFFERS, Role.VALUES, Role.LIVE_RANGE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Member:
     """A file of a directory (or a section of a stream) with its name taken apart."""
 
@@ -44,7 +45,7 @@ class Member:
     name: DumpFileName
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """A module text with what its first lines say."""
 

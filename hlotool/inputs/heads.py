@@ -6,8 +6,9 @@ Enough to say whether two texts are the same program at two stages; not the pars
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from hlotool.records import record
 
 HEAD_BYTES: Final = 1 << 14  # the header line of most modules
 LONG_HEAD_BYTES: Final = 1 << 22  # of those with thousands of parameters
@@ -25,7 +26,7 @@ _SHAPE_LAYOUT: Final = re.compile(r"\{[^{}]*+\}")
 _ARRAY: Final = re.compile(r"([a-z]\w*+)\[([^\[\]]*+)\]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModuleHead:
     """The header of a module text; None where it does not say."""
 

@@ -6,10 +6,11 @@ Only the first words decide, never the name of the file; nothing is parsed here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Final
+
+from hlotool.records import record
 
 
 class Kind(Enum):
@@ -40,7 +41,7 @@ class Kind(Enum):
     UNKNOWN = "text of no known kind"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Detection:
     """The kind of a text, and the offset at which its own first word stands."""
 

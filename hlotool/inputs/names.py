@@ -6,9 +6,10 @@ Follows xla/service/dump.cc (`FilenameFor` and its callers) and the names seen i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from hlotool.records import record
 
 
 class Stage(Enum):
@@ -33,7 +34,7 @@ class Role(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DumpFileName:
     """The parts of a dump file's name; '' and None where it has no such part."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from hlotool.errors import HlotoolError
+from hlotool.records import record
 
 # Below this, starting processes costs more than it saves (see docs/inputs.md).
 MIN_PARALLEL_BYTES: Final = 1 << 20
@@ -25,7 +25,7 @@ class Sized(Protocol):
         """How much there is to read."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """What stands in the place of a result when an input could not be read.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from hlotool.inputs.files import DumpFile, Input
 from hlotool.inputs.groups import Group, Text
 from hlotool.inputs.heads import may_be_same_program
 from hlotool.inputs.names import Role, Stage
+from hlotool.records import record
 
 StageChoice: TypeAlias = Literal["before", "after", "all"]
 
@@ -24,7 +24,7 @@ _MAX_TRIES: Final = 64
 _DIGITS: Final = re.compile(r"([0-9]{1,18})")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PassText:
     """The module as it was between two passes, or at a step inside one."""
 
@@ -35,7 +35,7 @@ class PassText:
     before_pass: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """One compiled program of a directory: its texts by stage, and what belongs to them."""
 

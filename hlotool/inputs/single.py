@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.errors import InputError, UsageError
@@ -20,6 +19,7 @@ from hlotool.inputs.siblings import (
     find_text_beside,
     split_ending,
 )
+from hlotool.records import record
 from hlotool.source import Source
 
 _ROLES: Final = (Role.MODULE, Role.BUFFERS, Role.VALUES, Role.LIVE_RANGE)
@@ -32,7 +32,7 @@ _ROLE_OF: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamedFiles:
     """Siblings the user names by hand; they win over those found by name."""
 

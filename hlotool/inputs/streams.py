@@ -6,15 +6,15 @@ XLA prints so when `--xla_dump_to` is `-`, or when only a format was asked for.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from hlotool.records import record
 from hlotool.source import Source
 
 _MARK: Final = re.compile(r"^\*\*\* (?P<edge>Begin|End) (?P<name>\S.*?) \*\*\*\r?$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Section:
     """One file of a stream. `copy` counts the files of this name before it."""
 

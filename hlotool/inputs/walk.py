@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.errors import InputError
 from hlotool.inputs.reading import display_name
+from hlotool.records import record
 
 # XLA nests two levels (`--xla_dump_hlo_to_subfolder`: NAME/HOST_PID), users a few more.
 MAX_DEPTH: Final = 16
 MAX_FILES: Final = 200_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundFile:
     """A regular file, or a link to one."""
 

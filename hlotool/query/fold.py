@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from hlotool.fields import VARIOUS, Fold, RowList
+from hlotool.records import replace
 
 _APPENDED = re.compile(r"[0-9]+|clone|remat[0-9]*")
 _INDEX = re.compile(r"\{[0-9,]*\}")

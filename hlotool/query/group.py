@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Sum, Unit
 from hlotool.query.names import parse_names
 from hlotool.query.sums import sum_fields
+from hlotool.records import record
 from hlotool.source import Source
 
 COUNT = Field("count", Unit.COUNT, "rows in the group, folded ones counted singly")
@@ -17,7 +17,7 @@ SHARE = Field(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Plan:
     """What stays the same at every level of the grouping."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Rest, RowList, Selection, Sum
@@ -12,10 +11,11 @@ from hlotool.query.group import group_rows
 from hlotool.query.names import parse_names
 from hlotool.query.order import is_sorted_by_size, sort_rows
 from hlotool.query.sums import sum_field, sum_fields
+from hlotool.records import record
 from hlotool.source import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Query:
     """The row options as the user typed them; '' where absent."""
 

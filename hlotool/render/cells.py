@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
+from hlotool.records import record, replace
 from hlotool.render.units import UNKNOWN, format_field, format_sum, format_value
 
 _INDENT = "  "
 TOTAL, COUNT_TITLE, SHARE_TITLE = "TOTAL", "count", "share"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Column:
     """One column of a finished table."""
 
@@ -21,7 +21,7 @@ class Column:
     is_cuttable: bool  # text that may be cut in the middle
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cells:
     """A finished table: nothing is left to format, only to lay out."""
 

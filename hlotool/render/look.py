@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hlotool.records import record
 
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Look:
     """What the terminal and the options ask of a table."""
 

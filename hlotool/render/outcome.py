@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Literal, TypeAlias
+
+from hlotool.records import record
 
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """One budget in one module. `text` says what was found, `advice` what its author says.
 
