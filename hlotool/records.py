@@ -57,7 +57,7 @@ def record(cls: type[T]) -> type[T]:
     return made  # type: ignore[no-any-return]
 
 
-def replace(value: T, **changes: object) -> T:
+def replace(value: T, /, **changes: object) -> T:
     """Return a record, or a frozen dataclass, like `value` with some fields changed."""
     kind: Any = type(value)
     if not hasattr(kind, "record_names"):

@@ -73,6 +73,7 @@ def test_records_are_frozen() -> None:
 
 def test_replace_changes_some_fields() -> None:
     assert replace(Point(1, 2), y=5) == Point(1, 5)
+    assert replace(Single(1), value=2) == Single(2)
     with pytest.raises(TypeError, match="Point has no field 'z'"):
         replace(Point(1), z=1)
 
