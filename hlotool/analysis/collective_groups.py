@@ -255,12 +255,12 @@ def _check_groups(
     ids = [one for group in groups for one in group]
     outside = max(ids, default=0)
     if outside >= universe or min(ids, default=0) < 0:
-        return f"names {noun} {outside:,}, the module has {_count(universe, noun)}"
+        return f"names {noun} {outside:,}, but ids end at {universe - 1:,}"
     if len(set(ids)) < len(ids):
         twice = min(one for one, times in Counter(ids).items() if times > 1)
         return f"{noun} {twice:,} is named twice"
     if len(ids) < universe and not is_partial:
-        return f"{_count(universe - len(ids), noun)} of {universe:,} in no group"
+        return f"of {_count(universe, noun)}, {universe - len(ids):,} in no group"
     return None
 
 
@@ -268,7 +268,7 @@ def _check_pairs(pairs: Pairs, universe: int, noun: str) -> str | None:
     """Say which id is out of range, sends twice or receives twice."""
     outside = max((one for pair in pairs for one in pair), default=0)
     if outside >= universe:
-        return f"names {noun} {outside:,}, the module has {_count(universe, noun)}"
+        return f"names {noun} {outside:,}, but ids end at {universe - 1:,}"
     for side, verb in enumerate(("sends", "receives")):
         counted = Counter(pair[side] for pair in pairs)
         twice = [one for one, times in counted.items() if times > 1]

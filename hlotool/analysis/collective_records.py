@@ -95,6 +95,7 @@ class Exposed:
     count: int
     wire_bytes_per_run: int
     is_lower_bound: bool
+    is_upper_bound: bool
     unknown_count: int
 
 

@@ -185,7 +185,7 @@ ROWS: Final = RowList(
             "estimated_seconds",
             Unit.SECONDS,
             "with --chip or --bandwidth: an estimate for all its executions in one run",
-            heading="estimate",
+            heading="estimate/run",
             in_table=True,
             is_nullable=True,
             is_summed=True,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import Final
 
 from hlotool.analysis.call_graph import CallGraph
 from hlotool.analysis.collective_bytes import Part, list_parts, name_dtypes, sum_sizes, wire_share
@@ -27,7 +28,7 @@ from hlotool.analysis.executions import Executions
 from hlotool.analysis.logical_collectives import LogicalCollective, find_collectives
 from hlotool.analysis.overlap import OverlapMeter, is_marked_sync
 from hlotool.analysis.scope import find_scope
-from hlotool.ir import Module, SourceLocation
+from hlotool.ir import Instruction, Module, SourceLocation
 
 __all__ = [
     "CollectiveOptions",
@@ -37,6 +38,11 @@ __all__ = [
     "analyze_collectives",
     "sum_collectives",
 ]
+
+_VIEWS: Final = frozenset(
+    ("bitcast", "convert", "copy", "get-tuple-element", "reshape", "transpose")
+)
+_MOST_VIEWS: Final = 8  # steps back to something that has a name
 
 
 def analyze_collectives(
@@ -214,13 +220,14 @@ def _list_operands(traffic: _Traffic, row: CollectiveRow) -> Iterable[OperandRow
     for number, part in enumerate(traffic.parts):
         payload = _measure(part.size_bytes, Fraction(1), traffic.collective)
         wire = _measure(part.size_bytes, traffic.share, traffic.collective)
-        op_name = part.operand.metadata().op_name if part.operand else ""
+        operand = _find_outer(part.operand, traffic.collective.begin)
+        op_name = _find_maker_name(operand)
         yield OperandRow(
             name=row.name,
             kind=row.kind,
             effective_kind=row.effective_kind,
             operand=number,
-            operand_name=part.operand.name if part.operand else None,
+            operand_name=operand.name if operand else None,
             shape=str(part.shape),
             dtype=part.shape.dtype,
             payload_bytes=payload.once,
@@ -233,6 +240,30 @@ def _list_operands(traffic: _Traffic, row: CollectiveRow) -> Iterable[OperandRow
             op_name=op_name or None,
             scope=find_scope(op_name) if op_name else None,
         )
+
+
+def _find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
+    """Return what an async-start or a fusion is given for a parameter of what it wraps."""
+    if (
+        operand is None
+        or operand.opcode != "parameter"
+        or operand.computation is not begin.callee()
+    ):
+        return operand
+    number = operand.parameter_number
+    return begin.operands[number] if number < len(begin.operands) else operand
+
+
+def _find_maker_name(operand: Instruction | None) -> str:
+    """Return the op_name of an operand, or of what it is only a view or copy of."""
+    for _ in range(_MOST_VIEWS):
+        if operand is None:
+            return ""
+        op_name = operand.metadata().op_name
+        if op_name or operand.opcode not in _VIEWS or not operand.operands:
+            return op_name
+        operand = operand.operands[0]
+    return ""
 
 
 def _sum_all(found: Sequence[_Traffic]) -> CollectiveTotals:
@@ -251,6 +282,7 @@ def _sum_exposed(rows: Sequence[CollectiveRow]) -> Exposed:
         len(exposed),
         sum(row.known_wire_bytes_per_run for row in exposed),
         unknown_count > 0 or any(row.wire_bytes_per_run is None for row in exposed),
+        any(row.is_upper_bound or row.is_conditional for row in exposed),
         unknown_count,
     )
 

@@ -82,6 +82,7 @@ EXPOSED: Final = Block(
         Field("count", Unit.COUNT, "collectives during which no real work is done", is_exact=True),
         Field("wire_bytes_per_run", Unit.BYTES, "what a device sends for them in one run"),
         Field("is_lower_bound", Unit.FLAG, "whether something about them is unknown"),
+        Field("is_upper_bound", Unit.FLAG, "whether some of it may not be sent"),
         Field("unknown_count", Unit.COUNT, "collectives of which that is not known", is_exact=True),
     ),
     "collectives that nothing hides",

@@ -38,14 +38,11 @@ def heading(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     if not any(row.is_async for row in report.rows):
         if module.header.is_scheduled:
             lines.append(Line("all are synchronous: nothing is computed meanwhile"))
-    elif report.exposed.count:
-        lines.append(
-            Line(
-                "no real work is done during {count} of them, which send {wire_bytes_per_run}",
-                EXPOSED,
-                report.exposed,
-            )
-        )
+    elif report.exposed.count or report.exposed.unknown_count:
+        text = "no real work is done during {count} of them, which send {wire_bytes_per_run}"
+        if report.exposed.unknown_count:
+            text += "; of {unknown_count} that is not known"
+        lines.append(Line(text, EXPOSED, report.exposed))
     return tuple(lines)
 
 
@@ -71,7 +68,10 @@ def notes(
         stray = [row for row in rows if row.axes is None and row.kind != "send"]
         if stray:
             said.append(f"no set of axes of {mesh} makes the groups of {_name(stray)}")
-    said += [f"{row.name}: {row.problem}" for row in rows if row.problem][:_NAMES_SHOWN]
+    contrary = [f"groups of {row.name}: {row.problem}" for row in rows if row.problem]
+    said += contrary[:_NAMES_SHOWN]
+    if len(contrary) > _NAMES_SHOWN:
+        said.append(f"such problems in {len(contrary):,} collectives: --where 'problem != null'")
     if link is not None:
         said.append(f"estimates: wire bytes over {link}; nothing else on the link")
         if link.is_within_node and any(row.span == "cross" for row in rows):
