@@ -75,7 +75,8 @@ def test_a_module_equals_itself(path: Path) -> None:
 def test_rewritten_dumps_are_identical(path: Path, rewrite: Callable[[str], str]) -> None:
     text = path.read_text(encoding="utf-8")
     other = rewrite(text)
-    assert other != text
+    if other == text:
+        pytest.skip("there is nothing to rewrite")
     found = found_changes(text, other)
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
 

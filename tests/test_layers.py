@@ -25,7 +25,8 @@ BELOW = {
     "inputs": BOTTOM | {"ir", "parse"},  # the kind of a file is told by what it parses as
 }
 BELOW["loading"] = BOTTOM | {"ir", "parse", "analysis", "inputs"}
-BELOW["commands"] = BELOW["loading"] | {"loading", "query", "render"}
+BELOW["budgets"] = BOTTOM | {"analysis", "inputs", "query"}
+BELOW["commands"] = BELOW["loading"] | {"budgets", "loading", "query", "render"}
 BELOW["cli"] = BOTTOM | {"commands", "query"}
 BELOW["__main__"] = {"cli"}
 TOP = {"api", "testing"}  # what users import: may use everything but cli

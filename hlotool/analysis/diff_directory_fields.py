@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from hlotool.fields import DocumentSpec, Field, RowList, Unit
+from hlotool.records import record
 
 Status: TypeAlias = Literal["identical", "changed", "added", "removed", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModuleDiff:
     """Two modules of one name in a row; figures are null where a side does not tell."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.diff.collectives import CollectiveChange
@@ -16,12 +15,12 @@ from hlotool.analysis.diff.order import OrderChange
 from hlotool.analysis.inventory import ModuleFacts
 from hlotool.analysis.summary_fields import MODULE
 from hlotool.fields import INPUT_BLOCK, Block, DocumentSpec, Field, InputPaths, RowList, Unit
-from hlotool.records import replace
+from hlotool.records import record, replace
 
 CHANGES: Final = ("added", "removed", "changed")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SideFacts:
     """One side of a diff: what the user calls it, where it lies, what it is."""
 
@@ -31,7 +30,7 @@ class SideFacts:
     module: ModuleFacts | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffFacts:
     """What holds of a diff as a whole."""
 

@@ -116,6 +116,12 @@ class Program:
         is_lower = bool(getattr(record, "is_lower_bound", False))
         return is_lower, bool(getattr(record, "is_upper_bound", False))
 
+    def knows_rows(self, path: str) -> bool:
+        """Say whether the dump tells of a list at all, empty or not."""
+        if path.startswith("buffers") and path != "buffers.donation":
+            return self.memory is not None
+        return self.module is not None
+
     def rows(self, path: str) -> Sequence[object]:
         """Return the rows of a list, such as `collectives`."""
         report, inventory = self.memory, self.inventory

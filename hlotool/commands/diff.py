@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import click
 
 from hlotool.analysis.diff.report import BLOCKS, DiffOptions, compare_programs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import click
@@ -17,9 +16,10 @@ from hlotool.commands.diff_sides import Argument, Pairing, read_side
 from hlotool.commands.load import say
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs import Failure, map_inputs
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Result:
     """A row, and whether anything differs."""
 

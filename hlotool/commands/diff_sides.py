@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hlotool.analysis.diff.report import DiffSide
 from hlotool.analysis.diff.saved import SavedFigures
@@ -17,9 +16,10 @@ from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
 from hlotool.inputs.saved import SavedModule, read_saved
 from hlotool.loading import load
 from hlotool.parse.debug_options import parse_debug_options
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Argument:
     """OLD or NEW as typed: `[label=]PATH`."""
 
@@ -27,7 +27,7 @@ class Argument:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """One program of a side, not yet read, or one module of a saved document."""
 
@@ -43,7 +43,7 @@ class Candidate:
         return self.input.size_bytes if self.input else 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pairing:
     """Programs of both sides that belong together; one is None where there is no other."""
 

@@ -18,13 +18,14 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
 from hlotool.errors import UsageError
 from hlotool.inputs.reading import display_name, read_bytes
+from hlotool.records import record, replace
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
@@ -35,7 +36,7 @@ _TEXTS: Final = ("name", "module", "message", "severity")
 _TOP_KEYS: Final = ("baseline", "budget", "module", "stage")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleSpec:
     """One budget as written. `text` is the expression, the metric, or `rows: condition`.
 
@@ -61,7 +62,7 @@ class RuleSpec:
         return bool(self.max_increase or self.max_increase_abs)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Config:
     """What a configuration file says; `path` is '' where there is none.
 
@@ -131,6 +132,22 @@ def _read(path: str) -> Config | None:
     return _Reader(name, text).config(table, path)
 
 
+def _told_apart(rules: list[RuleSpec]) -> tuple[RuleSpec, ...]:
+    """Add numbers to equal names, so that reports tell budgets apart."""
+    seen: Counter[str] = Counter()
+    found = []
+    for rule in rules:
+        seen[rule.name] += 1
+        number = seen[rule.name]
+        found.append(rule if number == 1 else replace(rule, name=f"{rule.name} ({number})"))
+    return tuple(found)
+
+
+def default_name(kind: str, text: str) -> str:
+    """Name a budget by what it says."""
+    return f"{kind} {text}" if kind in {"forbid", "require"} else text
+
+
 class _Reader:
     """Turns a TOML table into a Config; every refusal names the file and the line."""
 
@@ -155,7 +172,7 @@ class _Reader:
             baseline=self.text(table, "baseline", 0),
             module=self.text(table, "module", 0),
             stage=self.text(table, "stage", 0),
-            rules=tuple(self.rule(one, place) for place, one in enumerate(budgets)),
+            rules=_told_apart([self.rule(one, place) for place, one in enumerate(budgets)]),
         )
 
     def rule(self, table: object, place: int) -> RuleSpec:
@@ -181,7 +198,7 @@ class _Reader:
             raise self.fail(line, f"severity is error or warning, not {severity!r}")
         text = self.text(table, kind, line)
         return RuleSpec(
-            name=self.text(table, "name", line) or text,
+            name=self.text(table, "name", line) or default_name(kind, text),
             kind=kind,
             text=text,
             module=self.text(table, "module", line),

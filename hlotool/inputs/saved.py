@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.errors import InputError
+from hlotool.records import record
 from hlotool.source import Source
 
 SUMMARY_SCHEMA: Final = "hlotool/summary/v1"
@@ -26,7 +26,7 @@ _ROW_PLACES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SavedModule:
     """The figures of one module, in the shape of a summary."""
 
@@ -34,7 +34,7 @@ class SavedModule:
     figures: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SavedDocument:
     """A document, and the modules it tells of."""
 

@@ -7,16 +7,15 @@ unless it differs itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hlotool.analysis.diff.fold import Folder, Found, InstructionChange
 from hlotool.analysis.diff.matching import Pairs
 from hlotool.analysis.diff.reasons import Reason, Reasoner
 from hlotool.analysis.diff.structure import Structure
 from hlotool.ir import Instruction
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InstructionDiff:
     """All changes, those that weigh most first, and how many instructions have partners.
 

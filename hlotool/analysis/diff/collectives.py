@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from hlotool.analysis.collective_records import CollectiveRow
 from hlotool.analysis.diff.fold import Change
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CollectiveChange:
     """All collectives of one kind, axes, group size and dtype, whose number or bytes differ.
 
@@ -99,7 +99,7 @@ def _row(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Sums:
     """What the collectives of a group add up to on one side."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from hlotool.records import record
 
 _IGNORED: Final = "xla_dump_"  # where and how the dump was written is no part of the program
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FlagChange:
     """A flag with its values on each side, as printed; null where it is at its default."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.diff.reasons import Reason
@@ -11,6 +10,7 @@ from hlotool.analysis.diff.shape_changes import describe_shape
 from hlotool.analysis.executions import count_executions
 from hlotool.analysis.scope import find_scope
 from hlotool.ir import Instruction, Module
+from hlotool.records import record
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
@@ -20,7 +20,7 @@ _FREE: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InstructionChange:
     """One change, `count` times; names, shapes and sources are those of the heaviest.
 
@@ -59,7 +59,7 @@ class InstructionChange:
         return "; ".join(self.details) or self.right_shape or self.left_shape or ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """One change before folding; one side is None where an instruction is new or gone."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.diff.fold import Change
@@ -15,12 +14,13 @@ from hlotool.analysis.figures import Program
 from hlotool.analysis.fusions import find_kind
 from hlotool.analysis.origin import find_origin
 from hlotool.ir import Computation, Instruction, Module
+from hlotool.records import record
 
 Form: TypeAlias = Literal["split", "merged"]
 _LISTED: Final = 4  # opcodes named in what a body gained or lost
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FusionChange:
     """Fusions that changed alike, `count` of them; names are those of the heaviest.
 
@@ -62,7 +62,7 @@ class FusionChange:
         return "; ".join(self.details)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Event:
     """One change before folding: what stands on each side, and why it counts."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hlotool.ir import Alias, Donor, Module
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HeaderChange:
     """One part of the header with another value on each side."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from hlotool.analysis.diff.matching import Pairs
 from hlotool.analysis.diff.signature import Signatures
 from hlotool.ir import Instruction
+from hlotool.records import record
 
 Bag: TypeAlias = Counter[Hashable]
 _HALF: Final = 0.5
@@ -22,7 +22,7 @@ _MOST_MAKERS: Final = 256  # fusions asked whether they had an operation
 _INTERFACE: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lineage:
     """`whole` fell into `parts`, or was made of them; its partner, if any, is one of them."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.buffers import BufferRow
@@ -17,13 +16,14 @@ from hlotool.analysis.diff.fold import Change
 from hlotool.analysis.diff.matching import Pairs
 from hlotool.ir import ArrayShape, Instruction
 from hlotool.ir.buffers import AllocationClass, ValueKey
+from hlotool.records import record
 
 MemoryReason: TypeAlias = Literal["new", "at the peak now", "gone", "not at the peak now", "size"]
 
 _NUMBER: Final = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MemoryChange:
     """Values that changed alike, `count` of them; names are those of the largest.
 
@@ -57,7 +57,7 @@ class MemoryChange:
         return self.right_shape or self.left_shape or ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pairing:
     """A value at the left peak, at the right peak, or the same at both."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from hlotool.analysis.figure_fields import METRICS
 from hlotool.fields import Unit
+from hlotool.records import record
 
 # What is compared, in the order of a report.
 DIFFED: Final = (
@@ -38,7 +38,7 @@ class Figures(Protocol):
         """Say whether a metric is a lower and an upper bound."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MetricRow:
     """A figure on both sides; null where a side does not know it.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from hlotool.analysis.diff.structure import ComputationPair
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OrderChange:
     """`moved_count` of `paired_count` paired instructions stand elsewhere in the sequence.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from hlotool.analysis.diff.changes import compare_instructions
 from hlotool.analysis.diff.structure import compare_structure
 from hlotool.analysis.figures import Program
+from hlotool.records import record
 
 STRUCTURE: Final = "structure"
 COLLECTIVES: Final = "collectives"
@@ -17,7 +17,7 @@ MEMORY: Final = "memory"
 RESPECTS: Final = (STRUCTURE, COLLECTIVES, MEMORY)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PassRow:
     """A dump, and how it differs from the one before, or from that of another compilation.
 

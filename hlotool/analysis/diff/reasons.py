@@ -18,6 +18,7 @@ from hlotool.analysis.diff.shape_changes import scaling, shape_changes
 from hlotool.analysis.diff.signature import Signatures, comparable_literal
 from hlotool.analysis.diff.views import family
 from hlotool.ir import Instruction
+from hlotool.records import record
 
 _KINDS: Final = {
     "index": "tuple index",
@@ -34,7 +35,7 @@ _LONGEST: Final = 60  # characters of a side's text
 _SEARCHED: Final = 64  # unpaired instructions looked through on the way to a paired one
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reason:
     """One difference of a pair: its kind, and what stands on each side ('' for nothing).
 

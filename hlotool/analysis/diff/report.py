@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from hlotool.analysis.diff.changes import compare_instructions
@@ -21,6 +20,7 @@ from hlotool.analysis.diff.saved import SavedFigures, compare_kinds, kinds_of
 from hlotool.analysis.diff.structure import Structure, compare_structure
 from hlotool.analysis.figures import Program
 from hlotool.ir import Module
+from hlotool.records import record
 
 BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
 _METRICS_OF: Final = {
@@ -32,7 +32,7 @@ _METRICS_OF: Final = {
 Flags = Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffOptions:
     """`only` are the blocks to compare; `is_folded` false lists every change by itself."""
 
@@ -41,7 +41,7 @@ class DiffOptions:
     is_folded: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffSide:
     """One side: a program or the figures a saved document holds, and its compiler flags."""
 
@@ -59,7 +59,7 @@ class DiffSide:
         return self.program.module if self.program else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffReport:
     """What differs. `identical` is about structure alone; null where it was not compared.
 
@@ -80,7 +80,7 @@ class DiffReport:
     instructions: tuple[InstructionChange, ...]
     header: tuple[HeaderChange, ...]
     flags: tuple[FlagChange, ...]
-    structure: Structure | None = field(default=None, repr=False, compare=False)
+    structure: Structure | None = None
 
     @property
     def differs(self) -> bool:

@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.collective_records import KindRow
 from hlotool.analysis.diff.collectives import CollectiveChange
 from hlotool.analysis.figures import Program
+from hlotool.records import record
 
 Json = Mapping[str, object]
 
 # Where a summary holds the record of each block of metrics.
-_PLACES: Final = {
+PLACES: Final = {
     "buffers": ("memory", "totals"),
     "buffers.estimated": ("memory", "estimated"),
     "collectives": ("collectives",),
@@ -26,7 +26,7 @@ _PLACES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SavedFigures:
     """A summary, or one module of a baseline; figures it does not hold are None."""
 
@@ -43,6 +43,11 @@ class SavedFigures:
         record = self._record(path.rpartition(".")[0])
         return record.get("is_lower_bound") is True, record.get("is_upper_bound") is True
 
+    def rows(self, path: str) -> Sequence[object]:
+        """Return nothing: a saved document holds no rows that budgets could look at."""
+        del path
+        return ()
+
     def kinds(self) -> tuple[KindRow, ...] | None:
         """Return the collectives by kind, None where the document does not tell."""
         rows = self._record("collectives").get("by_kind")
@@ -52,7 +57,7 @@ class SavedFigures:
 
     def _record(self, block: str) -> Json:
         value: object = self.document
-        for key in _PLACES[block]:
+        for key in PLACES[block]:
             value = value.get(key) if isinstance(value, Mapping) else None
         return value if isinstance(value, Mapping) else {}
 

@@ -8,11 +8,11 @@ left out on both sides, and `not_compared` says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.ir import ArrayShape, Instruction, Module, Shape
 from hlotool.ir.module import CALL_KEYS
+from hlotool.records import record
 
 ELIDED: Final = "{...}"
 _MOST_PRINTED: Final = 10  # elements of a constant that dumps write out
@@ -27,7 +27,7 @@ _ALWAYS_PRINTED: Final = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Terms:
     """What counts in a comparison.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from hlotool.analysis.diff.shape_changes import format_shape
@@ -18,11 +17,12 @@ from hlotool.analysis.diff.structure import ComputationPair, Structure
 from hlotool.errors import UsageError
 from hlotool.ir import Computation, Instruction
 from hlotool.ir.module import CALL_KEYS
+from hlotool.records import record
 
 Mark: TypeAlias = Literal["same", "removed", "added"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextLine:
     """A line of a computation: in both programs, or in one of them."""
 
@@ -30,7 +30,7 @@ class TextLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextBlock:
     """The lines of a pair of computations, or of one that has no partner."""
 

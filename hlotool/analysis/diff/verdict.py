@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from hlotool.analysis.diff.metrics import MetricRow
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """Peak, wire bytes, flops and fusions: the difference, and its part of the left side.
 

@@ -1,0 +1,185 @@
+"""`hlotool check`: budgets from hlotool.toml, for CI."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from hlotool import __version__
+from hlotool.analysis.check import CheckFacts, RuleResult, count_results
+from hlotool.analysis.check_fields import CHECK, FACTS
+from hlotool.budgets.sentence import write_sentence
+from hlotool.commands.check_baseline import write_baseline
+from hlotool.commands.check_run import Run, run_rules
+from hlotool.commands.common import RowOptions, document_command, print_document, write_text
+from hlotool.commands.load import Request, dump_options
+from hlotool.commands.options import FORMATS
+from hlotool.commands.output import make_look, render_document
+from hlotool.errors import NothingCheckedError, UsageError
+from hlotool.fields import Document, Line
+from hlotool.inputs.config import Config, RuleSpec, find_config, read_config
+from hlotool.render.github import render_github
+from hlotool.render.junit import render_junit
+from hlotool.render.outcome import Outcome, relative_file
+from hlotool.render.sarif import render_sarif
+from hlotool.render.units import format_value
+
+_EXAMPLE = """\
+hlotool check dump/
+hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB' --budget 'collectives.count() < 40'
+hlotool check dump/ --baseline main_dump/ --format github
+hlotool check dump/ --update-baseline"""
+_CI_FORMATS = ("github", "junit", "sarif")
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+
+@document_command("check", CHECK, example=_EXAMPLE, formats=(*FORMATS, *_CI_FORMATS))
+@dump_options
+@click.option("--budget", "budgets", metavar="EXPR", multiple=True, help="A budget more.")
+@click.option(
+    "--config", metavar="FILE", default="", help="Instead of hlotool.toml, found here or above."
+)
+@click.option(
+    "--baseline", metavar="PATH", default="", help="Earlier figures: a dump or a JSON document."
+)
+@click.option(
+    "--update-baseline", is_flag=True, help="Write the figures to the baseline; check nothing."
+)
+def check(
+    request: Request,
+    *,
+    budgets: tuple[str, ...],
+    config: str,
+    baseline: str,
+    update_baseline: bool,
+    options: RowOptions,
+) -> None:
+    """Hold a dump against the budgets of hlotool.toml or [tool.hlotool] in pyproject.toml.
+
+    Exits with 1 if a budget is exceeded, 3 if a module cannot be read, 4 if a budget found
+    nothing to measure, 0 if all are kept.
+    """
+    settings = read_config(config) if config else find_config()
+    request = _with_settings(request, settings)
+    baseline = baseline or settings.baseline_path
+    if update_baseline:
+        if not baseline:
+            raise UsageError(
+                "--update-baseline needs --baseline FILE, or baseline in hlotool.toml."
+            )
+        write_baseline(request, baseline)
+        return
+    specs = settings.rules + tuple(RuleSpec(text, "expression", text) for text in budgets)
+    if not specs:
+        raise NothingCheckedError(
+            "there is no budget: no hlotool.toml here or above, no [tool.hlotool] in "
+            "pyproject.toml, and no --budget."
+        )
+    run = run_rules(request, specs, settings.path, baseline)
+    facts = count_results(run.results)
+    _print(run, facts, settings, options)
+    code = _exit_code(run, facts)
+    if code:
+        click.get_current_context().exit(code)
+
+
+def _with_settings(request: Request, settings: Config) -> Request:
+    """Let the configuration choose module and stage where the command line does not."""
+    module = request.module or settings.module or None
+    stage = request.stage
+    if settings.stage and stage == "after":
+        if settings.stage not in {"before", "after", "all"}:
+            raise UsageError(f"{settings.path}: stage is before, after or all.")
+        stage = settings.stage  # type: ignore[assignment]
+    return Request(request.path, stage, module, request.named)
+
+
+def _exit_code(run: Run, facts: CheckFacts) -> int:
+    if facts.fail_count:
+        return 1
+    if run.failure is not None:
+        return run.failure.exit_code
+    return NothingCheckedError.exit_code if facts.no_match_count else 0
+
+
+def _print(run: Run, facts: CheckFacts, settings: Config, options: RowOptions) -> None:
+    document = Document(
+        spec=CHECK,
+        input=run.paths,
+        scalars=facts,
+        rows={"rules": run.results},
+        lines=(_headline(facts),),
+    )
+    if options.format not in _CI_FORMATS:
+        print_document(document, options)
+        return
+    outcomes = [_outcome(one, settings) for one in run.results]
+    if options.format == "github":
+        text = render_github(outcomes)
+        markdown = RowOptions(format="markdown", units=options.units)
+        _append_summary(render_document(document, markdown, make_look(markdown)))
+    elif options.format == "junit":
+        text = render_junit(outcomes)
+    else:
+        text = render_sarif(outcomes, __version__)
+    write_text(text, options.output)
+
+
+def _headline(facts: CheckFacts) -> Line:
+    parts = ["{pass_count} pass"]
+    if facts.fail_count:
+        parts.insert(0, "{fail_count} exceeded")
+    if facts.warning_count:
+        parts.append("{warning_count} exceeded, but only warn")
+    if facts.no_match_count:
+        parts.append("{no_match_count} with nothing to measure")
+    if facts.error_count:
+        parts.append("{error_count} in modules that cannot be read")
+    return Line("budgets: " + ", ".join(parts), FACTS, facts)
+
+
+def _outcome(result: RuleResult, settings: Config) -> Outcome:
+    """Say in a sentence what a budget came to, and where to look."""
+    root = os.environ.get("GITHUB_WORKSPACE", "") or os.getcwd()  # noqa: PTH109
+    file = result.source_file or settings.path or "hlotool.toml"
+    line = result.source_line or 0
+    if result.source_file is None:
+        specs = {spec.name: spec.line for spec in settings.rules}
+        line = specs.get(result.name, 0)
+    return Outcome(
+        rule=result.name,
+        module=result.module or "",
+        status=result.status,
+        is_warning=result.severity == "warning",
+        text=write_sentence(result, format_value),
+        advice=(result.message or "") if result.status != "pass" else "",
+        file=_find_file(file, root),
+        line=line,
+    )
+
+
+def _find_file(path: str, root: str) -> str:
+    """Return a file's path in the repository; a container may have had it elsewhere."""
+    inside = relative_file(path, root)
+    parts = inside.split("/")
+    for place in range(len(parts)):
+        tail = "/".join(parts[place:])
+        if tail and os.path.isfile(os.path.join(root, tail)):  # noqa: PTH113,PTH118
+            return tail
+    return inside
+
+
+def _append_summary(markdown: str) -> None:
+    """Add the answer to the step summary, if GitHub asks for one."""
+    path = os.environ.get(_SUMMARY, "")
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
+            file.write(markdown)
+    except OSError as error:
+        raise UsageError(f"{_SUMMARY} {path}: {error.strerror}.") from error
+
+
+DOCUMENTS = (CHECK,)

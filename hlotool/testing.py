@@ -1,0 +1,137 @@
+"""Budgets in a test: assertions about what XLA made of a function.
+
+    from hlotool.testing import assert_budget, assert_collectives
+
+    def test_train_step_fits():
+        compiled = jax.jit(train_step).lower(state, batch).compile()
+        assert_budget(compiled, "buffers.temp_bytes <= 8GiB")
+        assert_collectives(compiled, {"all-gather": 2, "reduce-scatter": 1})
+
+What is compiled may be what `jax.jit(f).lower(x).compile()` returns, HLO text, or a path to
+a dump. Needs neither JAX nor pytest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from hlotool.analysis.figure_fields import ROW_LISTS
+from hlotool.analysis.figures import Program
+from hlotool.api import Compiled, load
+from hlotool.budgets.judge import judge_rule
+from hlotool.budgets.rule import compile_rule
+from hlotool.budgets.sentence import write_sentence
+from hlotool.inputs.config import RuleSpec
+from hlotool.ir import Module
+from hlotool.query.where import compile_where
+from hlotool.render.units import format_value
+
+Dumped: TypeAlias = "str | os.PathLike[str] | Compiled"
+
+# CompiledMemoryStats of XLA, by the names that budgets have for the same figures.
+_MEASURED = {
+    "argument_bytes": "argument_size_in_bytes",
+    "output_bytes": "output_size_in_bytes",
+    "alias_bytes": "alias_size_in_bytes",
+    "temp_bytes": "temp_size_in_bytes",
+}
+
+
+def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) -> None:
+    """Raise AssertionError unless every budget holds.
+
+    Budgets are those of `hlotool check --budget`. A compiled JAX function tells its argument,
+    output, alias and temp bytes itself; further figures of `buffers` need a dump. A budget
+    with nothing to measure fails. `module` is a regular expression that chooses in a dump
+    directory. Raises QueryError for a budget that does not parse.
+    """
+    program = _read(compiled, module)
+    results = [judge_rule(compile_rule(_spec(text)), program) for text in budgets]
+    failed = [write_sentence(one, format_value) for one in results if one.status != "pass"]
+    if failed:
+        raise AssertionError("\n".join(failed))
+
+
+def assert_collectives(
+    compiled: Dumped,
+    expected: Mapping[str, int],
+    *,
+    where: str = "",
+    allow_others: bool = False,
+    module: str | None = None,
+) -> None:
+    """Raise AssertionError unless there are exactly so many collectives of each kind.
+
+    Logical collectives count, each once: a start with its done, a transfer spread over
+    several fusions. Kinds are effective ones (`hlotool collectives`). Kinds that `expected`
+    does not name must not occur, unless others are allowed. `where` is a condition on rows,
+    as of `--where`; what it leaves out does not count.
+    """
+    program = _read(compiled, module)
+    rows = program.collectives.rows if program.collectives else ()
+    if where:
+        keeps = compile_where(where, ROW_LISTS["collectives"].fields, "where")
+        rows = tuple(row for row in rows if keeps(row))
+    found = Counter(row.effective_kind for row in rows)
+    kinds = expected.keys() if allow_others else expected.keys() | found.keys()
+    wrong = [kind for kind in sorted(kinds) if found[kind] != expected.get(kind, 0)]
+    if wrong:
+        listed = [
+            f"{kind}: expected {expected.get(kind, 0)}, found {found[kind]}"
+            + "".join(f"\n  {row.name} {_place(row)}" for row in rows if row.effective_kind == kind)
+            for kind in wrong
+        ]
+        raise AssertionError("\n".join(listed))
+
+
+def _spec(text: str) -> RuleSpec:
+    return RuleSpec(text, "expression", text)
+
+
+def _place(row: object) -> str:
+    """Say where a collective comes from, as far as the dump does."""
+    file, line = getattr(row, "source_file", None), getattr(row, "source_line", None)
+    parts = [str(getattr(row, "dtype", "")), str(getattr(row, "scope", None) or "")]
+    return " ".join(part for part in (*parts, f"{file}:{line}" if file else "") if part)
+
+
+def _read(compiled: Dumped, module: str | None) -> Program:
+    dump = load(compiled, module=module)
+    name = dump.module.name
+    if isinstance(compiled, Compiled) and dump.assignment is None:
+        measured = _measure(compiled)
+        if measured:
+            return _CompiledProgram(name, dump.module, measured)
+    return Program(name, dump.module, dump.assignment)
+
+
+def _measure(compiled: object) -> dict[str, int]:
+    """Return what a compiled function says of its memory, nothing if it says nothing."""
+    analyze = getattr(compiled, "memory_analysis", None)
+    try:
+        stats = analyze() if analyze is not None else None
+    except (NotImplementedError, RuntimeError):  # the backend does not tell
+        return {}
+    found = {name: getattr(stats, theirs, None) for name, theirs in _MEASURED.items()}
+    return {name: value for name, value in found.items() if isinstance(value, int)}
+
+
+class _CompiledProgram(Program):
+    """A compiled function: its text, and the sums of memory that the compiler reports."""
+
+    def __init__(self, name: str, module: Module, measured: Mapping[str, int]) -> None:
+        super().__init__(name, module)
+        self._measured = measured
+
+    def metric(self, path: str) -> object:
+        """Return a metric; sums of memory are the compiler's own."""
+        block, _, name = path.rpartition(".")
+        if block == "buffers" and name in self._measured:
+            return self._measured[name]
+        return super().metric(path)
+
+
+__all__ = ["assert_budget", "assert_collectives"]
