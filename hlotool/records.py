@@ -49,6 +49,7 @@ def record(cls: type[T]) -> type[T]:
     }
     body |= {name: method for name, method in _METHODS.items() if name not in body}
     body |= {"__slots__": names, "__match_args__": names, "record_names": names}
+    body["record_defaults"] = defaults
     kind: Any = type(cls)
     made: Any = kind(cls.__name__, cls.__bases__, body)
     made.__qualname__ = cls.__qualname__
@@ -77,6 +78,12 @@ def field_names(kind: type[object]) -> tuple[str, ...]:
     """Return the names of the fields of a record class or a dataclass, () for any other."""
     names: tuple[str, ...] | None = getattr(kind, "record_names", None)
     return tuple(getattr(kind, "__dataclass_fields__", ())) if names is None else names
+
+
+def find_default(kind: type[object], name: str, otherwise: object = None) -> object:
+    """Return the default of a record's field, `otherwise` where it has none."""
+    found = getattr(kind, "record_defaults", {}).get(name, otherwise)
+    return found.make() if isinstance(found, _Factory) else found
 
 
 def _values_getter(names: tuple[str, ...]) -> Callable[[object], tuple[object, ...]]:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-from hlotool.ir import ArrayShape, Computation, Instruction, Layout, Module, Shape
+from hlotool.ir import (
+    ArrayShape,
+    Computation,
+    Instruction,
+    Layout,
+    Module,
+    Shape,
+    TupleShape,
+)
+from hlotool.records import field_names, find_default
+
+_NOTHING = object()  # equal to no value
 
 
 def plain(value: object) -> Any:
@@ -15,26 +25,19 @@ def plain(value: object) -> Any:
 
     Shapes become text: their own notation, and what it stands for, is tested apart.
     """
-    if isinstance(value, ArrayShape) or (is_dataclass(value) and hasattr(value, "leaves")):
+    if isinstance(value, ArrayShape | TupleShape):
         return str(value)
-    if is_dataclass(value) and not isinstance(value, type):
+    if field_names(type(value)):
         return {
-            field.name: plain(getattr(value, field.name))
-            for field in fields(value)
-            if getattr(value, field.name) != default_of(field)
+            name: plain(getattr(value, name))
+            for name in field_names(type(value))
+            if getattr(value, name) != find_default(type(value), name, _NOTHING)
         }
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
     return value
-
-
-def default_of(field: Any) -> object:
-    """Return the default of a dataclass field; an object equal to nothing if it has none."""
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return field.default
 
 
 def describe_layouts(shape: Shape) -> list[dict[str, Any] | None]:

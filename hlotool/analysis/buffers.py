@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from hlotool.analysis.facts import FactBook
@@ -13,9 +12,10 @@ from hlotool.errors import UsageError
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue, LiveRange
 from hlotool.ir.module import Module
 from hlotool.ir.shape import ArrayShape
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BufferRow:
     """One value. `occupied_bytes` are its own at the instant shown, null for all values.
 
@@ -54,7 +54,7 @@ class BufferRow:
     origin: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AllocationRow:
     """One allocation, with the most that was in use in it at once."""
 
@@ -72,7 +72,7 @@ class AllocationRow:
     fragmentation_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sources:
     """Where sizes and lifetimes come from."""
 
@@ -80,7 +80,7 @@ class Sources:
     lifetimes: Literal["live-range", "derived"] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Headroom:
     """Space 0 against a limit; null in an estimate, which says nothing of allocations."""
 
@@ -90,7 +90,7 @@ class Headroom:
     fits: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instant:
     """The position that the rows show, and what is in use there."""
 

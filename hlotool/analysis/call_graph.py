@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hlotool.errors import InputError
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import MAY_CALL
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallGraph:
     """All calls of a module. `callees_first` holds every computation, callers behind callees.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from hlotool.errors import InputError, UsageError
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chip:
     """Peaks of one device, as XLA sees devices: half a chip where a chip holds two.
 

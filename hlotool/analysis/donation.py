@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from hlotool.analysis.backend import find_backend
@@ -12,11 +11,12 @@ from hlotool.ir.buffers import format_position
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.shape import ArrayShape
 from hlotool.ir.values import ShapeIndex
+from hlotool.records import record
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DonationRow:
     """One array of an entry parameter.
 

@@ -9,7 +9,6 @@ how far the estimate was from XLA's own assignment.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.backend import Backend, find_backend
@@ -21,6 +20,7 @@ from hlotool.analysis.values import Value
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.shape import Shape, TupleShape
+from hlotool.records import record
 
 TYPICAL_PERCENT: Final = 1  # how far off it typically is; measured, see docs/accuracy.md
 _HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
@@ -42,7 +42,7 @@ def estimate_size(shape: Shape, backend: Backend | None) -> int:
     return shape.size_bytes or 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Estimate:
     """A buffer assignment as it may come out: one allocation a buffer, every offset 0."""
 

@@ -8,18 +8,18 @@ their caller and are not counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hlotool.analysis.tracing import Tracer
 from hlotool.analysis.trip_counts import TripCount, TripCountSource, find_trip_count
 from hlotool.errors import InputError
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.ir.opcodes import CONTROL_FLOW
+from hlotool.records import record
 
 _BRANCH_KEYS = ("true_computation", "false_computation", "branch_computations")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loop:
     """One while instruction. `depth` counts the loops around it; `parent` is the nearest."""
 
@@ -32,7 +32,7 @@ class Loop:
     parent: Instruction | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Count:
     """`known` takes unknown trip counts as one; `is_exact` says whether there were none."""
 
@@ -41,7 +41,7 @@ class _Count:
     is_conditional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Executions:
     """Runs per computation; `executed` are those that run on their own, callers first."""
 
@@ -66,7 +66,7 @@ class Executions:
 _NEVER = _Count()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Call:
     """One way from a computation into another, `times` for each run of the caller."""
 

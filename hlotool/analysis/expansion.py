@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from hlotool.analysis.cost import CostModel
@@ -11,11 +10,12 @@ from hlotool.analysis.fusions import find_intermediates, find_outputs
 from hlotool.analysis.origin import find_origin
 from hlotool.errors import UsageError
 from hlotool.ir.module import Instruction, Module
+from hlotool.records import record
 
 Place: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExpandedRow:
     """One instruction of a fused computation.
 

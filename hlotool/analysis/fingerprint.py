@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
 from hlotool.analysis.call_graph import CallGraph, read_call_graph
 from hlotool.ir.module import CALL_KEYS, Computation, Instruction, Module
 from hlotool.ir.shape import ArrayShape, Shape
+from hlotool.records import record
 
 # What says nothing about the computation: origin, bookkeeping, numbering that differs from one
 # copy of a layer to the next, and what the autotuner or the scheduler chose.
@@ -23,7 +23,7 @@ IGNORED: Final = frozenset(
 _DIGEST_BYTES: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fingerprints:
     """Fingerprints of all computations of one module; equal in two modules, equal computations."""
 

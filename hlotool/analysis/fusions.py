@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.call_graph import read_call_graph
@@ -13,13 +12,13 @@ from hlotool.analysis.fusion_flags import find_flags
 from hlotool.analysis.origin import Origin, find_common_scope, find_origin
 from hlotool.analysis.runs import count_runs
 from hlotool.ir.module import Computation, Instruction, Module
-from hlotool.records import replace
+from hlotool.records import record, replace
 
 # What a body computes but no memory would ever hold, fused or not.
 _NO_RESULT: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FusionRow:
     """Fusions with equal bodies; figures of one execution of one of them, or of all per run.
 
@@ -62,7 +61,7 @@ class FusionRow:
     estimated_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FusionTotals:
     """All fusions of a module together."""
 
@@ -75,7 +74,7 @@ class FusionTotals:
     is_upper_bound: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FusionReport:
     """Answer of `find_fusions`."""
 

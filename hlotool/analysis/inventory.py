@@ -11,9 +11,10 @@ from hlotool.analysis.executions import Executions
 from hlotool.analysis.trip_counts import TripCountSource
 from hlotool.ir import ArrayShape, Module, Shape
 from hlotool.ir.opcodes import PASSES_ON
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModuleFacts:
     """The module itself. Bytes are those of shapes, per device."""
 
@@ -33,7 +34,7 @@ class ModuleFacts:
     donated_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpcodeRow:
     """One opcode. `executions` is None under a loop of unknown trip count."""
 
@@ -47,7 +48,7 @@ class OpcodeRow:
     executed_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DtypeRow:
     """One element type of array results."""
 
@@ -56,7 +57,7 @@ class DtypeRow:
     result_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoopRow:
     """One while instruction that the entry reaches, in the order of the program."""
 
@@ -71,7 +72,7 @@ class LoopRow:
     carried_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inventory:
     """Answer of `take_inventory`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
@@ -15,12 +14,13 @@ from hlotool.analysis.values import Value, resolve
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.values import ShapeIndex
+from hlotool.records import record
 
 _UNUSED = (-1, -1)
 _ASYNC = frozenset(("async-start", "async-update", "async-done"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lifetimes:
     """First and last position of each value, both included; positions are 0 … `end`.
 
@@ -28,8 +28,8 @@ class Lifetimes:
     """
 
     source: Literal["live-range", "derived"]
-    sequence: tuple[str, ...] = field(repr=False)
-    ranges: Mapping[ValueKey, LiveRange] = field(repr=False)
+    sequence: tuple[str, ...]
+    ranges: Mapping[ValueKey, LiveRange]
 
     @property
     def end(self) -> int:

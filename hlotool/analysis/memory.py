@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.backend import Backend, find_backend
@@ -16,6 +16,7 @@ from hlotool.analysis.memory_records import Estimated, Peak, SpaceRow, Totals
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue
 from hlotool.ir.module import Module
 from hlotool.ir.shape import TupleShape
+from hlotool.records import field_names
 
 MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
 
@@ -279,6 +280,6 @@ def _backend_of(assignment: BufferAssignment) -> Backend | None:
 
 
 _SHARED_NAMES: Final = tuple(
-    each.name for each in fields(SpaceRow) if each.name not in {"color", "name"}
+    name for name in field_names(SpaceRow) if name not in {"color", "name"}
 )
-_NO_TOTALS: Final = Totals(*[None] * len(fields(Totals)))
+_NO_TOTALS: Final = Totals(*[None] * len(field_names(Totals)))

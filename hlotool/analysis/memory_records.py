@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpaceRow:
     """One memory space: what is reserved in it by class, and its peaks.
 
@@ -31,7 +31,7 @@ class SpaceRow:
     padding_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Totals:
     """The figures of space 0, and those of all spaces together."""
 
@@ -55,7 +55,7 @@ class Totals:
     reported_total_matches: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Peak:
     """Where a space is fullest, and what XLA itself printed about its peak.
 
@@ -77,7 +77,7 @@ class Peak:
     bytes_at_xla_position: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Estimated:
     """What the schedule alone tells; only where there is no buffer assignment.
 

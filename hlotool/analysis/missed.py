@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.cost import CostModel
@@ -11,14 +10,14 @@ from hlotool.analysis.origin import Origin, find_common_scope, find_origin
 from hlotool.analysis.runs import count_runs
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE
-from hlotool.records import replace
+from hlotool.records import record, replace
 
 # Everything a loop fusion can hold at no cost but reading and writing.
 FUSIBLE: Final = ELEMENTWISE | frozenset(("broadcast", "copy", "reshape", "transpose"))
 LEAST_BYTES: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MissedRow:
     """Equal operations outside fusions; figures of one execution of one, or of all per run."""
 

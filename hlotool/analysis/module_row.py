@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.collectives import analyze_collectives
 from hlotool.analysis.cost.report import analyze_cost
@@ -11,9 +9,10 @@ from hlotool.analysis.executions import count_executions
 from hlotool.analysis.memory import find_memory
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModuleRow:
     """The figures by which programs are ranked; None where the dump does not tell.
 

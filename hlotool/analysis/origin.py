@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hlotool.analysis.scope import find_scope
 from hlotool.ir.module import Instruction
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Origin:
     """The user's name, module path and source line of an instruction; None where unknown."""
 

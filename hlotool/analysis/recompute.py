@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.call_graph import read_call_graph
@@ -14,12 +13,13 @@ from hlotool.analysis.runs import count_runs
 from hlotool.analysis.value_numbers import Numbering
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import TRANSCENDENTAL
+from hlotool.records import record
 
 EXPENSIVE: Final = TRANSCENDENTAL | frozenset(("convolution", "dot", "ragged-dot", "scaled-dot"))
 LEAST_OPERATIONS: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RecomputeRow:
     """One value that several fusions compute for themselves.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hlotool.analysis.executions import Executions
 from hlotool.ir.module import Instruction
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Runs:
     """Executions of some instructions: exact, or None; and with unknown trip counts as one."""
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from hlotool.errors import InputError
 from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """Positions of a computation: its first instruction's, and the one after its last."""
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.occupancy import Curve
+from hlotool.records import record
 
 # A peak is separate from a higher one if memory falls by a tenth of it in between.
 SEPARATING_PART: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimelineRow:
     """What is in use at one position, while `instruction` runs; it is null after the last."""
 

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from hlotool.ir import ArrayShape, Computation, Instruction, Module
 from hlotool.ir.opcodes import MAY_CALL
+from hlotool.records import record
 
 _CALLERS: Final = MAY_CALL - {"async-update", "async-done"}  # these two only repeat the start
 _DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
@@ -23,7 +24,7 @@ _TRANSPARENT: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """Element `index` of the state of a while, at the beginning of an iteration."""
 
@@ -31,7 +32,7 @@ class Slot:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Linear:
     """`slot + offset`, or the integer `offset` where `slot` is None."""
 
@@ -39,7 +40,7 @@ class Linear:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comparison:
     """`left direction right`, direction as XLA prints it: LT, LE, GT, GE, EQ, NE."""
 
@@ -48,14 +49,14 @@ class Comparison:
     right: Linear
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _State:
     """The whole state tuple of a while."""
 
     loop: Instruction
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pack:
     """A tuple instruction and the frame its operands are to be read in."""
 

@@ -7,11 +7,11 @@ accepted too; nothing else is guessed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.tracing import Comparison, Linear, Tracer
 from hlotool.ir import Instruction
+from hlotool.records import record
 
 TripCountSource: TypeAlias = Literal["backend_config", "derived"]
 
@@ -19,7 +19,7 @@ _MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", 
 _MOST_TRIPS: Final = 1 << 53  # beyond this the derivation has misread something
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TripCount:
     """Iterations of one loop and where the number comes from; both None when unknown."""
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.memory import MemoryReport, padding_of
 from hlotool.ir.buffers import BufferValue, LiveRanges
+from hlotool.records import record
 
 Reason: TypeAlias = Literal["tuples", "shared", "spaces", "padding"]
 _SLIGHT: Final = 1000
 _PART: Final = 100  # a reason counts if it explains a hundredth of the larger figure
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class XlaDifference:
     """XLA's list differs from what is in use at its instant, or its instant is not the peak.
 

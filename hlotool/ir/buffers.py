@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from hlotool.ir.shape import Shape
 from hlotool.ir.values import Metadata, ShapeIndex
+from hlotool.records import record
 from hlotool.source import Source
 
 AllocationClass: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
@@ -84,7 +85,7 @@ class Allocation:
         return self.parameter is not None and self.is_live_out
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LiveRange:
     """First and last position at which a value is live, both included."""
 
@@ -92,7 +93,7 @@ class LiveRange:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PeakEntry:
     """One line of XLA's own list of what lives at its peak; old dumps print no index."""
 
@@ -101,7 +102,7 @@ class PeakEntry:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LiveRanges:
     """The HloLiveRange section; positions run from 0 to `end`, the sequence's length.
 
@@ -109,12 +110,12 @@ class LiveRanges:
     value the size of its instruction's whole shape (docs/semantics.md).
     """
 
-    sequence: tuple[str, ...] = field(repr=False)
+    sequence: tuple[str, ...]
     end: int
-    ranges: Mapping[ValueKey, LiveRange] = field(repr=False)
+    ranges: Mapping[ValueKey, LiveRange]
     peak_position: int | None
-    peak_entries: tuple[PeakEntry, ...] = field(repr=False)
-    source: Source = field(repr=False)
+    peak_entries: tuple[PeakEntry, ...]
+    source: Source
 
 
 @dataclass(slots=True, eq=False)
@@ -137,7 +138,7 @@ class UsedValue:
         return self.source.text[self.start : self.end]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Definition:
     """What the text of a defining instruction says when the module itself is not at hand."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from hlotool.ir.values import SourceLocation
+from hlotool.records import default, record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StackFrame:
     """One row of StackFrames; `parent` is the real parent's row, 0 for none.
 
@@ -20,12 +20,12 @@ class StackFrame:
     parent: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DebugInfo:
     """The four tables by their printed 1-based row numbers."""
 
-    locations: Mapping[int, SourceLocation] = field(default_factory=dict)
-    frames: Mapping[int, StackFrame] = field(default_factory=dict)
+    locations: Mapping[int, SourceLocation] = default(dict)
+    frames: Mapping[int, StackFrame] = default(dict)
 
     def find_location(self, frame: int) -> SourceLocation | None:
         """Return the innermost line of a stack frame, or None for an unknown number."""

@@ -6,17 +6,18 @@ Follows xla/hlo/ir/replica_group.cc, mesh_and_axis.cc and tile_assignment.h.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Final
+
+from hlotool.records import record
 
 Groups = tuple[tuple[int, ...], ...]
 
 MOST_DEVICES: Final = 1 << 22  # beyond this a group notation is taken for a mistake
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Iota:
     """`[dims]<=[reshape]T(perm)`: arange, reshaped, transposed, then reshaped to `dims`.
 
@@ -32,7 +33,7 @@ class Iota:
         return transposed(range(count_devices(self.reshape)), self.reshape, self.perm)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MeshAxis:
     """One axis of a mesh: name and number of devices along it."""
 
@@ -40,7 +41,7 @@ class MeshAxis:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AxisRef:
     """A mesh axis, or the part `(pre_size)size` of it; `size` 0 means the whole axis."""
 
@@ -52,7 +53,7 @@ class AxisRef:
         return f"{self.name}:({self.pre_size}){self.size}" if self.size else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mesh:
     """`mesh['a'=2,'b'=4], device_ids=...`; `device_ids` is None for 0, 1, 2, …."""
 
@@ -72,7 +73,7 @@ class Mesh:
         return self.device_ids.expand() if isinstance(self.device_ids, Iota) else self.device_ids
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplicaGroups:
     """`replica_groups=` in any notation; exactly one of the three forms is set.
 
@@ -115,7 +116,7 @@ class ReplicaGroups:
         return _rows(transposed(devices, dims, [*sorted(kept), *grouped]), width)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sharding:
     """`sharding=` in any version; `kind` says which fields count.
 
@@ -180,7 +181,7 @@ def _rows(devices: tuple[int, ...], width: int) -> Groups:
     return tuple(devices[at : at + width] for at in range(0, len(devices), width)) if width else ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Piece:
     """A part of a mesh axis between two sub-axis borders; `start` is its pre_size."""
 

@@ -23,6 +23,7 @@ from hlotool.ir.values import (
     SourceLocation,
     WindowDimension,
 )
+from hlotool.records import default, record
 from hlotool.source import Source
 
 # Attributes that name computations, in the order an execution meets them.
@@ -226,7 +227,7 @@ class Computation:
         return {operand: tuple(users) for operand, users in lists.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Header:
     """What the `HloModule` line says beside the name; `attributes` holds all of it, raw.
 
@@ -241,8 +242,8 @@ class Header:
     donors: tuple[Donor, ...] = ()
     entry_parameters: tuple[Shape, ...] | None = None
     entry_result: Shape | None = None
-    frontend_attributes: Mapping[str, str] = field(default_factory=dict)
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    frontend_attributes: Mapping[str, str] = default(dict)
+    attributes: Mapping[str, str] = default(dict)
 
 
 @dataclass(eq=False)

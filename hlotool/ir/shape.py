@@ -8,9 +8,10 @@ where a buffer assignment states a size, that size wins (docs/semantics.md).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias
+
+from hlotool.records import record
 
 # Bits of one element. Source: xla/primitive_util.h `BitWidth`. `pred` is stored in a byte.
 DTYPE_BITS: Final[dict[str, int]] = {
@@ -27,7 +28,7 @@ UNBOUNDED: Final = -1  # a dimension printed `?`
 COMBINED: Final = -1  # a tile dimension printed `*`
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """How an array lies in memory, `{1,0:T(8,128)(2,1)S(1)}`.
 
@@ -45,7 +46,7 @@ class Layout:
     rest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayShape:
     """A dense array `bf16[128,<=1024]{1,0:T(8,128)}`, or `token[]`, `opaque[]`.
 
@@ -133,7 +134,7 @@ class ArrayShape:
         return f"{self.dtype}[{dims}]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TupleShape:
     """A tuple of shapes, `(f32[8], (s32[], pred[]))`."""
 

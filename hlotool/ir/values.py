@@ -7,12 +7,13 @@ those of xla/xla_data.proto.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from hlotool.records import default, record
 
 ShapeIndex = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Metadata:
     """`metadata={...}`: where an instruction comes from; '' and 0 where absent.
 
@@ -30,10 +31,10 @@ class Metadata:
     stack_frame_id: int = 0
     deduplicated_name: str = ""
     scheduling_name: str = ""
-    other: Mapping[str, str] = field(default_factory=dict)  # keys this reader has not met
+    other: Mapping[str, str] = default(dict)  # keys this reader has not met
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SourceLocation:
     """A line of the user's program. `function` is '' where the dump does not say."""
 
@@ -45,7 +46,7 @@ class SourceLocation:
     function: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WindowDimension:
     """One dimension of `window={size=3x3 stride=2x2 pad=1_1x1_1 ...}`."""
 
@@ -58,7 +59,7 @@ class WindowDimension:
     is_reversed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DimLabels:
     """Convolution `dim_labels=b01f_01io->b01f`: dimension numbers per role.
 
@@ -77,7 +78,7 @@ class DimLabels:
     output_spatial: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DotDimensions:
     """`lhs_contracting_dims` and its kin, () where absent."""
 
@@ -87,7 +88,7 @@ class DotDimensions:
     rhs_batch: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SliceDimension:
     """One `[start:limit:stride]` of `slice={...}`."""
 
@@ -96,7 +97,7 @@ class SliceDimension:
     stride: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PaddingDimension:
     """One `low_high_interior` of `padding=`; low and high may be negative."""
 
@@ -105,7 +106,7 @@ class PaddingDimension:
     interior: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alias:
     """One pair of `input_output_alias` or `output_to_operand_aliasing`.
 
@@ -119,7 +120,7 @@ class Alias:
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Donor:
     """One `(parameter, {index})` of `buffer_donor`: donated, not yet aliased."""
 
@@ -127,7 +128,7 @@ class Donor:
     index: ShapeIndex
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BackendConfig:
     """`backend_config=`: `text` as printed (unquoted), `json` the object if it is one."""
 

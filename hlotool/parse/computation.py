@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction
@@ -12,11 +11,15 @@ from hlotool.parse.instruction import BodyReader
 from hlotool.parse.line import read_lines
 from hlotool.parse.scanner import NAME, Scanner
 from hlotool.parse.shape import parse_shape
+from hlotool.records import record
+
+_INSIDE = r"[^()\n\"/]++|/\*index=[0-9]++\*/"  # of parentheses
+_PARENS = rf"\((?:{_INSIDE}|\((?:{_INSIDE}|\((?:{_INSIDE})*+\))*+\))*+\)"
 
 # What machines print: `[ENTRY ][%]name [(parameters) -> shape ]{` and a line's end.
 _HEADER = re.compile(
     rf"\n*+(ENTRY )?+%?+({NAME}) "
-    r"(?:\((?:[^()\n\"]++|\((?:[^()\n\"]++|\([^()\n\"]*+\))*+\))*+\) -> ([^\n]*?) )?\{\n"
+    rf"(?:{_PARENS} -> ([^\n]*?) )?\{{\n"
 )
 _ENTRY = re.compile(r"ENTRY(?=[\s%{(])")
 _NAME = re.compile(NAME)
@@ -26,7 +29,7 @@ _NO_NAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Head:
     """A computation's header: where the name stands, where the body begins."""
 
@@ -111,18 +114,16 @@ def _read_body(builder: Builder, computation: Computation, start: int) -> int:
 
     -1 when a line does not read, or a name is defined twice: the slow reader has the word.
     """
-    text = builder.source.text
     defined: dict[str, Instruction] = {}
     pos = read_lines(computation, defined, builder.shapes, builder.kinds, start)
-    while not text.startswith("}", pos):
-        scanner = Scanner(builder.source, pos)
-        if scanner.accept_token("}"):
-            return scanner.pos
+    scanner = Scanner(builder.source, pos)
+    while not scanner.accept_token("}"):
         try:
             BodyReader(builder, scanner, computation, defined).read_instruction()
         except ParseError:
             return -1
-        pos = scanner.pos
-        if text.startswith("\n", pos):
-            pos = read_lines(computation, defined, builder.shapes, builder.kinds, pos + 1)
-    return pos + 1 if len(defined) == len(computation.instructions) else -1
+        if scanner.accept("\n"):
+            scanner.pos = read_lines(
+                computation, defined, builder.shapes, builder.kinds, scanner.pos
+            )
+    return scanner.pos if len(defined) == len(computation.instructions) else -1

@@ -42,10 +42,14 @@ LINE: Final = re.compile(
 )
 
 # What the loop must do about an opcode, in the order of its questions.
-_PLAIN, _NEEDS_OPERANDS, _CALLS, _SUGAR, _PARAMETER, _CONSTANT = range(6)
+_PLAIN, _CALLS, _SUGAR, _PARAMETER, _CONSTANT = range(5)
 
-# A computation's body in place of its name: what defines instructions has " =" in it.
+# Definitions behind the first comma: another instruction on the line, or a computation's body
+# in place of its name. Strings and raw values may look so too; the descent can tell. Looking
+# costs a tenth of the time, so only the bodies are looked for in what no hand can have written.
+_DEFINITION = re.compile(r"[\s/]=")
 _BODY = re.compile(rf"(?:{'|'.join(CALL_KEYS)})=\s*+\{{")
+LONGEST_HAND_WRITTEN: Final = 1 << 20
 
 
 class OpcodeKinds(dict[str, tuple[int, str]]):
@@ -60,8 +64,6 @@ class OpcodeKinds(dict[str, tuple[int, str]]):
             kind = _CONSTANT
         elif opcode in MAY_CALL:
             kind = _CALLS
-        elif opcode in TAKES_OPERANDS:
-            kind = _NEEDS_OPERANDS
         else:
             kind = _SUGAR if sugared_opcode(opcode) else _PLAIN
         self[opcode] = found = kind, intern(opcode)
@@ -86,6 +88,7 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
     """
     text = shapes.source.text
     find, new, lookup = text.find, Instruction.__new__, defined.__getitem__
+    find_definition = _DEFINITION.search if len(text) <= LONGEST_HAND_WRITTEN else None
     add = computation.instructions.append
     operands: tuple[Instruction, ...]
     for match in LINE.finditer(text, start):
@@ -95,6 +98,8 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
             kind, opcode = kinds[opcode]
             shape = shapes[shape_text]
         except KeyError:  # no instruction, or its shape is none
+            return match.start()
+        if find_definition and find_definition(text, attributes, match.end()):
             return match.start()
         if kind < _PARAMETER:
             literal = ""
@@ -107,7 +112,7 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
                     operands = (defined[inside[1:]],)
             except KeyError:
                 found = find_operands(inside, defined, shapes)
-                if found is None or (kind == _NEEDS_OPERANDS and not found):
+                if found is None or (not found and opcode in TAKES_OPERANDS):
                     return match.start()
                 operands = found
             if kind >= _CALLS and (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from hlotool.errors import ParseError
 from hlotool.ir.debug_info import DebugInfo
 from hlotool.ir.module import Header, Module
 from hlotool.parse.builder import Builder
@@ -30,7 +31,10 @@ def parse_module(source: Source) -> Module:
     ParseError at the first character that is not HLO.
     """
     with collector_paused():
-        return _parse(source, is_slow=False)
+        try:
+            return _parse(source, is_slow=False)
+        except ParseError:  # the descent has the last word, and the better place
+            return _parse(source, is_slow=True)
 
 
 def parse_module_slowly(source: Source) -> Module:

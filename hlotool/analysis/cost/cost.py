@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from hlotool.records import record
 
 
 class Work(NamedTuple):
@@ -15,7 +16,7 @@ class Work(NamedTuple):
     matrix_flops: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cost:
     """Arithmetic and memory traffic; the same units whether once or per run.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -25,6 +24,7 @@ from hlotool.analysis.cost.sizes import (
     operand_shape,
 )
 from hlotool.ir.module import Instruction
+from hlotool.records import record
 
 
 class CustomCallKind(Enum):
@@ -38,7 +38,7 @@ class CustomCallKind(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CustomCall:
     """A custom call's arithmetic; `flops` is None where nothing tells."""
 

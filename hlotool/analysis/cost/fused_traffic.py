@@ -7,13 +7,13 @@ Follows `FusionParameterReadBytes`, `FusionProcessOutputBytesAccessed` and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, count_elements
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
+from hlotool.records import record
 
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _SLICING: Final = frozenset(("dynamic-slice", "dynamic-update-slice", "slice"))
@@ -24,7 +24,7 @@ _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 Touched = tuple[Instruction, int]  # an instruction of a body, and the bytes it accesses
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FusionTraffic:
     """What a fusion reads of its parameters and constants, and writes of its results."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from hlotool.analysis.cost.model import CostModel, measure_costs
 from hlotool.analysis.executions import Executions
 from hlotool.ir.module import Module
+from hlotool.records import record
 
 CostScope: TypeAlias = Literal["device", "program"]
 
 _PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split it
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CostReport:
     """Figures of the entry: once as XLA's cost analysis, `*_per_run` with trip counts.
 

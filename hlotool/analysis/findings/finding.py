@@ -14,6 +14,7 @@ from hlotool.analysis.executions import Executions
 from hlotool.analysis.memory import MemoryReport
 from hlotool.analysis.missed import MissedRow, find_missed
 from hlotool.ir.module import Module
+from hlotool.records import record
 
 Severity: TypeAlias = Literal["info", "warning"]
 
@@ -21,7 +22,7 @@ LEAST_BYTES: Final = 1 << 20
 LEAST_SHARE: Final = 0.01  # of all bytes accessed in one run
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """One finding: a sentence, and how many bytes it is about.
 
