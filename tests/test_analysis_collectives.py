@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from collective_cases import CASES, ROOT, analyze, read_options, read_rows, read_totals, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hlotool.analysis.collectives import CollectiveRow, analyze_collectives, sum_collectives
 from hlotool.analysis.executions import count_executions
 from hlotool.analysis.logical_collectives import TRANSFERS
-from hlotool.errors import ParseError
+from hlotool.errors import HlotoolError, ParseError
 from hlotool.parse import parse_module
 from hlotool.source import Source
 
@@ -159,3 +163,23 @@ def test_printing_style_changes_nothing() -> None:
 
 def key(row: CollectiveRow) -> tuple[object, ...]:
     return row.kind, row.dtype, row.payload_bytes, row.wire_bytes_per_run or 0, row.group_size or 0
+
+
+WORDS = re.compile(r"[A-Za-z_][\w.\-]*|\d+|\S")
+FOREIGN = ("-1", "0", "99999999999999999999", "{}", "()", "f32[]", "token[]", "?", "fusion")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(CASES), st.randoms(use_true_random=False))
+def test_damage_gives_an_answer_or_an_error(path: Path, chance: random.Random) -> None:
+    """Words left out, exchanged or replaced: never anything but a report or an HlotoolError."""
+    text = path.read_text(encoding="utf-8")
+    options = read_options(text)
+    for _ in range(chance.randint(1, 3)):
+        words = list(WORDS.finditer(text))
+        word, other = chance.choice(words), chance.choice(words)
+        new = chance.choice(["", other.group(), chance.choice(FOREIGN)])
+        text = text[: word.start()] + new + text[word.end() :]
+    with suppress(HlotoolError):
+        report = analyze(text, options)
+        assert report.totals.count == len(report.rows)
