@@ -54,5 +54,5 @@ def test_what_is_no_dump_raises_one_class() -> None:
 
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
-        hlotool.laod  # type: ignore[attr-defined]  # noqa: B018
+        hlotool.laod  # noqa: B018
     assert set(dir(hlotool)) == set(hlotool.__all__)
