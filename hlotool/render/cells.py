@@ -61,7 +61,9 @@ def _total_row(selection: Selection, units: str) -> tuple[str, ...]:
     if not any(sums) or selection.rows_total <= 1:
         return ()
     cells = [
-        "" if total is None else format_sum(total, _sum_unit(field), units)
+        ""
+        if total is None
+        else format_sum(total, _sum_unit(field), units, is_signed=field.is_signed)
         for field, total in zip(selection.columns, sums, strict=True)
     ]
     free = next((index for index, total in enumerate(sums) if total is None), None)
@@ -140,7 +142,7 @@ def _group_row(grouping: Grouping, group: Group, label: str, units: str) -> tupl
         label,
         f"{group.count:,}",
         *(
-            format_sum(total, _sum_unit(field), units)
+            format_sum(total, _sum_unit(field), units, is_signed=field.is_signed)
             for field, total in zip(grouping.summed, group.sums, strict=True)
         ),
         UNKNOWN if group.share is None else format_value(group.share, Unit.PERCENT),

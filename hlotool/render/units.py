@@ -44,12 +44,12 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
     return sign + text
 
 
-def format_sum(total: Sum, unit: Unit, units: str = "auto") -> str:
+def format_sum(total: Sum, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:
     """Return a total with `≥` where a part is unknown and `≤` where one may not happen."""
     if total.value is None:
         return UNKNOWN
     return format_bounds(
-        format_value(total.value, unit, units),
+        format_value(total.value, unit, units, is_signed=is_signed),
         is_lower=total.is_lower_bound,
         is_upper=total.is_upper_bound,
     )
