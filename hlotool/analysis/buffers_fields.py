@@ -28,7 +28,7 @@ _VALUE_FIELDS: Final = (
     Field("class", Unit.TEXT, "class of its allocation", in_table=True, values=CLASSES),
     Field("value", Unit.TEXT, "defining instruction and index", in_table=True),
     Field("shape", Unit.TEXT, "its shape, without layout", in_table=True),
-    Field("opcode", Unit.TEXT, "of the defining instruction", in_table=True, is_nullable=True),
+    Field("opcode", Unit.TEXT, "of the defining instruction", is_nullable=True),
     Field("born", Unit.NUMBER, "first position it is live at", in_table=True, is_nullable=True),
     Field("dies", Unit.NUMBER, "last position it is live at", in_table=True, is_nullable=True),
     Field(
