@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 from hlotool.analysis.collective_groups import DeviceGroups
 from hlotool.ir import ArrayShape, Instruction, Shape, TupleShape
+from hlotool.records import record
 
 _SLICE: Final = re.compile(r"\{\s*(\d[\d,\s]*)\}")
 _MOST_DIGITS: Final = 20
@@ -29,7 +29,7 @@ _SENT_SHARE: Final = {  # times (n − 1)/n of the payload
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """What one operand contributes to a collective's payload; `size_bytes` None if unknown."""
 

@@ -7,17 +7,17 @@ same collective again (libtpu's async collective fusion).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from hlotool.ir import Computation, Instruction
+from hlotool.records import record
 
 _ROLES: Final = {"AsyncCollectiveStart": "start", "AsyncCollectiveDone": "done"}
 
 Key: TypeAlias = tuple[str, int | None, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Link:
     """A collective inside a fusion; `fusion` is what an executed computation holds of it."""
 
@@ -25,16 +25,16 @@ class Link:
     fusion: Instruction
 
 
-@dataclass(slots=True)
 class Chain:
     """Collectives inside fusions that are one transfer, in the order in which they run.
 
     `done` is the fusion that ends it. A chain of one that is no start is synchronous.
     """
 
-    links: list[Link] = field(default_factory=list)
-    is_started: bool = False
-    done: Instruction | None = None
+    def __init__(self, *links: Link) -> None:
+        self.links = list(links)
+        self.is_started = False
+        self.done: Instruction | None = None
 
     @property
     def is_async(self) -> bool:
@@ -59,7 +59,7 @@ def fold_chains(fused: Iterable[Link]) -> list[Chain]:
     for link in fused:
         key = _key(link.operation)
         if key[1:] == (None, ""):
-            chains.append(Chain([link]))
+            chains.append(Chain(link))
         else:
             groups.setdefault(key, []).append(link)
     places = _find_places([link for links in groups.values() for link in links])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 from typing import Final, Literal, TypeAlias
 
 from hlotool.ir import Instruction, Module, ReplicaGroups
 from hlotool.ir.groups import MOST_DEVICES, Groups
+from hlotool.records import record
 
 GroupMode: TypeAlias = Literal[
     "cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"
@@ -30,7 +30,7 @@ _NOUNS: Final[dict[GroupMode, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeviceGroups:
     """Who takes part in a collective.
 
@@ -47,9 +47,9 @@ class DeviceGroups:
     problem: str | None = None
     pairs: Pairs = ()
     has_pairs: bool = False
-    printed: ReplicaGroups | None = field(default=None, repr=False)
-    replica_count: int = field(default=1, repr=False)
-    num_partitions: int = field(default=1, repr=False)
+    printed: ReplicaGroups | None = None
+    replica_count: int = 1
+    num_partitions: int = 1
 
     @property
     def pair_count(self) -> int | None:

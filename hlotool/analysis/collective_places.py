@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from hlotool.analysis.collective_groups import DeviceGroups
@@ -15,9 +14,10 @@ from hlotool.analysis.mesh_axes import (
 )
 from hlotool.errors import UsageError
 from hlotool.ir import Mesh, Module
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Places:
     """Mesh axes and span of one collective; None where they are not known."""
 

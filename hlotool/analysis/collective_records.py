@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hlotool.analysis.collective_groups import GroupMode, Pairs
 from hlotool.analysis.collective_origin import Origin
 from hlotool.analysis.mesh_axes import Span
 from hlotool.ir import Mesh
 from hlotool.ir.groups import Groups
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CollectiveRow:
     """One logical collective; bytes are per device, `collectives_fields` says what each is."""
 
@@ -60,7 +59,7 @@ class CollectiveRow:
     estimated_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KindRow:
     """All collectives of one kind."""
 
@@ -74,7 +73,7 @@ class KindRow:
     is_upper_bound: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CollectiveTotals:
     """All collectives of a module, and the same figures by kind."""
 
@@ -88,7 +87,7 @@ class CollectiveTotals:
     by_kind: tuple[KindRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exposed:
     """The collectives during which no real work is done; `unknown_count` may be such too."""
 
@@ -99,7 +98,7 @@ class Exposed:
     unknown_count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OperandRow:
     """One operand of a collective that has several."""
 
@@ -121,7 +120,7 @@ class OperandRow:
     scope: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CollectiveReport:
     """Every collective of a module, in dump order, and what they add up to."""
 
@@ -131,7 +130,7 @@ class CollectiveReport:
     exposed: Exposed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CollectiveOptions:
     """What the user knows about the machine, and which details are wanted."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
 
 from hlotool.analysis.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.executions import Executions
 from hlotool.ir import Computation, Instruction, Module
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Site:
     """Where the collectives of one computation run, in one run of the entry.
 

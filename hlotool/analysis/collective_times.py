@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
-from hlotool.analysis.chips import find_chip
 from hlotool.analysis.collectives import CollectiveRow
 from hlotool.errors import UsageError
-from hlotool.records import replace
+from hlotool.records import record, replace
 
 _NUMBER: Final = r"\s*(\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?)\s*"
 _BANDWIDTH: Final = re.compile(_NUMBER + r"(?:([kKMGT]?)(i?)B(?:/s|ps)?)?\s*")
@@ -19,7 +17,7 @@ _POWERS: Final = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 _SECONDS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LinkSpeed:
     """What a device can send; `description` says where the figures come from."""
 
@@ -45,6 +43,8 @@ def find_link_speed(
         if latency is not None or chip_file:
             raise UsageError("--latency and --chip-file need --chip or --bandwidth.")
         return None
+    from hlotool.analysis.chips import find_chip  # noqa: PLC0415  start-up time
+
     found = find_chip(chip, chip_file) if chip is not None else None
     seconds = parse_latency(latency) if latency is not None else None
     if bandwidth is not None:

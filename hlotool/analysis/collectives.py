@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Final
@@ -29,6 +28,7 @@ from hlotool.analysis.logical_collectives import LogicalCollective, find_collect
 from hlotool.analysis.overlap import OverlapMeter, is_marked_sync
 from hlotool.analysis.scope import find_scope
 from hlotool.ir import Instruction, Module, SourceLocation
+from hlotool.records import record
 
 __all__ = [
     "CollectiveOptions",
@@ -85,7 +85,7 @@ def sum_collectives(
     return _sum_all(_measure_traffic(module, executions, graph))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Sizes:
     """Payload or wire bytes: once, per run, and per run with the unknown counted once."""
 
@@ -94,7 +94,7 @@ class _Sizes:
     known_per_run: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Traffic:
     """What a collective sends, and to how many."""
 

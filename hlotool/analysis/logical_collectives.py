@@ -7,7 +7,6 @@ over which TPU spreads one transfer. Here each transfer is found once.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from typing import Final
 
 from hlotool.analysis.call_graph import CallGraph
@@ -16,6 +15,7 @@ from hlotool.analysis.collective_sites import Site, find_sites
 from hlotool.analysis.executions import Executions
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.ir.opcodes import COLLECTIVES
+from hlotool.records import record
 
 # Opcodes that begin a transfer: one such instruction is at most one logical collective.
 TRANSFERS: Final = COLLECTIVES | {
@@ -37,7 +37,7 @@ _DONES: Final = frozenset(
 _NOTED: Final = TRANSFERS | _DONES | {"async-start", "async-update", "call", "recv"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogicalCollective:
     """One transfer, however many printed instructions it takes.
 
@@ -69,16 +69,20 @@ class LogicalCollective:
         return self.begin.opcode == "fusion"
 
 
-@dataclass(slots=True)
 class _Notes:
-    """The instructions of a module that collectives consist of, from one pass over it."""
+    """The instructions of a module that collectives consist of, from one pass over it.
 
-    transfers: list[Instruction] = field(default_factory=list)
-    starts: dict[Computation, Instruction] = field(default_factory=dict)  # by what they call
-    ends: dict[Instruction, Instruction] = field(default_factory=dict)  # by what they wait for
-    receives: dict[tuple[Computation, int | None], deque[Instruction]] = field(default_factory=dict)
-    called: set[Computation] = field(default_factory=set)
-    folded: dict[Instruction, list[Instruction]] = field(default_factory=dict)  # by beginning
+    `starts` are async-starts by what they call, `ends` by what they wait for, `receives` by
+    computation and channel; `folded` has what follows each beginning that was looked at.
+    """
+
+    def __init__(self) -> None:
+        self.transfers: list[Instruction] = []
+        self.starts: dict[Computation, Instruction] = {}
+        self.ends: dict[Instruction, Instruction] = {}
+        self.receives: dict[tuple[Computation, int | None], deque[Instruction]] = {}
+        self.called: set[Computation] = set()
+        self.folded: dict[Instruction, list[Instruction]] = {}
 
 
 def find_collectives(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from typing import Final
@@ -17,6 +16,7 @@ from hlotool.analysis.executions import Executions
 from hlotool.analysis.logical_collectives import LogicalCollective
 from hlotool.ir import Computation, Instruction
 from hlotool.ir.opcodes import ASYNC_DONES, COLLECTIVES, PASSES_ON
+from hlotool.records import record
 
 _RUNS_OTHERS: Final = frozenset(("async-start", "call", "conditional", "while"))
 # Nothing is computed by these: they name, pass on, wait, or move between memory spaces.
@@ -32,7 +32,7 @@ _ONLY_MOVES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Overlap:
     """Work between the start and the done of a collective; None where it is not known.
 
@@ -49,7 +49,7 @@ NOT_STARTED: Final = Overlap(None, None, None, is_exposed=True)
 _REAL_WORK: Final = Fraction(1, 100)  # of the payload's bytes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Work:
     """Instructions that work, their flops and bytes, and how many nobody knows the cost of."""
 
@@ -59,7 +59,7 @@ class _Work:
     hidden: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Sums:
     """Work of the first k instructions of a computation, for every k."""
 
