@@ -35,7 +35,7 @@ lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/mypy
 
 golden: $(VENV)/installed-test ## Rewrite the golden sessions; look at the diff
-	$(BIN)/pytest -q --update-golden tests/test_golden.py
+	$(BIN)/pytest -q --update-golden tests/test_golden.py tests/test_docs_sessions.py
 
 docs: $(VENV)/installed ## Rewrite docs/schema and docs/fields.md from the declarations
 	$(BIN)/python docs/make_docs.py

@@ -1,0 +1,51 @@
+"""The documentation is true: its sessions are run again, its links lead somewhere.
+
+A block that begins with `$ hlotool` is a session; `make golden` rewrites what it prints, so
+that a new one needs the command alone.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from test_golden import run
+
+from hlotool.commands import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"(?ms)^```\n\$ (hlotool [^\n]*)\n(.*?)^```$")
+LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]*)?\)")
+SESSIONS = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
+
+
+def rerun(match: re.Match[str]) -> str:
+    return f"```\n{run(match[1])}```"
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.name)
+def test_sessions(page: Path, request: pytest.FixtureRequest) -> None:
+    text = page.read_text(encoding="utf-8")
+    actual = BLOCK.sub(rerun, text)
+    if request.config.getoption("--update-golden"):
+        page.write_text(actual, encoding="utf-8")
+        return
+    assert actual == text, "make golden, and look at the diff"
+
+
+def test_readme_shows_sessions() -> None:
+    assert ROOT / "README.md" in SESSIONS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_every_command_is_documented() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"`hlotool {command}`" in readme for command in COMMANDS)
