@@ -91,3 +91,17 @@ def test_a_computation_that_calls_itself_is_refused() -> None:
     )
     with pytest.raises(InputError, match="'f' calls itself"):
         load(text)
+
+
+def test_more_than_any_machine_can_run_is_an_error() -> None:
+    """Seventy computations, each of which calls the one before twice."""
+    text = "f0 {\n  p = f32[] parameter(0)\n  ROOT n = f32[] negate(p)\n}\n\n"
+    for number in range(1, 70):
+        text += (
+            f"f{number} {{\n  p = f32[] parameter(0)\n"
+            f"  a = f32[] call(p), to_apply=f{number - 1}\n"
+            f"  ROOT b = f32[] call(a), to_apply=f{number - 1}\n}}\n\n"
+        )
+    text += "ENTRY e {\n  p = f32[] parameter(0)\n  ROOT c = f32[] call(p), to_apply=f69\n}\n"
+    with pytest.raises(InputError, match="would run more than 2\\^63 times"):
+        load(text)

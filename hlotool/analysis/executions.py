@@ -8,6 +8,7 @@ their caller and are not counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from hlotool.analysis.tracing import Tracer
 from hlotool.analysis.trip_counts import TripCount, TripCountSource, find_trip_count
@@ -16,6 +17,7 @@ from hlotool.ir import Computation, Instruction, Module
 from hlotool.ir.opcodes import CONTROL_FLOW
 from hlotool.records import record
 
+MOST_EXECUTIONS: Final = 1 << 63
 _BRANCH_KEYS = ("true_computation", "false_computation", "branch_computations")
 
 
@@ -81,7 +83,7 @@ def count_executions(module: Module) -> Executions:
 
     Loops multiply, call sites add up. A conditional counts every branch as taken. Unknown
     trip counts make everything inside unknown. Raises InputError when a computation calls
-    itself, which XLA forbids.
+    itself, which XLA forbids, and where one would run more than MOST_EXECUTIONS times.
     """
     tracer = Tracer(module)
     trips: dict[Instruction, TripCount] = {}
@@ -91,7 +93,9 @@ def count_executions(module: Module) -> Executions:
     depths: dict[Computation, tuple[int, Instruction | None]] = {module.entry: (0, None)}
     for computation in order:
         for call in calls[computation]:
-            counts[call.callee] = _add(counts.get(call.callee, _NEVER), counts[computation], call)
+            count = _add(counts.get(call.callee, _NEVER), counts[computation], call)
+            check_count(count.known, call.callee)
+            counts[call.callee] = count
             is_loop = call.caller.opcode == "while"
             depth, parent = depths[computation]
             inside = (depth + 1, call.caller) if is_loop else (depth, parent)
@@ -110,6 +114,15 @@ def count_executions(module: Module) -> Executions:
         if instruction in trips
     )
     return Executions(counts, tuple(order), loops)
+
+
+def check_count(count: int, computation: Computation) -> None:
+    """Raise InputError for more runs than MOST_EXECUTIONS: no machine, and no table, holds them."""
+    if count > MOST_EXECUTIONS:
+        raise InputError(
+            f"the computation {computation.name!r} would run more than 2^63 times in one run; "
+            "its calls and trip counts are taken for a mistake"
+        )
 
 
 def _depth(place: tuple[int, Instruction | None]) -> int:
