@@ -226,3 +226,33 @@ def test_deeply_nested_calls_need_no_stack() -> None:
     text += f"  ROOT r = f32[] call(p), to_apply=c{depth - 1}\n}}\n"
     ranges = derive(text).ranges
     assert ranges["n0", ()] == LiveRange(depth + 1, 2 * depth + 2)
+
+
+REPEATED = """HloModule m, is_scheduled=true
+
+body {
+  a = f32[4] parameter(0)
+  ROOT b = f32[4] negate(a)
+}
+
+ENTRY main {
+  a = f32[4] parameter(0)
+  b = f32[4] call(a), to_apply=body
+  ROOT c = f32[4] negate(b)
+}
+"""
+
+
+def test_names_that_repeat_are_told_apart() -> None:
+    derived = derive(REPEATED)
+    assert derived.sequence == ("a", "body/a", "body/b", "b", "c")
+    assert as_text(derived) == {"a{}": "0-5", "body/b{}": "2-4", "c{}": "4-5"}
+
+
+def test_canonical_prints_are_no_schedule() -> None:
+    text = REPEATED.replace("a =", "tmp_0 =").replace("(a)", "(tmp_0)")
+    text = text.replace("b =", "tmp_1 =").replace("(b)", "(tmp_1)").replace("c =", "tmp_2 =")
+    with pytest.raises(InputError, match="canonical form"):
+        derive(text)
+    straight = text[: text.index("body {")] + "ENTRY main {\n  ROOT tmp_0 = f32[] parameter(0)\n}\n"
+    assert derive(straight).sequence == ("tmp_0",)

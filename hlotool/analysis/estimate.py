@@ -13,9 +13,9 @@ from typing import Final
 
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.dataflow import Dataflow, find_values
-from hlotool.analysis.lifetimes import Lifetimes, shared_buffers, value_ranges
+from hlotool.analysis.lifetimes import Lifetimes, name_ranges, shared_buffers, value_ranges
 from hlotool.analysis.may_share import Pair, may_share
-from hlotool.analysis.schedule import require_schedule
+from hlotool.analysis.schedule import Schedule, require_schedule
 from hlotool.analysis.values import Value
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.ir.module import Instruction, Module
@@ -60,19 +60,18 @@ def estimate_assignment(module: Module) -> Estimate:
     backend = find_backend(module)
     buffers = _join_shared(flow, ranges, backend)
     allocations = [
-        _allocation(number, values, module, backend) for number, values in enumerate(buffers)
+        _allocation(number, values, flow.schedule, backend) for number, values in enumerate(buffers)
     ]
     assignment = BufferAssignment(module.source, tuple(allocations))
-    sequence = tuple(instruction.name for instruction in flow.schedule.sequence)
-    by_key = {(value.instruction.name, value.index): found for value, found in ranges.items()}
-    return Estimate(assignment, Lifetimes("derived", sequence, by_key))
+    return Estimate(assignment, name_ranges(flow, ranges))
 
 
 def _allocation(
-    number: int, values: list[Value], module: Module, backend: Backend | None
+    number: int, values: list[Value], schedule: Schedule, backend: Backend | None
 ) -> Allocation:
     """Make the allocation of one buffer; its class is that of the first value that decides."""
     allocation = Allocation(number, 0)
+    module = schedule.module
     root = module.entry.root
     for place, value in enumerate(values):
         instruction = value.instruction
@@ -84,7 +83,7 @@ def _allocation(
         allocation.values.append(
             BufferValue(
                 value.number,
-                instruction.name,
+                schedule.names[instruction],
                 value.index if is_table else None,
                 value.is_phi,
                 color,

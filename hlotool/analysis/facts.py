@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from hlotool.analysis.dataflow import Dataflow, find_values
 from hlotool.analysis.in_place import follow
+from hlotool.analysis.naming import name_instructions
 from hlotool.analysis.schedule import flatten_schedule
 from hlotool.analysis.scope import find_scope
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, ValueKey, format_position
@@ -52,10 +53,8 @@ class FactBook:
     def __init__(self, module: Module | None, assignment: BufferAssignment) -> None:
         self.module = module
         self.assignment = assignment
-        self.instructions: dict[str, Instruction] = {}
-        if module is not None:
-            for instruction in module.instructions():
-                self.instructions.setdefault(instruction.name, instruction)
+        named = name_instructions(module) if module else {}
+        self.instructions = {name: instruction for instruction, name in named.items()}
 
     def facts_of(self, value: BufferValue) -> Facts:
         """Return the facts about a value."""
@@ -148,7 +147,7 @@ def count_uses(flow: Dataflow) -> dict[ValueKey, int]:
                 nested[operand] = nested.get(operand, 0) + 1
     counts: dict[ValueKey, int] = {}
     for value in flow.values:
-        counts[value.instruction.name, value.index] = sum(
+        counts[flow.schedule.names[value.instruction], value.index] = sum(
             nested.get(instruction, 0) + returned.get((instruction, index[0]), 0)
             if index
             else top.get(instruction, 0)

@@ -59,11 +59,16 @@ def derive_lifetimes(flow: Dataflow) -> Lifetimes:
     of the computation for parameters, to the last use, or the end of the computation for
     what leaves it; values of one buffer are trimmed to abut.
     """
-    ranges = value_ranges(flow)
+    return name_ranges(flow, value_ranges(flow))
+
+
+def name_ranges(flow: Dataflow, ranges: Mapping[Value, LiveRange]) -> Lifetimes:
+    """Return ranges by the names of instructions, in which nothing else tells values apart."""
+    names = flow.schedule.names
     return Lifetimes(
         "derived",
-        tuple(instruction.name for instruction in flow.schedule.sequence),
-        {(value.instruction.name, value.index): found for value, found in ranges.items()},
+        tuple(names[instruction] for instruction in flow.schedule.sequence),
+        {(names[value.instruction], value.index): found for value, found in ranges.items()},
     )
 
 

@@ -13,6 +13,7 @@ from hlotool.analysis.instant import find_holdings
 from hlotool.analysis.lifetimes import find_lifetimes
 from hlotool.analysis.memory_map import MemoryMap, map_memory
 from hlotool.analysis.memory_records import Estimated, Peak, SpaceRow, Totals
+from hlotool.analysis.schedule import find_problem
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue
 from hlotool.ir.module import Module
 from hlotool.ir.shape import TupleShape
@@ -96,10 +97,11 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
 
 def find_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport | None:
     """Return the memory figures, None for a module that has neither assignment nor schedule."""
-    if assignment is None and (module is None or not module.header.is_scheduled):
+    has_schedule = module is not None and find_problem(module) is None
+    if assignment is None and not has_schedule:
         return None
-    if assignment is not None and assignment.live_ranges is None and module is not None:
-        module = module if module.header.is_scheduled else None
+    if assignment is not None and assignment.live_ranges is None and not has_schedule:
+        module = None
     return analyze_memory(module, assignment)
 
 

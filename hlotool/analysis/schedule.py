@@ -7,12 +7,17 @@ it runs. Positions in this sequence are the time of every memory figure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from hlotool.analysis.naming import name_instructions
 from hlotool.errors import InputError
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.records import record
+
+_CANONICAL: Final = re.compile(r"tmp_[0-9]+")  # every name of HloPrintOptions::Canonical
 
 
 @record
@@ -25,10 +30,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """Instructions by position. `callers` are the calls through which computations were met.
+    """Instructions by position; `names` tell them apart where their own names do not.
 
-    `async_contexts` maps what runs inside an asynchronous operation to the outermost
-    computation of it.
+    `callers` are the calls through which computations were met; `async_contexts` maps what
+    runs inside an asynchronous operation to the outermost computation of it.
     """
 
     module: Module = field(repr=False)
@@ -37,6 +42,7 @@ class Schedule:
     spans: Mapping[Computation, Span] = field(repr=False)
     callers: Mapping[Computation, Instruction] = field(repr=False)
     async_contexts: Mapping[Computation, Computation] = field(repr=False)
+    names: Mapping[Instruction, str] = field(repr=False)
 
     @property
     def end(self) -> int:
@@ -45,19 +51,34 @@ class Schedule:
 
 
 def require_schedule(module: Module) -> Schedule:
-    """Return the schedule of a module; raise InputError where it has none.
+    """Return the schedule of a module; raise InputError where its text does not hold one.
 
     An unscheduled module prints its instructions in some order of dependence, and figures
     made from that would mean nothing.
     """
-    if not module.header.is_scheduled:
-        raise InputError(
-            f"{module.source.name}: module {module.name!r} is not scheduled, so nothing says when "
-            "its values are live. Use the text after optimizations, which XLA dumps as "
-            "'*after_optimizations.txt' and whose first line says 'is_scheduled=true' "
-            "(compiled.as_text() in JAX)."
-        )
+    problem = find_problem(module)
+    if problem:
+        raise InputError(f"{module.source.name}: {problem}")
     return flatten_schedule(module)
+
+
+def find_problem(module: Module) -> str | None:
+    """Say why the order of a module's instructions is no schedule, None if it is one."""
+    if not module.header.is_scheduled:
+        return (
+            f"module {module.name!r} is not scheduled, so nothing says when its values are live. "
+            "Use the text after optimizations, which XLA dumps as '*after_optimizations.txt' and "
+            "whose first line says 'is_scheduled=true' (compiled.as_text() in JAX)."
+        )
+    instructions = module.entry.instructions
+    is_canonical = all(_CANONICAL.fullmatch(one.name) for one in instructions)
+    if is_canonical and any(control_flow_callees(one) for one in instructions):
+        return (
+            "this text was printed in canonical form, in which loops and branches do not keep the "
+            "order of the schedule, so nothing says when values are live. Use the text that XLA "
+            "dumps, or compiled.as_text() in JAX."
+        )
+    return None
 
 
 def flatten_schedule(module: Module) -> Schedule:
@@ -70,7 +91,13 @@ def flatten_schedule(module: Module) -> Schedule:
     flat.run(module.entry)
     positions = {instruction: place for place, instruction in enumerate(flat.sequence)}
     return Schedule(
-        module, tuple(flat.sequence), positions, flat.spans, flat.callers, flat.async_contexts
+        module,
+        tuple(flat.sequence),
+        positions,
+        flat.spans,
+        flat.callers,
+        flat.async_contexts,
+        name_instructions(module),
     )
 
 

@@ -26,7 +26,8 @@ def heading(
     loaded: Loaded, report: MemoryReport, color: int, instant: Instant | None
 ) -> tuple[Line, ...]:
     """Return the lines above the tables: the peak, what is allocated, and the instant shown."""
-    name = loaded.module.name if loaded.module else os.path.basename(loaded.paths.path)  # noqa: PTH119
+    name = loaded.module.name if loaded.module else ""
+    name = name or os.path.basename(loaded.paths.path)  # noqa: PTH119
     title = f"{name} ({report.backend})" if report.backend else name
     is_estimate = report.estimated is not None
     lines = (_estimate if is_estimate else _assigned)(report, title, color)
