@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from hlotool.analysis.call_graph import CallGraph, read_call_graph
-from hlotool.analysis.executions import Executions
+from hlotool.analysis.executions import Executions, check_count
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.records import record
 
@@ -38,7 +38,8 @@ def find_sites(
 
     `starts` gives the async-start of each computation that one calls, `called` has those that
     a call runs. What stands in fusions and custom calls runs as often as these, summed over
-    them; what a call inside an async-start runs belongs to the async-start.
+    them; what a call inside an async-start runs belongs to the async-start. Raises InputError for more runs than there
+    can be.
     """
     wanted = set(holders)
     if all(one in executions.counts and one not in called for one in wanted):
@@ -59,7 +60,8 @@ def find_sites(
             start = starts.get(computation) or _find_start(around)
             sites[computation] = _executed_site(computation, executions, start)
         elif around:
-            sites[computation] = _embedded_site(around)
+            sites[computation] = site = _embedded_site(around)
+            check_count(site.executions, computation)
     return sites
 
 
