@@ -38,8 +38,8 @@ def find_sites(
 
     `starts` gives the async-start of each computation that one calls, `called` has those that
     a call runs. What stands in fusions and custom calls runs as often as these, summed over
-    them; what a call inside an async-start runs belongs to the async-start. Raises InputError for more runs than there
-    can be.
+    them; what a call inside an async-start runs belongs to the async-start. Raises InputError
+    for more runs than there can be.
     """
     wanted = set(holders)
     if all(one in executions.counts and one not in called for one in wanted):
