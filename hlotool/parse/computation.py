@@ -6,6 +6,7 @@ import re
 
 from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.shape import DTYPE_BITS
 from hlotool.parse.builder import Builder
 from hlotool.parse.instruction import BodyReader
 from hlotool.parse.line import read_lines
@@ -15,11 +16,15 @@ from hlotool.records import record
 
 _INSIDE = r"[^()\n\"/]++|/\*index=[0-9]++\*/"  # of parentheses
 _PARENS = rf"\((?:{_INSIDE}|\((?:{_INSIDE}|\((?:{_INSIDE})*+\))*+\))*+\)"
+_SIZES = r"(?=[0-9,]{0,18}\])(?:[0-9]++(?:,[0-9]++)*+)?+"  # their product fits 64 bits
+_ARRAY = rf"(?:{'|'.join(DTYPE_BITS)})\[{_SIZES}\]"
+_ELEMENTS = rf"{_ARRAY}(?:, (?:/\*index=[0-9]++\*/)?+{_ARRAY})*+"
 
-# What machines print: `[ENTRY ][%]name [(parameters) -> shape ]{` and a line's end.
+# What machines print: `[ENTRY ][%]name [(parameters) -> shape ]{` and a line's end. The shape
+# says nothing the root does not; a simple one is passed over, others are read all the same.
 _HEADER = re.compile(
     rf"\n*+(ENTRY )?+%?+({NAME}) "
-    rf"(?:{_PARENS} -> ([^\n]*?) )?\{{\n"
+    rf"(?:{_PARENS} -> (?:{_ARRAY}|\({_ELEMENTS}\)|([^\n]*?)) )?\{{\n"
 )
 _ENTRY = re.compile(r"ENTRY(?=[\s%{(])")
 _NAME = re.compile(NAME)

@@ -11,8 +11,8 @@ import re
 from sys import intern
 from typing import Final
 
-from hlotool.ir.module import CALL_KEYS, Computation, Instruction
-from hlotool.ir.opcodes import MAY_CALL, TAKES_OPERANDS, sugared_opcode
+from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.parse.operands import find_operands
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import ShapeCache
@@ -42,13 +42,13 @@ LINE: Final = re.compile(
 )
 
 # What the loop must do about an opcode, in the order of its questions.
-_PLAIN, _CALLS, _SUGAR, _PARAMETER, _CONSTANT = range(5)
+_PLAIN, _LEAVE, _PARAMETER, _CONSTANT = range(4)
 
-# Definitions behind the first comma: another instruction on the line, or a computation's body
-# in place of its name. Strings and raw values may look so too; the descent can tell. Looking
-# costs a tenth of the time, so only the bodies are looked for in what no hand can have written.
+# A definition behind the first comma: another instruction on the same line, or one in the
+# body of a computation that is written in place of its name. Strings and raw values may look
+# so too; the descent can tell. No printer of XLA writes so, and looking costs a tenth of the
+# time, so it is left out of texts that no hand can have written.
 _DEFINITION = re.compile(r"[\s/]=")
-_BODY = re.compile(rf"(?:{'|'.join(CALL_KEYS)})=\s*+\{{")
 LONGEST_HAND_WRITTEN: Final = 1 << 20
 
 
@@ -62,10 +62,8 @@ class OpcodeKinds(dict[str, tuple[int, str]]):
             kind = _PARAMETER
         elif opcode == "constant":
             kind = _CONSTANT
-        elif opcode in MAY_CALL:
-            kind = _CALLS
         else:
-            kind = _SUGAR if sugared_opcode(opcode) else _PLAIN
+            kind = _LEAVE if sugared_opcode(opcode) else _PLAIN
         self[opcode] = found = kind, intern(opcode)
         return found
 
@@ -87,19 +85,19 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
            {", " attribute} newline
     """
     text = shapes.source.text
-    find, new, lookup = text.find, Instruction.__new__, defined.__getitem__
-    find_definition = _DEFINITION.search if len(text) <= LONGEST_HAND_WRITTEN else None
-    add = computation.instructions.append
+    lookup = defined.__getitem__
+    look = _DEFINITION.search if len(text) <= LONGEST_HAND_WRITTEN else None
+    add, new = computation.instructions.append, Instruction.__new__
     operands: tuple[Instruction, ...]
     for match in LINE.finditer(text, start):
         root, name, shape_text, opcode, inside = match.group(1, 2, 3, 4, 5)
-        attributes = match.start(6)
         try:
             kind, opcode = kinds[opcode]
             shape = shapes[shape_text]
         except KeyError:  # no instruction, or its shape is none
             return match.start()
-        if find_definition and find_definition(text, attributes, match.end()):
+        attributes = match.start(6)
+        if look and look(text, attributes, match.end()):
             return match.start()
         if kind < _PARAMETER:
             literal = ""
@@ -115,10 +113,7 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
                 if found is None or (not found and opcode in TAKES_OPERANDS):
                     return match.start()
                 operands = found
-            if kind >= _CALLS and (
-                kind == _SUGAR
-                or (find(" =", attributes, match.end()) >= 0 and _BODY.search(match.group()))
-            ):
+            if kind:
                 return match.start()
         else:
             literal, operands = inside, ()

@@ -12,7 +12,7 @@ from hlotool.parse.collector import collector_paused
 from hlotool.parse.computation import read_computation, read_computation_slowly
 from hlotool.parse.header import parse_header
 from hlotool.parse.reader import TextReader
-from hlotool.parse.required import check_required
+from hlotool.parse.required import check_style
 from hlotool.parse.scanner import NAME, TRUNCATED, Scanner
 from hlotool.parse.shape import ShapeCache
 from hlotool.parse.tables import parse_tables
@@ -61,7 +61,7 @@ def _parse(source: Source, *, is_slow: bool) -> Module:
         scanner.pos = read(builder, scanner.pos)
     if not module.computations:
         scanner.fail("the module has no computations: the text ends here", hint=TRUNCATED)
-    check_required(module)
+    check_style(module)
     if not has_header:
         module.name = f"module_{module.entry.name}"
     return module
