@@ -50,6 +50,7 @@ _VALUE_FIELDS: Final = (
         Unit.TEXT,
         "what the program calls the parameter whose memory it is",
         is_nullable=True,
+        null_text="",
     ),
     Field(
         "origin",
@@ -96,6 +97,7 @@ _VALUE_FIELDS: Final = (
         Unit.TEXT,
         "the parameter whose memory it is: its name, else its number",
         is_nullable=True,
+        null_text="(none)",
     ),
 )
 
@@ -130,7 +132,13 @@ ALLOCATIONS: Final = RowList(
         Field("size_bytes", Unit.BYTES, "what is reserved", heading="size", in_table=True),
         Field("color", Unit.NUMBER, "memory space", heading="space", in_table=True),
         Field("class", Unit.TEXT, "its class", in_table=True, values=CLASSES),
-        Field("parameter", Unit.NUMBER, "number of the parameter", is_nullable=True),
+        Field(
+            "parameter",
+            Unit.NUMBER,
+            "number of the parameter",
+            is_nullable=True,
+            null_text="",
+        ),
         Field(
             "parameter_name",
             Unit.TEXT,
@@ -138,6 +146,7 @@ ALLOCATIONS: Final = RowList(
             heading="parameter",
             in_table=True,
             is_nullable=True,
+            null_text="",
         ),
         Field("is_constant", Unit.FLAG, "read-only data of the program"),
         Field("is_live_out", Unit.FLAG, "whether an output may lie in it"),
@@ -150,6 +159,7 @@ ALLOCATIONS: Final = RowList(
             heading="peak",
             in_table=True,
             is_nullable=True,
+            null_text="",
             is_summed=False,
         ),
         Field(
@@ -160,6 +170,7 @@ ALLOCATIONS: Final = RowList(
             heading="fragmentation",
             in_table=True,
             is_nullable=True,
+            null_text="",
             is_summed=False,
         ),
     ),
@@ -244,6 +255,7 @@ DONATION: Final = RowList(
             heading="copied by",
             in_table=True,
             is_nullable=True,
+            null_text="",
         ),
     ),
     "parameters that are, or could be, donated, the largest first",
