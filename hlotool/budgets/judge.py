@@ -153,6 +153,8 @@ def _result(
     reason: str = "",
 ) -> RuleResult:
     place = _find_place(rule, program) if status == "fail" else (None, None)
+    if status == "fail" and rule.severity == "warning":
+        reason = f"only a warning; {reason}" if reason else "only a warning"
     is_unsure = status == "pass" and bounds[0] and margin is not None
     if is_unsure and actual is not None and limit is not None and actual <= limit:
         reason = reason or "at least that much: a part is unknown"
@@ -162,19 +164,24 @@ def _result(
         expression=rule.expression,
         status=status,
         severity=rule.severity,
-        actual=actual,
-        limit=limit,
-        margin=margin,
-        baseline=baseline,
+        actual=_tidy(actual),
+        limit=_tidy(limit),
+        margin=_tidy(margin),
+        baseline=_tidy(baseline),
         matched_count=matched_count,
         is_lower_bound=bounds[0],
         is_upper_bound=bounds[1],
-        message=rule.spec.message or None,
+        message=(rule.spec.message or None) if status != "pass" else None,
         reason=reason or None,
         source_file=place[0],
         source_line=place[1],
         unit=rule.unit,
     )
+
+
+def _tidy(value: Number | None) -> Number | None:
+    """Return a whole number as an integer: 300e6 bytes are 300000000."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _bounds(rule: Rule, program: Program, verdict: Verdict) -> tuple[bool, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from hlotool.analysis.diff.report import DiffSide
@@ -10,7 +11,7 @@ from hlotool.analysis.diff.saved import SavedFigures
 from hlotool.analysis.diff_fields import SideFacts
 from hlotool.analysis.figures import Program
 from hlotool.commands.load import say
-from hlotool.errors import InputError, NothingCheckedError, UsageError
+from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
 from hlotool.inputs.saved import SavedModule, read_saved
@@ -74,7 +75,7 @@ def find_candidates(
     argument: Argument, stage: StageChoice, module: str | None
 ) -> tuple[Candidate, ...]:
     """Return the programs that a side holds, without reading them."""
-    found: Inputs = find_inputs(argument.path, stage, module)
+    found = _find(argument.path, stage, module)
     for note in found.notes:
         say(note)
     candidates: list[Candidate] = []
@@ -84,11 +85,25 @@ def find_candidates(
             continue
         saved = read_saved(one.document.read())
         candidates += [
-            Candidate(each.name, argument.path, one, each, saved.schema) for each in saved.modules
+            Candidate(each.name, argument.path, one, each, saved.schema)
+            for each in saved.modules
+            if module is None or re.search(module, each.name)
         ]
     if not candidates:
-        raise InputError(f"{argument.path}: this document tells of no module.")
+        of = f" that --module {module!r} matches" if module else ""
+        raise NothingCheckedError(f"{argument.path}: this document tells of no module{of}.")
     return tuple(candidates)
+
+
+def _find(path: str, stage: StageChoice, module: str | None) -> Inputs:
+    """Find the inputs of a side; the modules of a saved document have their names inside."""
+    try:
+        return find_inputs(path, stage, module)
+    except NothingCheckedError:
+        found = find_inputs(path, stage)
+        if any(one.document is None for one in found.inputs):
+            raise
+        return found
 
 
 def pair_candidates(

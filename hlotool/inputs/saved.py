@@ -68,9 +68,11 @@ def _of_summary(document: Mapping[str, object]) -> tuple[SavedModule, ...]:
 
 
 def _of_directory(document: Mapping[str, object]) -> tuple[SavedModule, ...]:
+    """Read the rows in the order of their paths, which is that of the directory itself."""
     rows = document.get("modules")
     found = []
-    for row in rows if isinstance(rows, list) else []:
+    ordered = sorted(rows, key=_path_of) if isinstance(rows, list) else []
+    for row in ordered:
         figures: dict[str, object] = {}
         for name, place in _ROW_PLACES.items():
             inner = figures
@@ -79,6 +81,10 @@ def _of_directory(document: Mapping[str, object]) -> tuple[SavedModule, ...]:
             inner[place[-1]] = _mapping(row).get(name)
         found.append(SavedModule(str(_mapping(row).get("module", "")), figures))
     return tuple(found)
+
+
+def _path_of(row: object) -> str:
+    return str(_mapping(row).get("path", ""))
 
 
 def _of_baseline(document: Mapping[str, object]) -> tuple[SavedModule, ...]:

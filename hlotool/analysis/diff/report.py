@@ -29,6 +29,7 @@ _METRICS_OF: Final = {
     "fusions": ("fusions.",),
     "instructions": ("cost.", "module."),
 }
+_PRINTED: Final = frozenset(("module.instruction_count", "module.computation_count"))
 Flags = Mapping[str, tuple[str, ...]]
 
 
@@ -167,7 +168,13 @@ class _Comparison:
     def _metrics(self) -> tuple[MetricRow, ...]:
         prefixes = [one for block in self.options.only for one in _METRICS_OF.get(block, ())]
         rows = compare_metrics(self.left.figures, self.right.figures)
-        return tuple(row for row in rows if row.metric.startswith(tuple(prefixes)))
+        is_same = self.structure is not None and self.structure.is_equal
+        skipped = _PRINTED if is_same else frozenset[str]()  # canonical prints repeat computations
+        return tuple(
+            row
+            for row in rows
+            if row.metric.startswith(tuple(prefixes)) and row.metric not in skipped
+        )
 
     def _memory(self) -> tuple[MemoryChange, ...]:
         programs = self.left.program, self.right.program

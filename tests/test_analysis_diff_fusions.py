@@ -1,0 +1,53 @@
+"""Fusions that changed, were split or merged: cases are edits of testdata/diff/base.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from diff_cases import BASE, DIFF, parse, read_case, renamed
+
+from hlotool.analysis.diff.report import DiffOptions, DiffSide, compare_programs
+from hlotool.analysis.figures import Program
+
+CASES = sorted((DIFF / "fusions").glob("*.txt"))
+ONLY = DiffOptions(only=("fusions",))
+
+
+def found_fusions(left: str, right: str) -> list[str]:
+    """Compare two texts, and write down which fusions changed, as cases do."""
+    sides = [DiffSide(Program("step", parse(text))) for text in (left, right)]
+    lines = []
+    for row in compare_programs(*sides, ONLY).fusions:
+        form = f" {row.form}" if row.form else ""
+        what = f": {row.what}" if row.what else ""
+        lines.append(f"{row.change}{form}: {row.name}{what}")
+    return sorted(lines)
+
+
+def test_there_are_cases() -> None:
+    assert len(CASES) > 4
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_what_became_of_fusions(path: Path) -> None:
+    case = read_case(path)
+    assert found_fusions(BASE, case.text) == case.expected
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_the_other_way_round(path: Path) -> None:
+    """What was split one way is merged the other; what was added is removed."""
+    case = read_case(path)
+    there, back = found_fusions(BASE, case.text), found_fusions(case.text, BASE)
+    words = {"changed split": "changed merged", "added": "removed"}
+    starts = [line.split(":")[0] for line in there]
+    assert sorted(words.get(start, start) for start in starts) == sorted(
+        line.split(":")[0] for line in back
+    )
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_names_do_not_count(path: Path) -> None:
+    case = read_case(path)
+    assert found_fusions(case.text, renamed(case.text)) == []

@@ -1,0 +1,178 @@
+"""Budgets over programs: what is measured, what is unknown, what needs a baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hlotool.analysis.check import RuleResult
+from hlotool.analysis.diff.saved import SavedFigures
+from hlotool.analysis.figure_fields import METRICS, ROW_LISTS
+from hlotool.analysis.figures import Program
+from hlotool.api import load
+from hlotool.budgets.judge import Baseline, judge_rule, unmatched
+from hlotool.budgets.names import NAMES, find_unit
+from hlotool.budgets.rule import compile_rule
+from hlotool.errors import HlotoolError, QueryError, UsageError
+from hlotool.fields import Unit
+from hlotool.inputs.config import RuleSpec
+from hlotool.query.grammar import parse_expression
+from hlotool.records import replace
+
+ROOT = Path(__file__).parents[1]
+DUMP = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "mlp_train")
+PROGRAM = Program("jit_train_step", DUMP.module, DUMP.assignment)
+TEXT_ALONE = Program("jit_train_step", DUMP.module)
+
+
+def judge(
+    kind: str,
+    text: str,
+    program: Program = PROGRAM,
+    baseline: Baseline | None = None,
+    **limits: str,
+) -> RuleResult:
+    spec = replace(RuleSpec(text, kind, text), **limits)
+    return judge_rule(compile_rule(spec), program, baseline)
+
+
+@pytest.mark.parametrize("path", METRICS)
+def test_every_metric_can_be_asked_for(path: str) -> None:
+    PROGRAM.metric(path)
+    lower, upper = PROGRAM.bounds(path)
+    assert {lower, upper} <= {True, False}
+
+
+@pytest.mark.parametrize("path", ROW_LISTS)
+def test_every_row_list_holds_its_records(path: str) -> None:
+    assert PROGRAM.knows_rows(path)
+    for row in PROGRAM.rows(path):
+        assert isinstance(row, ROW_LISTS[path].record)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("buffers.temp_bytes <= 8MiB", "pass"),
+        ("buffers.temp_bytes <= 1MiB", "fail"),
+        ("collectives.count() == 0", "pass"),
+        ('collectives.sum(wire_bytes, kind == "all-gather") < 1GiB', "no-match"),
+        ('fusions.max(bytes_accessed, kind == "kCustom") < 1GiB', "pass"),
+        ("buffers.estimated.peak_bytes < 1GiB", "no-match"),
+        ("fusions.fusion_count < 10 or buffers.temp_bytes < 8MiB", "pass"),
+        ("not (buffers.temp_bytes < 8MiB)", "fail"),
+    ],
+)
+def test_expressions(text: str, status: str) -> None:
+    assert judge("expression", text).status == status
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "status", "actual"),
+    [
+        ("forbid", "collectives", "pass", 0),
+        ("forbid", 'fusions: kind == "kCustom"', "fail", 7),
+        ("forbid", "buffers: size_bytes > 100MiB", "pass", 0),
+        ("require", 'fusions: kind == "kCustom"', "pass", 7),
+        ("require", "collectives", "fail", 0),
+    ],
+)
+def test_forbid_and_require(kind: str, text: str, status: str, actual: int) -> None:
+    found = judge(kind, text)
+    assert (found.status, found.actual, found.unit) == (status, actual, Unit.COUNT)
+
+
+def test_a_finding_points_at_the_users_line() -> None:
+    found = judge("expression", "buffers.temp_bytes <= 1MiB")
+    assert found.source_file is not None
+    assert found.source_file.endswith("mlp_train.py")
+    assert found.source_line
+
+
+def test_a_dump_without_buffers_is_no_success() -> None:
+    found = judge("metric", "buffers.temp_bytes", TEXT_ALONE, max="1TiB")
+    assert found.status == "no-match"
+    assert "buffer assignment" in (found.reason or "")
+    assert judge("metric", "buffers.estimated.peak_bytes", TEXT_ALONE, max="1TiB").status == "pass"
+
+
+def test_increases() -> None:
+    temp = PROGRAM.metric("buffers.temp_bytes")
+    assert isinstance(temp, int)
+    saved = SavedFigures("x", {"memory": {"totals": {"temp_bytes": temp - 1000}}})
+    found = judge("metric", "buffers.temp_bytes", PROGRAM, saved, max_increase_abs="1000")
+    assert (found.status, found.margin, found.baseline) == ("pass", 0, temp - 1000)
+    found = judge("metric", "buffers.temp_bytes", PROGRAM, saved, max_increase_abs="999")
+    assert (found.status, found.margin) == ("fail", -1)
+    assert judge("metric", "buffers.temp_bytes", PROGRAM, PROGRAM, max_increase="0%").margin == 0
+
+
+@pytest.mark.parametrize(
+    ("baseline", "text", "reason"),
+    [
+        (None, "buffers.temp_bytes", "there is no baseline"),
+        (SavedFigures("x", {}), "buffers.temp_bytes", "does not tell of buffers.temp_bytes"),
+        (SavedFigures("x", {}), "fusions.sum(bytes_accessed)", "holds metrics, no rows"),
+    ],
+)
+def test_increases_of_nothing(baseline: Baseline | None, text: str, reason: str) -> None:
+    found = judge("metric", text, PROGRAM, baseline, max_increase="2%")
+    assert found.status == "no-match"
+    assert reason in (found.reason or "")
+
+
+def test_rows_have_increases_against_a_dump() -> None:
+    text = "fusions.sum(bytes_accessed_per_run)"
+    assert judge("metric", text, PROGRAM, PROGRAM, max_increase="0%").status == "pass"
+
+
+def test_modules_are_chosen_by_pattern() -> None:
+    rule = compile_rule(RuleSpec("a", "forbid", "collectives", module="^jit_eval"))
+    assert rule.applies_to("jit_eval_step")
+    assert not rule.applies_to("jit_train")
+    found = unmatched(rule, ["jit_train"])
+    assert (found.status, found.module) == ("no-match", None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "limits", "error", "message"),
+    [
+        ("expression", "buffers.temp_byte < 1", {}, QueryError, "there is no metric"),
+        ("expression", "buffers.temp_bytes", {}, QueryError, "expected a condition"),
+        ("metric", "buffers.peak_instruction", {"max": "1"}, QueryError, "expected a number"),
+        ("metric", "buffers.temp_bytes", {"max": "much"}, QueryError, "there is no metric"),
+        ("metric", "buffers.temp_bytes", {"max_increase": "5"}, UsageError, "a percentage"),
+        ("forbid", "colectives: true", {}, QueryError, "did you mean collectives"),
+        ("forbid", "collectives: knd == 1", {}, QueryError, "there is no field 'knd'"),
+        ("forbid", ": true", {}, QueryError, 'expected "rows: condition"'),
+        ("forbid", "collectives", {"module": "("}, UsageError, "no regular expression"),
+    ],
+)
+def test_mistakes(
+    kind: str, text: str, limits: dict[str, str], error: type[HlotoolError], message: str
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        compile_rule(replace(RuleSpec("a", kind, text, line=3), **limits), "hlotool.toml")
+    assert "hlotool.toml:3" in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("buffers.temp_bytes < 8", Unit.BYTES),
+        ("8 > buffers.temp_bytes", Unit.BYTES),
+        ("collectives.count() < 3", Unit.COUNT),
+        ("collectives.sum(wire_bytes) < 3", Unit.BYTES),
+        ("buffers.temp_bytes / buffers.peak_bytes < 50%", Unit.RATIO),
+        ("buffers.temp_bytes + buffers.argument_bytes < 3", Unit.BYTES),
+        ("buffers.temp_bytes * 2 < 3", Unit.BYTES),
+        ("cost.flops_per_run < 3", Unit.FLOPS),
+        ("fusions.sum(flops / bytes_accessed) < 3", Unit.RATIO),
+        ("-(buffers.temp_bytes) < 8MiB", Unit.BYTES),
+        ("1 < 2", Unit.NUMBER),
+    ],
+)
+def test_units(text: str, unit: Unit) -> None:
+    assert find_unit(parse_expression(text, "x"), NAMES) is unit

@@ -1,0 +1,64 @@
+"""Unified diffs of lines that are marked already: both sides can be read back."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlotool.render.look import Look
+from hlotool.render.unified import render_unified
+
+MARKS = {" ": "same", "-": "removed", "+": "added"}
+
+
+@dataclass(frozen=True)
+class Line:
+    mark: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    lines: list[Line]
+
+
+lines = st.lists(
+    st.builds(Line, st.sampled_from(tuple(MARKS.values())), st.text("abc ", max_size=3))
+)
+
+
+@given(lines, st.integers(0, 4))
+def test_hunks_count_their_lines_and_lose_no_change(given_lines: list[Line], context: int) -> None:
+    text = render_unified([Section("f", given_lines)], ("a", "b"), Look(), context)
+    shown = text.splitlines()
+    if all(line.mark == "same" for line in given_lines):
+        assert not text
+        return
+    assert shown[:2] == ["--- a", "+++ b"]
+    hunks = re.split(
+        r"^@@ -(\d+),(\d+) \+(\d+),(\d+) @@ f$", "\n".join(shown[2:]), flags=re.MULTILINE
+    )
+    found: list[Line] = []
+    for place in range(1, len(hunks), 5):
+        start, left, _, right = map(int, hunks[place : place + 4])
+        body = [Line(MARKS[line[0]], line[1:]) for line in hunks[place + 4].split("\n") if line]
+        counts = Counter(line.mark for line in body)
+        assert counts["same"] + counts["removed"] == left
+        assert counts["same"] + counts["added"] == right
+        first = [line for line in given_lines if line.mark != "added"][max(0, start - 1) :]
+        assert [line for line in body if line.mark != "added"] == first[:left]
+        found += body
+    changed = [line for line in given_lines if line.mark != "same"]
+    assert [line for line in found if line.mark != "same"] == changed
+
+
+def test_colour() -> None:
+    section = Section("f", [Line("removed", "x\x1b[2J"), Line("added", "y")])
+    text = render_unified([section], ("a", "b"), Look(has_color=True))
+    assert "\x1b[31m-x�[2J\x1b[0m" in text
+    assert "\x1b[32m+y\x1b[0m" in text
