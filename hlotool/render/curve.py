@@ -24,7 +24,7 @@ def draw_curve(levels: Sequence[int], peak: int, width: int, units: str = "auto"
     margin = max(map(len, labels))
     columns = max(_LEAST_WIDTH, width - margin - 2)
     heights = _column_heights(levels, columns, top)
-    mark = min(peak * columns // max(len(levels), 1), columns - 1)
+    mark = _column_of(peak, len(levels), columns)
     lines = [f"{'':>{margin}}  {'':>{mark}}▼ peak at {peak}".rstrip()]
     if mark + len(f"▼ peak at {peak}") > columns:
         lines = [f"{'':>{margin}}  {f'peak at {peak} ▼':>{mark + 1}}"]
@@ -36,6 +36,15 @@ def draw_curve(levels: Sequence[int], peak: int, width: int, units: str = "auto"
     lines.append(f"{labels[2]:>{margin}} └{'─' * columns}")
     lines.append(f"{'':>{margin}}  0{last:>{columns - 1}}")
     return lines
+
+
+def _column_of(position: int, count: int, columns: int) -> int:
+    """Return the middle one of the columns that stand for a position."""
+    if not count:
+        return 0
+    last = ((position + 1) * columns - 1) // count
+    first = min(last, -(-position * columns // count))
+    return (first + last) // 2
 
 
 def _column_heights(levels: Sequence[int], columns: int, top: int) -> list[int]:

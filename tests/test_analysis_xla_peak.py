@@ -1,0 +1,46 @@
+"""XLA's own peak: where it is not ours, and the reasons that are given."""
+
+from __future__ import annotations
+
+import pytest
+from buffer_dumps import Dump, find_dumps
+
+from hlotool.analysis.memory import analyze_memory
+from hlotool.analysis.xla_peak import Reason, explain_xla_peak
+from hlotool.ir.buffers import BufferAssignment
+
+DUMPS = find_dumps()
+
+# Worked out by hand: which way of counting explains XLA's figure at its instant.
+REASONS: dict[str, tuple[Reason, ...] | None] = {
+    "001": None,  # it is right
+    "004": ("tuples",),
+    "shared/tpu_v5e/transformer_train": ("spaces",),
+    "shared/cpu/mlp_train": ("shared",),
+    "shared/cpu/conv_int8": (),  # its list is right, its instant is not
+}
+
+
+def of(dump: Dump) -> BufferAssignment:
+    return dump.assignment
+
+
+@pytest.mark.parametrize(
+    "dump", [one for one in DUMPS if one.name in REASONS], ids=lambda dump: dump.name
+)
+def test_reasons(dump: Dump) -> None:
+    found = explain_xla_peak(analyze_memory(None, of(dump)))
+    assert (found.reasons if found else None) == REASONS[dump.name]
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
+def test_silence_means_agreement(dump: Dump) -> None:
+    report = analyze_memory(None if dump.path.is_file() else dump.module, of(dump))
+    peak = report.peak
+    found = explain_xla_peak(report)
+    if of(dump).live_ranges is None:
+        assert found is None
+    elif found is None:
+        assert peak.bytes == peak.xla_bytes == peak.bytes_at_xla_position
+    elif not found.reasons and not found.is_slight:
+        assert found.is_other_instant
