@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from buffer_dumps import Dump, find_dumps
 
