@@ -26,8 +26,8 @@ _GROUP: Final = rf"(?:{_braces(_BRACES_DEPTH)}|\[[^\[\]\"/]*+\]|\([^()\"/]*+\))"
 _CHUNK: Final = rf"(?:[^\s,{{}}()\[\]\"'/=]++|=(?!=)|{STRING}|{_GROUP})"
 
 # `, key=value`; a value of several words (`mesh[...] {'a'}`, `s32[2] {1,2}`) is left to the
-# slow reader by the look-ahead.
-_ATTRIBUTE = re.compile(rf", ({NAME})=({_CHUNK}++)(?=, {NAME}=|\Z)")
+# slow reader by the look-ahead, and so is the one with a comma (`mesh[a=4], device_ids=…`).
+_ATTRIBUTE = re.compile(rf", ({NAME})=({_CHUNK}++)(?=, (?!device_ids=){NAME}=|\Z)")
 _KEY = re.compile(rf"({NAME})=")
 _PLAIN = re.compile(r"[^\s,{}()\[\]\"'/]++|/(?![/*])")
 _MORE = re.compile(r"[ \t]*+\{")  # on the same line: on the next, an unnamed computation begins

@@ -32,17 +32,18 @@ def parse_module(source: Source) -> Module:
     """
     with collector_paused():
         try:
-            return _parse(source, is_slow=False)
+            return read_module(source, is_slow=False)
         except ParseError:  # the descent has the last word, and the better place
-            return _parse(source, is_slow=True)
+            return read_module(source, is_slow=True)
 
 
 def parse_module_slowly(source: Source) -> Module:
     """Do as `parse_module` by recursive descent alone: the authority the tests compare with."""
-    return _parse(source, is_slow=True)
+    return read_module(source, is_slow=True)
 
 
-def _parse(source: Source, *, is_slow: bool) -> Module:
+def read_module(source: Source, *, is_slow: bool) -> Module:
+    """Read an HLO module with the fast reader where that fits, or with the descent alone."""
     scanner = Scanner(source, len(_BOM) if source.text.startswith(_BOM) else 0)
     if scanner.at_end():
         scanner.fail("the text is empty: expected 'HloModule'")

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 from hlotool.errors import ParseError
 from hlotool.ir.groups import ReplicaGroups, Sharding
 from hlotool.ir.module import Instruction
-from hlotool.ir.shape import Shape, TupleShape
+from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import (
     Alias,
     BackendConfig,
@@ -27,6 +27,7 @@ from hlotool.parse.attributes import find_value, read_attributes
 from hlotool.parse.groups import parse_replica_groups
 from hlotool.parse.header import parse_aliases, parse_list
 from hlotool.parse.metadata import parse_metadata, read_metadata
+from hlotool.parse.required import REQUIRED
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import parse_shape
 from hlotool.parse.sharding import parse_sharding
@@ -42,6 +43,9 @@ from hlotool.parse.values import (
     parse_window,
 )
 from hlotool.source import Source
+
+# How many operands hold the left and, last, the right side of a product.
+_DOT_OPERANDS = {"scaled-dot": 3}
 
 T = TypeVar("T")
 _NO_METADATA = Metadata()
@@ -126,20 +130,41 @@ class TextReader:
         return self._read(instruction, "window", parse_window) or ()
 
     def dim_labels(self, instruction: Instruction) -> DimLabels | None:
-        """Return the dimension labels of a convolution."""
-        return self._read(instruction, "dim_labels", parse_dim_labels)
+        """Return the dimension labels of a convolution, one for each dimension it has."""
+        labels = self._read(instruction, "dim_labels", parse_dim_labels)
+        if labels is not None and instruction.opcode == "convolution":
+            rank = len(labels.lhs_spatial) + 2
+            for shape in (instruction.shape, *self._operand_shapes(instruction, 2)):
+                self._check_rank(instruction, "dim_labels", shape, rank)
+        return labels
 
     def dot_dimensions(self, instruction: Instruction) -> DotDimensions:
-        """Return the dimension numbers of a dot."""
-        return DotDimensions(*(self.integers(instruction, key) for key in _DOT_KEYS))
+        """Return the dimension numbers of a dot; its operands have such dimensions."""
+        lhs, *_, rhs = self._operand_shapes(instruction, _DOT_OPERANDS.get(instruction.opcode, 2))
+        numbers = []
+        for key in _DOT_KEYS:
+            shape = lhs if key.startswith("lhs") else rhs
+            numbers.append(self.integers(instruction, key))
+            if not all(0 <= number < _rank(shape) for number in numbers[-1]):
+                self._fail(instruction, key, f"{shape} has no such dimension")
+        return DotDimensions(*numbers)
 
     def slice_dimensions(self, instruction: Instruction) -> tuple[SliceDimension, ...]:
-        """Return the slice."""
-        return self._read(instruction, "slice", parse_slices) or ()
+        """Return the slice, one part for each dimension."""
+        parts = self._read(instruction, "slice", parse_slices) or ()
+        if instruction.opcode == "slice":
+            self._check_rank(instruction, "slice", instruction.shape, len(parts))
+            self._check_rank(
+                instruction, "slice", self._operand_shapes(instruction, 1)[0], len(parts)
+            )
+        return parts
 
     def padding(self, instruction: Instruction) -> tuple[PaddingDimension, ...]:
-        """Return the padding."""
-        return self._read(instruction, "padding", parse_padding) or ()
+        """Return the padding, one part for each dimension."""
+        parts = self._read(instruction, "padding", parse_padding) or ()
+        if instruction.opcode == "pad":
+            self._check_rank(instruction, "padding", instruction.shape, len(parts))
+        return parts
 
     def backend_config(self, instruction: Instruction) -> BackendConfig | None:
         """Return the backend config."""
@@ -161,9 +186,22 @@ class TextReader:
         """Return `operand_layout_constraints=`."""
         return self._read(instruction, "operand_layout_constraints", _parse_shapes) or ()
 
+    def _operand_shapes(self, instruction: Instruction, count: int) -> list[Shape]:
+        """Return the shapes of an instruction's first operands; raise if they are fewer."""
+        if len(instruction.operands) < count:
+            needed = f"{count} operands" if count > 1 else "an operand"
+            self._fail(instruction, "", f"{instruction.opcode} needs {needed}")
+        return [one.shape for one in instruction.operands[:count]]
+
+    def _check_rank(self, instruction: Instruction, key: str, shape: Shape, rank: int) -> None:
+        if _rank(shape) != rank:
+            self._fail(instruction, key, f"{key}= describes {rank} dimensions, {shape} has others")
+
     def _read(self, instruction: Instruction, key: str, parse: Callable[[Scanner], T]) -> T | None:
         text = instruction.attributes.get(key)
         if text is None:
+            if REQUIRED.get(instruction.opcode) == key:
+                self._fail(instruction, key, f"{instruction.opcode} needs an attribute {key}=")
             return None
         found = self._cache.get((parse, text))
         if found is None:
@@ -188,6 +226,11 @@ class TextReader:
         start = instruction.start
         span = _find_span(instruction, key) or (start, start + 1)
         raise ParseError(message, instruction.computation.module.source, *span)
+
+
+def _rank(shape: Shape) -> int:
+    """Return the number of dimensions; a tuple has none, and -1 is no array's."""
+    return len(shape.dims) if isinstance(shape, ArrayShape) else -1
 
 
 def _find_span(instruction: Instruction, key: str) -> tuple[int, int] | None:
