@@ -10,7 +10,6 @@ Answers are the frozen records that the commands print; docs/api.md lists them.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from hlotool.errors import NothingCheckedError
@@ -21,9 +20,14 @@ from hlotool.ir.buffers import BufferAssignment
 from hlotool.loading import Loaded
 from hlotool.loading import load as load_input
 from hlotool.parse import parse_module
+from hlotool.records import record
 from hlotool.source import Source
 
 if TYPE_CHECKING:  # an analysis is imported when it is asked for
+    from hlotool.analysis.buffers import BufferRow
+    from hlotool.analysis.collectives import CollectiveReport
+    from hlotool.analysis.fusions import FusionReport
+    from hlotool.analysis.memory import MemoryReport
     from hlotool.analysis.summary import Summary
 
 _TEXT = "<text>"
@@ -37,19 +41,59 @@ class Compiled(Protocol):
         """Return the module as HLO text."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
+class Buffers:
+    """Memory figures, and the values live at the peak of space 0."""
+
+    memory: MemoryReport
+    rows: tuple[BufferRow, ...]
+
+
+@record
 class Dump:
     """One program of a dump. `assignment` is None where the dump holds none."""
 
     module: Module
     assignment: BufferAssignment | None = None
-    paths: InputPaths = InputPaths(_TEXT)  # noqa: RUF009 (frozen)
+    paths: InputPaths = InputPaths(_TEXT)
 
     def summary(self) -> Summary:
         """Return what `hlotool summary` shows."""
         from hlotool.analysis.summary import summarize  # noqa: PLC0415
 
         return summarize(self.module, self.assignment)
+
+    def buffers(self) -> Buffers:
+        """Return what `hlotool buffers` shows: memory, and who holds it at the peak.
+
+        Rows are empty where nothing says when values are live. Raises InputError for a
+        module that is neither scheduled nor has a buffer assignment.
+        """
+        from hlotool.analysis.buffers import rows_at  # noqa: PLC0415
+        from hlotool.analysis.memory import analyze_memory  # noqa: PLC0415
+
+        memory = analyze_memory(self.module, self.assignment)
+        position = memory.peak.position
+        found = [] if position is None else rows_at(memory, self.module, position, 0)
+        return Buffers(memory, tuple(found))
+
+    def fusions(self) -> FusionReport:
+        """Return what `hlotool fusions` shows."""
+        from hlotool.analysis.cost import measure_costs  # noqa: PLC0415
+        from hlotool.analysis.executions import count_executions  # noqa: PLC0415
+        from hlotool.analysis.fusions import find_fusions  # noqa: PLC0415
+
+        executions = count_executions(self.module)
+        return find_fusions(self.module, executions, measure_costs(self.module))
+
+    def collectives(self) -> CollectiveReport:
+        """Return what `hlotool collectives` shows."""
+        from hlotool.analysis.collectives import analyze_collectives  # noqa: PLC0415
+        from hlotool.analysis.cost import measure_costs  # noqa: PLC0415
+        from hlotool.analysis.executions import count_executions  # noqa: PLC0415
+
+        executions = count_executions(self.module)
+        return analyze_collectives(self.module, executions, measure_costs(self.module))
 
 
 def load(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlotool.analysis.backend import Backend, find_backend
-from hlotool.analysis.collectives import analyze_collectives
+from hlotool.analysis.collectives import sum_collectives
 from hlotool.analysis.cost.report import analyze_cost
 from hlotool.analysis.executions import count_executions
 from hlotool.analysis.memory import find_memory
@@ -55,7 +55,7 @@ def measure_program(
         return ModuleRow(name, path, backend, stage, None, allocated, temp, peak)
     executions = count_executions(module)
     cost = analyze_cost(module, executions)
-    collectives = analyze_collectives(module, executions).totals
+    collectives = sum_collectives(module, executions)
     return ModuleRow(
         module.name or name,
         path,
