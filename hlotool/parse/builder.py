@@ -9,8 +9,8 @@ from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.parse.line import OpcodeKinds
+from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import ShapeCache
-from hlotool.source import Source
 
 _NUMBERS: Final = list(map(str, range(1000)))  # of parameters, in their usual order
 
@@ -31,7 +31,7 @@ _NOT_OF_THE_WRAPPED = frozenset(
 class Builder:
     """A module under construction."""
 
-    source: Source
+    scanner: Scanner
     module: Module
     shapes: ShapeCache
     kinds: OpcodeKinds = field(default_factory=OpcodeKinds)
@@ -78,7 +78,7 @@ class Builder:
             free.remove(one.literal)
 
     def _fail(self, message: str, start: int, length: int) -> NoReturn:
-        raise ParseError(message, self.source, start, start + length)
+        raise ParseError(message, self.module.source, start, start + length)
 
     def forget_after(self, count: int) -> None:
         """Drop all computations but the first `count`: a body is read a second time."""

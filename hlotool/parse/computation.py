@@ -10,8 +10,9 @@ from hlotool.ir.shape import DTYPE_BITS
 from hlotool.parse.builder import Builder
 from hlotool.parse.instruction import BodyReader
 from hlotool.parse.line import read_lines
-from hlotool.parse.scanner import NAME, Scanner
+from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
+from hlotool.parse.strings import unquote
 from hlotool.records import record
 
 _INSIDE = r"[^()\n\"/]++|/\*index=[0-9]++\*/"  # of parentheses
@@ -36,64 +37,67 @@ _NO_NAMES = (
 
 @record
 class _Head:
-    """A computation's header: where the name stands, where the body begins."""
+    """A computation's header; `start` is where the name stands."""
 
     name: str
     is_entry: bool
     start: int
-    body: int
 
 
-def read_computation(builder: Builder, pos: int) -> int:
-    """Read the computation at `pos` (blanks before it are passed over); return its end.
+def read_computation(builder: Builder) -> None:
+    """Read the next computation, in the way that is fast for it.
 
     computation = ["ENTRY"] [name] [signature] "{" body ["," "execution_thread=" string]
     """
-    match = _HEADER.match(builder.source.text, pos)
+    scanner = builder.scanner
+    start = scanner.pos
+    match = _HEADER.match(scanner.text, start)
     if match is None:
-        return read_computation_slowly(builder, pos)
+        read_computation_slowly(builder)
+        return
     entry, name, result = match.groups()
     if result is not None and builder.shapes.find(result) is None:
-        return read_computation_slowly(builder, pos)
+        read_computation_slowly(builder)
+        return
     computation = Computation(name, builder.module, entry is not None)
     known = len(builder.module.computations)
-    end = _read_body(builder, computation, match.end())
-    if end < 0:
+    scanner.pos = match.end()
+    if not _read_body(builder, computation):
         builder.forget_after(known)
-        return read_computation_slowly(builder, pos)
-    return _finish(builder, computation, match.start(2), end)
+        scanner.pos = start
+        read_computation_slowly(builder)
+        return
+    _finish(builder, computation, match.start(2))
 
 
-def read_computation_slowly(builder: Builder, pos: int) -> int:
+def read_computation_slowly(builder: Builder) -> None:
     """Do as `read_computation` without the fast reader: the authority, for tests and repair."""
-    scanner = Scanner(builder.source, pos)
-    head = parse_head(builder, scanner)
+    builder.scanner.depth = 0  # the fast reader may have given up in the middle of something
+    head = parse_head(builder)
     computation = Computation(head.name, builder.module, head.is_entry)
-    BodyReader(builder, scanner, computation, {}).read_to_close()
-    return _finish(builder, computation, head.start, scanner.pos)
+    BodyReader(builder, computation, {}).read_to_close()
+    _finish(builder, computation, head.start)
 
 
-def _finish(builder: Builder, computation: Computation, start: int, end: int) -> int:
-    """Read what may follow the closing brace and register the computation; return the end.
+def _finish(builder: Builder, computation: Computation, start: int) -> None:
+    """Read what may follow the closing brace, and register the computation.
 
     trailer = ["," "execution_thread=" string]
     """
-    if not builder.source.text.startswith("\n", end):
-        scanner = Scanner(builder.source, end)
-        if scanner.accept_token(","):
-            scanner.expect("execution_thread=", "after the computation")
-            computation.execution_thread = scanner.expect_string("the execution thread")[1:-1]
-            end = scanner.pos
+    scanner = builder.scanner
+    if not scanner.starts_with("\n") and scanner.accept_token(","):
+        scanner.expect("execution_thread=", "after the computation")
+        computation.execution_thread = unquote(scanner.expect_string("the execution thread"))
     builder.add_computation(computation, start)
-    return end
 
 
-def parse_head(builder: Builder, scanner: Scanner) -> _Head:
+def parse_head(builder: Builder) -> _Head:
     """Read a computation's header by hand, or raise where it is none.
 
     head      = ["ENTRY"] [name] [signature] "{"
     signature = "(" … ")" "->" shape
     """
+    scanner = builder.scanner
     scanner.skip_blanks()
     is_entry = scanner.accept_match(_ENTRY) is not None
     scanner.skip_blanks()
@@ -111,24 +115,22 @@ def parse_head(builder: Builder, scanner: Scanner) -> _Head:
         parse_shape(scanner)  # says nothing the root does not
     scanner.expect("{", "before the computation's instructions")
     name = match.group() if match else builder.unique_name("computation")
-    return _Head(name, is_entry, start, scanner.pos)
+    return _Head(name, is_entry, start)
 
 
-def _read_body(builder: Builder, computation: Computation, start: int) -> int:
-    """Read a body line by line, single instructions slowly where needed; return its end.
+def _read_body(builder: Builder, computation: Computation) -> bool:
+    """Read a body line by line, single instructions slowly where needed, and say whether it read.
 
-    -1 when a line does not read, or a name is defined twice: the slow reader has the word.
+    False when a line does not read, or a name is defined twice: the slow reader has the word.
     """
+    scanner, shapes, kinds = builder.scanner, builder.shapes, builder.kinds
     defined: dict[str, Instruction] = {}
-    pos = read_lines(computation, defined, builder.shapes, builder.kinds, start)
-    scanner = Scanner(builder.source, pos)
+    scanner.pos = read_lines(computation, defined, shapes, kinds, scanner.pos)
     while not scanner.accept_token("}"):
         try:
-            BodyReader(builder, scanner, computation, defined).read_instruction()
+            BodyReader(builder, computation, defined).read_instruction()
         except ParseError:
-            return -1
+            return False
         if scanner.accept("\n"):
-            scanner.pos = read_lines(
-                computation, defined, builder.shapes, builder.kinds, scanner.pos
-            )
-    return scanner.pos if len(defined) == len(computation.instructions) else -1
+            scanner.pos = read_lines(computation, defined, shapes, kinds, scanner.pos)
+    return len(defined) == len(computation.instructions)

@@ -15,7 +15,7 @@ from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.parse.attributes import parse_attributes
 from hlotool.parse.builder import Builder, wrap_async
-from hlotool.parse.scanner import NAME, Scanner
+from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
 
 _OPCODE = re.compile(r"[a-z][a-z0-9_\-]*+")
@@ -50,12 +50,11 @@ class BodyReader:
     def __init__(
         self,
         builder: Builder,
-        scanner: Scanner,
         computation: Computation,
         defined: dict[str, Instruction],
     ) -> None:
         self.builder = builder
-        self.scanner = scanner
+        self.scanner = builder.scanner
         self.computation = computation
         self.defined = defined
         self.anonymous = 0  # operands written in place so far, for their names
@@ -282,7 +281,7 @@ class BodyReader:
         builder = self.builder
         name = builder.unique_name(f"{instruction.name}.{key}")
         computation = Computation(name, builder.module)
-        BodyReader(builder, self.scanner, computation, {}).read_to_close()
+        BodyReader(builder, computation, {}).read_to_close()
         builder.add_computation(computation, start)
         return name
 

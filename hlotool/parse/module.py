@@ -56,10 +56,10 @@ def read_module(source: Source, *, is_slow: bool) -> Module:
     elif not _COMPUTATION_AHEAD.match(source.text, scanner.pos):
         scanner.fail_expected("'HloModule', as every HLO text dump begins")
     module = Module(name, source, TextReader(), header, debug_info)
-    builder = Builder(source, module, shapes)
+    builder = Builder(scanner, module, shapes)
     read = read_computation_slowly if is_slow else read_computation
     while not scanner.at_end():
-        scanner.pos = read(builder, scanner.pos)
+        read(builder)
     if not module.computations:
         scanner.fail("the module has no computations: the text ends here", hint=TRUNCATED)
     check_style(module)
