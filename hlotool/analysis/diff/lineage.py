@@ -18,7 +18,7 @@ from hlotool.records import record
 Bag: TypeAlias = Counter[Hashable]
 _HALF: Final = 0.5
 _SHARE: Final = 0.6  # of a fusion's operations that must come from, or go to, another
-_MOST_MAKERS: Final = 256  # fusions asked whether they had an operation
+_MOST_MAKERS: Final = 32  # fusions asked whether they had an operation
 _INTERFACE: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
 
 

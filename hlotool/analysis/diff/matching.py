@@ -26,6 +26,7 @@ from hlotool.analysis.diff.colours import (
     near_colours,
     upward_colours,
 )
+from hlotool.analysis.diff.replaced import Replacer
 from hlotool.analysis.diff.signature import Signatures
 from hlotool.analysis.diff.views import family, list_views
 from hlotool.ir import Computation, Instruction
@@ -130,7 +131,8 @@ class Matcher:
                 return
             kept, self._fresh = self._fresh, []
             self._pair(one, other)
-            self._fresh = kept + self._grow(colour)
+            kept += self._grow(colour)
+            self._fresh = kept
 
     def _grow(self, colour: Colour) -> list[tuple[Instruction, Instruction]]:
         """Pair operands and users of fresh pairs while that makes new ones; return all."""
@@ -189,24 +191,12 @@ class Matcher:
                 self._pair(found[0], others[0])
 
     def _pair_replaced(self) -> None:
-        """Pair what has another opcode but the same operands, and the same name or shape.
+        """Pair what has another opcode but the same operands; and the roots, whatever they are.
 
-        The roots are a pair whatever they are: both are the computation's result.
+        Both roots are the computation's result.
         """
-        marks, signatures = self._landmarks, self.signatures
-
-        def place(one: Instruction) -> Hashable:
-            known = tuple(marks.get(operand) for operand in one.operands)
-            return known if known and None not in known else one
-
-        def named(one: Instruction) -> Hashable:
-            return place(one), signatures.op_name(one) or one
-
-        def sized(one: Instruction) -> Hashable:
-            return place(one), signatures.dims(one.shape)
-
-        for colour in (named, sized):
-            self._pair_classes(colour, only_unique=True)
+        replacer = Replacer(self._landmarks, self.signatures, self._may_pair, self._pair)
+        replacer.run(*self._free())
         if self._may_pair(self.left.root, self.right.root):
             self._pair(self.left.root, self.right.root)
 
