@@ -16,11 +16,13 @@ from hlotool.records import record
 class ModuleRow:
     """The figures by which programs are ranked; None where the dump does not tell.
 
-    `error` says why a program could not be read; all its figures are None then.
+    `place` is the path in short. `error` says why a program could not be read; all its
+    figures are None then.
     """
 
     module: str
     path: str
+    place: str
     backend: Backend | None = None
     stage: str | None = None
     instruction_count: int | None = None
@@ -38,7 +40,9 @@ class ModuleRow:
 def measure_program(
     name: str,
     path: str,
+    place: str,
     stage: str | None,
+    *,
     module: Module | None,
     assignment: BufferAssignment | None,
 ) -> ModuleRow:
@@ -52,13 +56,14 @@ def measure_program(
     peak = memory.totals.peak_bytes if memory else None
     if module is None:
         backend = memory.backend if memory else None
-        return ModuleRow(name, path, backend, stage, None, allocated, temp, peak)
+        return ModuleRow(name, path, place, backend, stage, None, allocated, temp, peak)
     executions = count_executions(module)
     cost = analyze_cost(module, executions)
     collectives = sum_collectives(module, executions)
     return ModuleRow(
         module.name or name,
         path,
+        place,
         find_backend(module),
         stage,
         module.instruction_count(),

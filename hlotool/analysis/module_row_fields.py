@@ -12,7 +12,13 @@ MODULES: Final = RowList(
     ModuleRow,
     (
         Field("module", Unit.TEXT, "the module's name", in_table=True),
-        Field("path", Unit.TEXT, "the text it was read from", in_table=True),
+        Field("path", Unit.TEXT, "the text it was read from"),
+        Field(
+            "place",
+            Unit.TEXT,
+            "the same in short: below the directory, with XLA's number instead of the name",
+            in_table=True,
+        ),
         Field(
             "backend",
             Unit.TEXT,

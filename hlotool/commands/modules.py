@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from hlotool.analysis.module_row import ModuleRow, measure_program
@@ -10,6 +12,7 @@ from hlotool.commands.common import RowOptions, print_document, progress
 from hlotool.commands.load import say
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Failure, Input, Inputs, map_inputs
+from hlotool.inputs.places import short_place
 from hlotool.loading import load
 
 
@@ -19,9 +22,10 @@ def print_modules(found: Inputs, options: RowOptions) -> None:
     Its error goes to stderr too, and the exit code is then that of the first one.
     """
     with progress("reading", sum(one.size_bytes for one in found.inputs)) as advance:
-        results = map_inputs(measure_input, found.inputs, progress=advance)
+        measure = partial(measure_input, found.path)
+        results = map_inputs(measure, found.inputs, progress=advance)
     rows = [
-        _failed_row(chosen, result) if isinstance(result, Failure) else result
+        _failed_row(found.path, chosen, result) if isinstance(result, Failure) else result
         for chosen, result in zip(found.inputs, results, strict=True)
     ]
     failures = [result for result in results if isinstance(result, Failure)]
@@ -34,15 +38,18 @@ def print_modules(found: Inputs, options: RowOptions) -> None:
         click.get_current_context().exit(failures[0].exit_code)
 
 
-def measure_input(chosen: Input) -> ModuleRow:
+def measure_input(directory: str, chosen: Input) -> ModuleRow:
     """Read and measure one program; runs in a process of its own."""
     loaded = load(chosen, chosen.path, with_buffers=True)
     stage = chosen.stage.value if chosen.stage else None
-    return measure_program(chosen.name, chosen.path, stage, loaded.module, loaded.assignment)
-
-
-def _failed_row(chosen: Input, failure: Failure) -> ModuleRow:
-    stage = chosen.stage.value if chosen.stage else None
-    return ModuleRow(
-        chosen.name, chosen.path, stage=stage, error=failure.message.partition("\n")[0]
+    place = short_place(chosen.path, directory)
+    return measure_program(
+        chosen.name, chosen.path, place, stage, module=loaded.module, assignment=loaded.assignment
     )
+
+
+def _failed_row(directory: str, chosen: Input, failure: Failure) -> ModuleRow:
+    stage = chosen.stage.value if chosen.stage else None
+    place = short_place(chosen.path, directory)
+    message = failure.message.partition("\n")[0]
+    return ModuleRow(chosen.name, chosen.path, place, stage=stage, error=message)

@@ -8,6 +8,8 @@ from typing import Final
 import click
 
 from hlotool.analysis.cost_fields import COST
+from hlotool.analysis.findings import Finding
+from hlotool.analysis.findings.fields import FINDINGS
 from hlotool.analysis.inventory import ModuleFacts
 from hlotool.analysis.memory_fields import ESTIMATED, TOTALS
 from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
@@ -16,9 +18,11 @@ from hlotool.analysis.summary_fields import COLLECTIVES, MODULE, SUMMARY
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import Loaded, Request, dump_options, load_chosen
 from hlotool.commands.modules import print_modules
-from hlotool.fields import Document, Line
+from hlotool.fields import Block, Document, Line
 
-_ORDER: Final = ("findings", "loops", "opcodes", "dtypes")  # of the tables
+_ORDER: Final = ("loops", "opcodes", "dtypes")  # of the tables
+_FINDING: Final = Block("finding", Finding, FINDINGS.fields, FINDINGS.meaning)
+_MOST_FINDINGS: Final = 8  # shown as sentences; --rows findings lists all
 
 
 @document_command(
@@ -58,7 +62,13 @@ def _document(loaded: Loaded, found: Summary, *, has_findings: bool) -> Document
             "collectives": found.collectives,
         },
         rows=rows,
-        lines=(*_header(found.module), *_memory(found), *_cost(found), *_collectives(found)),
+        lines=(
+            *_header(found.module),
+            *_memory(found),
+            *_cost(found),
+            *_collectives(found),
+            *_findings(found),
+        ),
         shown=tuple(name for name in _ORDER if rows.get(name)),
     )
 
@@ -73,7 +83,7 @@ def _header(facts: ModuleFacts) -> tuple[Line, ...]:
         Line(f"{{name}}: {backend}, {scheduled}, {split}", MODULE, facts),
         Line(
             "{instruction_count} instructions in {computation_count} computations; "
-            "{executed_instruction_count} run on their own, the others inside fusions and reducers",
+            "{executed_instruction_count} run outside fusions and reducers",
             MODULE,
             facts,
         ),
@@ -136,6 +146,22 @@ def _collectives(found: Summary) -> tuple[Line, ...]:
             totals,
         ),
     )
+
+
+def _findings(found: Summary) -> tuple[Line, ...]:
+    """Say what is worth a look in sentences, which a table would cut."""
+    if not found.findings:
+        return ()
+    shown = found.findings[:_MOST_FINDINGS]
+    lines = [Line(""), Line("Findings")]
+    for one in shown:
+        size = "{bytes}: " if one.bytes is not None else ""
+        place = " ({source})" if one.source else ""
+        lines.append(Line(f"* {size}{{message}}{place}", _FINDING, one))
+    if len(shown) < len(found.findings):
+        more = len(found.findings) - len(shown)
+        lines.append(Line(f"… and {more} more; --rows findings lists all"))
+    return tuple(lines)
 
 
 def _plural(count: int, noun: str) -> str:

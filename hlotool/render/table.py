@@ -10,7 +10,7 @@ from hlotool.render.look import Look
 from hlotool.render.prose import render_line
 
 _GAP = 2  # blanks between columns
-_LEAST = 8  # a name is not cut below this
+_LEAST = 12  # a name is not cut below this
 _NOTHING = "(no rows)"
 
 

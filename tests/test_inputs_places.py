@@ -1,0 +1,20 @@
+"""A program's place in few words."""
+
+import pytest
+
+from hlotool.inputs.places import short_place
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("d/module_0001.jit_f.sm_9.0a_gpu_after_optimizations.txt", "#1"),
+        ("d/a/b/module_0012.jit_f.cl_3.after_optimizations.txt", "a/b #12"),
+        ("d/1795229619486247.module_0001.jit_f.cpu_after_optimizations.txt", "#1"),
+        ("d/old.module_0000.jit_f.cpu_after_optimizations.txt", "old #0"),
+        ("d/a/step.txt", "a/step.txt"),
+        ("d/step.txt", "step.txt"),
+    ],
+)
+def test_short_place(path: str, expected: str) -> None:
+    assert short_place(path, "d") == expected
