@@ -32,7 +32,7 @@ MEMORY_FIELDS = (
     "peak_memory_in_bytes",
     "temp_size_in_bytes",
 )
-Lower = Callable[[Sequence[jax.Device], str], jax.stages.Lowered]
+Lower = Callable[[Sequence[jax.Device], str], jax.stages.Lowered | list[jax.stages.Lowered]]
 
 
 def find_devices(platform: str, topology: str, target: str) -> list[jax.Device]:
@@ -63,16 +63,26 @@ def main() -> None:
     """Lower, compile, and say what XLA says."""
     program, variant, platform, topology, target = sys.argv[1:]
     devices = find_devices(platform, topology, target)
-    compiled = load_lower(Path(program))(devices, variant).compile()
+    facts = {"device_kind": devices[0].device_kind, "devices_in_topology": len(devices)}
+    try:
+        lowered = load_lower(Path(program))(devices, variant)
+        programs = lowered if isinstance(lowered, list) else [lowered]
+        compiled = [one.compile() for one in programs][-1]
+    except RuntimeError as error:  # JaxRuntimeError where there is one
+        nothing = {"devices_used": None, "memory_analysis": None, "cost_analysis": None}
+        print(json.dumps({**facts, **nothing, "notes": [str(error).splitlines()[0]]}))
+        return
     memory = compiled.memory_analysis()
     cost = compiled.cost_analysis()
+    if isinstance(cost, list):  # older releases
+        cost = cost[0]
     outputs = jax.tree.leaves(compiled.output_shardings)
     answer = {
-        "device_kind": devices[0].device_kind,
+        **facts,
         "devices_used": len(outputs[0].device_set),
-        "devices_in_topology": len(devices),
         "memory_analysis": {name: getattr(memory, name, None) for name in MEMORY_FIELDS},
         "cost_analysis": cost and {name: cost[name] for name in COST_FIELDS if name in cost},
+        "notes": [],
     }
     print(json.dumps(answer))
 

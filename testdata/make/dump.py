@@ -1,64 +1,23 @@
-"""Make one dump: compile in a child process, keep XLA's files, write the oracles beside them."""
+"""Make one dump: keep XLA's files under their names, write the oracles beside them."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from make.catalogue import HERE, Backend, Dump
+from make.catalogue import Backend, Dump
+from make.children import DUMP_FOLDER, ask_xla, compile_program, list_flags
 from make.proto import read_buffer_assignment, read_instructions, read_module
 from make.wire import Message
 
-# A relative name: XLA writes it into debug_options, and it must say nothing of this machine.
-DUMP_FOLDER = "xla_dump"
-DUMP_FLAGS = (
-    f"--xla_dump_to={DUMP_FOLDER}",
-    "--xla_dump_hlo_as_text",
-    "--xla_dump_hlo_as_proto",
-)
 KEPT = re.compile(
     r"(?:before_optimizations|after_optimizations|after_optimizations-[\w-]+"
-    r"|after_spmd_partitioner|thunk_sequence)\.txt$|debug_options$"
+    r"|after_spmd_partitioner|thunk_sequence|oom_intermediate_module)\.txt$|debug_options$"
 )
 FINAL = re.compile(r"after_optimizations\.txt$")
 FIRST = re.compile(r"before_optimizations\.txt$")
-
-
-def run_child(module: str, *arguments: str, cwd: Path, flags: str, **environment: str) -> Any:
-    """Run a module of this package and give the JSON on its last line."""
-    settings = {**os.environ, **environment, "XLA_FLAGS": flags, "PYTHONPATH": str(HERE.parent)}
-    child = subprocess.run(  # noqa: S603 (our own interpreter and modules)
-        [sys.executable, "-m", module, *arguments],
-        cwd=cwd,
-        env=settings,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if child.returncode:
-        raise SystemExit(f"{child.stderr}\n{module} {arguments} failed")
-    return json.loads(child.stdout.splitlines()[-1])
-
-
-def read_as_xla(text: Path) -> dict[str, Any]:
-    """Let XLA's parser read a text; in a process of its own, which it may abort."""
-    child = subprocess.run(
-        [sys.executable, "-m", "make.oracle"],
-        env={**os.environ, "PYTHONPATH": str(HERE.parent), "JAX_PLATFORMS": "cpu"},
-        stdin=text.open(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if child.returncode:
-        return {"error": f"XLA's parser ended the process with status {child.returncode}"}
-    reading: dict[str, Any] = json.loads(child.stdout)
-    return reading
 
 
 def write_json(path: Path, document: dict[str, Any] | list[Any]) -> None:
@@ -72,19 +31,18 @@ def write_json(path: Path, document: dict[str, Any] | list[Any]) -> None:
 
 
 def dump_compact(value: object) -> str:
-    """Give JSON without blanks after commas."""
-    return json.dumps(value, separators=(",", ":"), sort_keys=isinstance(value, dict))
+    """Give JSON without blanks."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
-def find_one(folder: Path, pattern: re.Pattern[str]) -> Path:
-    """Find the one file of a dump whose name ends so."""
-    (found,) = [path for path in sorted(folder.iterdir()) if pattern.search(path.name)]
-    return found
+def find_texts(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
+    """List the files of a folder whose name ends so."""
+    return [path for path in sorted(folder.iterdir()) if pattern.search(path.name)]
 
 
-def write_oracles(source: Path, target: Path, facts: dict[str, Any]) -> None:
+def write_oracles(program: Path, target: Path, facts: dict[str, Any]) -> None:
     """Write what XLA knows of a dump: from its parser, its protobuf and its executable."""
-    proto = Message(find_one(source, re.compile(r"after_optimizations\.hlo\.pb$")).read_bytes())
+    proto = Message(program.read_bytes())
     (module,), assignments = proto.messages(1), proto.messages(3)
     oracle = {
         **facts,
@@ -93,50 +51,76 @@ def write_oracles(source: Path, target: Path, facts: dict[str, Any]) -> None:
         "buffer_assignment": read_buffer_assignment(assignments[0]) if assignments else None,
     }
     for key, pattern in (("after_optimizations", FINAL), ("before_optimizations", FIRST)):
-        if not any(pattern.search(path.name) for path in target.iterdir()):
-            continue
-        text = find_one(target, pattern)
-        reading = read_as_xla(text)
-        if "error" in reading:
-            oracle[key] = {"error": reading["error"], "file": text.name}
-            write_json(target / "oracle_proto_instructions.json", read_instructions(module))
-            continue
-        oracle[key] = {**reading["module"], "file": text.name}
-        write_json(target / f"oracle_{key}_instructions.json", reading["instructions"])
+        for text in find_texts(target, pattern):
+            reading = ask_xla("read", text.read_text(encoding="utf-8"))
+            if "error" in reading:
+                oracle[key] = {"error": reading["error"], "file": text.name}
+                continue
+            oracle[key] = {**reading["module"], "file": text.name}
+            write_json(target / f"oracle_{key}_instructions.json", reading["instructions"])
+            write_json(target / f"oracle_{key}_costs.json", reading["costs"])
+    if "error" in oracle["after_optimizations"]:
+        write_json(target / "oracle_proto_instructions.json", read_instructions(module))
     write_json(target / "oracle.json", oracle)
 
 
-def make_dump(dump: Dump, backend: Backend, out: Path) -> None:
+def list_facts(dump: Dump, backend: Backend) -> dict[str, Any]:
+    """Say what was compiled, with what, for what."""
+    return {
+        "platform": backend.folder,
+        "program": dump.program,
+        "variant": dump.variant or "base",
+        "topology": [backend.platform, backend.topology] if backend.topology else None,
+        "jax": backend.packages[0][1],
+        "jaxlib": backend.packages[1][1],
+        "plugins": dict(backend.packages[2:]),
+        "xla_flags": list_flags(dump, backend),
+    }
+
+
+def make_printed(dump: Dump, text: str, out: Path) -> None:
+    """Print a module in every style, and see how XLA reads each."""
+    target = out / "printed"
+    target.mkdir(parents=True, exist_ok=True)
+    oracle = {}
+    for style, printed in ask_xla("print", text).items():
+        name = f"{dump.folder}.{dump.name}.{style}"
+        (target / f"{name}.txt").write_text(printed, encoding="utf-8")
+        reading = ask_xla("read", printed)
+        row = {"bytes": len(printed.encode()), "reparsed": "error" not in reading}
+        if "error" in reading:
+            row["error"] = reading["error"][:300]
+        else:
+            keys = ("instructions", "computations", "entry")
+            row.update({key: reading["module"][key] for key in keys})
+        oracle[name] = row
+    write_json(target / "oracle.json", oracle)
+
+
+def make_dump(dump: Dump, backend: Backend, python: str, out: Path) -> None:
     """Compile one program and put its dump below `out`, replacing what was there."""
-    flags = " ".join((*DUMP_FLAGS, *backend.flags, *dump.flags))
-    target = out / "dumps" / backend.folder / dump.name
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    program = HERE / "programs" / f"{dump.program}.py"
     with tempfile.TemporaryDirectory() as scratch:
-        answer = run_child(
-            "make.compile",
-            *(str(program), dump.variant, backend.platform, backend.topology, backend.target),
-            cwd=Path(scratch),
-            flags=flags,
-            **backend.environment,
-        )
+        answer = compile_program(dump, backend, python, Path(scratch))
         source = Path(scratch) / DUMP_FOLDER
         for path in sorted(source.iterdir()):
-            if KEPT.search(path.name) and not any(part in path.name for part in dump.leave_out):
-                shutil.copyfile(path, target / path.name)
-        facts = {
-            "platform": backend.folder,
-            "program": dump.program,
-            "variant": dump.variant or "base",
-            "topology": [backend.platform, backend.topology] if backend.topology else None,
-            "jax": backend.packages[0][1],
-            "jaxlib": backend.packages[1][1],
-            "plugins": dict(backend.packages[2:]),
-            "xla_flags": flags,
-            **answer,
-        }
-        write_oracles(source, target, facts)
+            if any(part in path.name for part in dump.leave_out):
+                path.unlink()
+        final = find_texts(source, FINAL)[0]
+        if dump.printed:
+            make_printed(dump, final.read_text(encoding="utf-8"), out)
+            return
+        target = out / "dumps" / backend.folder / dump.name
+        if dump.whole:
+            target = out / "folders" / dump.whole
+        shutil.rmtree(target, ignore_errors=True)
+        if dump.whole:
+            shutil.copytree(source, target)
+            return
+        target.mkdir(parents=True)
+        for path in find_texts(source, KEPT):
+            shutil.copyfile(path, target / path.name)
+        facts = {**list_facts(dump, backend), **answer}
+        write_oracles(final.with_suffix(".hlo.pb"), target, facts)
     if dump.copy_as:
         (out / "hlo").mkdir(exist_ok=True)
-        shutil.copyfile(find_one(target, FINAL), out / "hlo" / dump.copy_as)
+        shutil.copyfile(target / final.name, out / "hlo" / dump.copy_as)

@@ -1,9 +1,11 @@
-"""What XLA itself reads in an HLO text; run as a child process, since some texts abort it.
+"""What XLA itself makes of an HLO text; run as a child process, since some texts abort it.
 
-    PYTHONPATH=testdata python -m make.oracle < module.txt > reading.json
+    PYTHONPATH=testdata python -m make.oracle read < module.txt > reading.json
+    PYTHONPATH=testdata python -m make.oracle print < module.txt > styles.json
 
-One JSON document: what the module holds, XLA's cost analysis of it, and every instruction with
-its opcode, operands and users; or `error` where XLA's parser refuses the text.
+`read` gives what the module holds, every instruction with opcode, operands and users, and XLA's
+cost of the module and of each instruction; `print` the module in every style of XLA's printer.
+Either gives `error` where XLA's parser refuses the text.
 """
 
 import json
@@ -12,13 +14,45 @@ import sys
 from collections import Counter
 from typing import Any
 
-from jaxlib import _hlo, _jax, xla_client
+from jaxlib import _hlo, _jax
 
+from make.costs import analyse, list_costs
 from make.proto import find_entry_name
 
 # Text that a compiler prints and this jaxlib's parser refuses; taken out before it reads.
-REFUSED = {", order=TOTAL": re.compile(r", order=TOTAL\b")}
-COST_KEYS = ("flops", "transcendentals", "bytes accessed", "optimal_seconds")
+REFUSED = {
+    ", order=TOTAL": re.compile(r", order=TOTAL\b"),
+    "topk is_stable": re.compile(r"(?<=[ ]topk\()(?P<kept>[^\n]*?), is_stable=(?:true|false)"),
+}
+MAKERS = {
+    "short_parsable": _hlo.HloPrintOptions.short_parsable,
+    "canonical": _hlo.HloPrintOptions.canonical,
+    "fingerprint": _hlo.HloPrintOptions.fingerprint,
+}
+OFF = {
+    "no_percent": "print_percent",
+    "no_metadata": "print_metadata",
+    "no_backend_config": "print_backend_config",
+    "no_ids": "print_ids",
+    "no_program_shape": "print_program_shape",
+    "no_layout": "include_layout_in_shapes",
+    "no_result_shape": "print_result_shape",
+    "no_operand_names": "print_operand_names",
+    "no_extra_attributes": "print_extra_attributes",
+}
+STYLES: dict[str, dict[str, Any]] = {
+    "default": {},
+    **{style: {} for style in MAKERS},
+    **{style: {name: False} for style, name in OFF.items()},
+    "operand_shapes": {"print_operand_shape": True},
+    "large_constants": {"print_large_constants": True},
+    "compact_operands": {"print_operand_shape": True, "compact_operands": True},
+    "indented": {"indent_amount": 2},
+    "bare": dict.fromkeys(OFF.values(), False)
+    | {"print_operand_names": True}
+    | {"print_result_shape": True, "print_ids": True},
+    "everything": {"print_operand_shape": True, "print_large_constants": True},
+}
 Module = Any  # jaxlib's classes have no types of their own
 
 
@@ -26,7 +60,7 @@ def parse(text: str) -> tuple[Module, dict[str, int]]:
     """Give XLA's module, and what had to be taken out of the text for its parser."""
     stripped = {}
     for name, pattern in REFUSED.items():
-        text, count = pattern.subn("", text)
+        text, count = pattern.subn(lambda match: match.groupdict().get("kept", ""), text)
         if count:
             stripped[name] = count
     return _hlo.hlo_module_from_text(text), stripped
@@ -52,12 +86,24 @@ def list_instructions(module: Module) -> list[dict[str, Any]]:
 
 
 def analyse_cost(module: Module) -> dict[str, float] | None:
-    """XLA's HloCostAnalysis with the CPU's idea of sizes; nothing where it refuses."""
+    """XLA's cost analysis of the whole module; nothing where it refuses."""
     try:
-        properties = _jax.hlo_module_cost_analysis(xla_client.make_cpu_client(), module)
+        return analyse(module)
     except _jax.JaxRuntimeError:
         return None
-    return {key: properties[key] for key in COST_KEYS if key in properties}
+
+
+def print_styles(text: str) -> dict[str, str]:
+    """Print a module in every style."""
+    module, _ = parse(text)
+    printed = {}
+    for style, settings in STYLES.items():
+        maker = MAKERS.get(style, _hlo.HloPrintOptions)
+        options = maker()
+        for name, value in settings.items():
+            setattr(options, name, value)
+        printed[style] = module.to_string(options)
+    return printed
 
 
 def read(text: str) -> dict[str, Any]:
@@ -91,8 +137,10 @@ def read(text: str) -> dict[str, Any]:
             ],
         },
         "instructions": computations,
+        "costs": list_costs(module),
     }
 
 
 if __name__ == "__main__":
-    print(json.dumps(read(sys.stdin.read())))
+    answer = {"read": read, "print": print_styles}[sys.argv[1]](sys.stdin.read())
+    print(json.dumps(answer))

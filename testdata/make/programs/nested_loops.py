@@ -18,8 +18,8 @@ def shrink(x: jax.Array) -> jax.Array:
 
 
 def turn(x: jax.Array) -> jax.Array:
-    """Branch: two matrix products."""
-    return x.T @ x @ x
+    """Branch: a product with the transpose."""
+    return x.T @ x
 
 
 def inner(index: jax.Array, x: jax.Array) -> jax.Array:
@@ -42,7 +42,7 @@ def search(x: jax.Array, rows: jax.Array) -> tuple[jax.Array, jax.Array, jax.Arr
         return jnp.sum(jnp.abs(state[1])) > 1e-3  # noqa: PLR2004 (any threshold)
 
     def halve(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        return state[0] + 1, lax.fori_loop(0, 3, lambda _, y: y @ (y * 0.1), state[1])
+        return state[0] + 1, shrink(state[1])
 
     count, x = lax.while_loop(is_large, halve, (jnp.int32(0), x))
     return x, largest, count
