@@ -18,9 +18,9 @@ def write_sentence(result: RuleResult, write: Write) -> str:
         mark = "at least " * result.is_lower_bound + "at most " * result.is_upper_bound
         parts.append(f"{verb} {mark}{write(result.actual, result.unit)}")
         if result.limit is not None and result.margin is not None:
-            side = "beyond" if result.margin < 0 else "within"
             margin, limit = (write(one, result.unit) for one in (abs(result.margin), result.limit))
-            parts.append(f"{margin} {side} the limit of {limit}")
+            side = f"{margin} beyond" if result.margin < 0 else f"{margin} within"
+            parts.append(f"{side if result.margin else 'at'} the limit of {limit}")
         if result.baseline is not None:
             parts.append(f"it was {write(result.baseline, result.unit)}")
     if result.reason:

@@ -11,7 +11,7 @@ from hlotool.analysis.check import CheckFacts, RuleResult, count_results
 from hlotool.analysis.check_fields import CHECK, FACTS
 from hlotool.budgets.sentence import write_sentence
 from hlotool.commands.check_baseline import write_baseline
-from hlotool.commands.check_run import Run, run_rules
+from hlotool.commands.check_run import Run, exit_code, run_rules
 from hlotool.commands.common import RowOptions, document_command, print_document, write_text
 from hlotool.commands.load import Request, dump_options
 from hlotool.commands.options import FORMATS
@@ -36,7 +36,6 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 @document_command("check", CHECK, example=_EXAMPLE, formats=(*FORMATS, *_CI_FORMATS))
 @dump_options
-@click.option("--budget", "budgets", metavar="EXPR", multiple=True, help="A budget more.")
 @click.option(
     "--config", metavar="FILE", default="", help="Instead of hlotool.toml, found here or above."
 )
@@ -49,7 +48,6 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 def check(
     request: Request,
     *,
-    budgets: tuple[str, ...],
     config: str,
     baseline: str,
     update_baseline: bool,
@@ -70,7 +68,8 @@ def check(
             )
         write_baseline(request, baseline)
         return
-    specs = settings.rules + tuple(RuleSpec(text, "expression", text) for text in budgets)
+    added = tuple(RuleSpec(text, "expression", text) for text in request.budgets)
+    specs = settings.rules + added
     if not specs:
         raise NothingCheckedError(
             "there is no budget: no hlotool.toml here or above, no [tool.hlotool] in "
@@ -79,7 +78,7 @@ def check(
     run = run_rules(request, specs, settings.path, baseline)
     facts = count_results(run.results)
     _print(run, facts, settings, options)
-    code = _exit_code(run, facts)
+    code = exit_code(run, facts)
     if code:
         click.get_current_context().exit(code)
 
@@ -92,15 +91,7 @@ def _with_settings(request: Request, settings: Config) -> Request:
         if settings.stage not in {"before", "after", "all"}:
             raise UsageError(f"{settings.path}: stage is before, after or all.")
         stage = settings.stage  # type: ignore[assignment]
-    return Request(request.path, stage, module, request.named)
-
-
-def _exit_code(run: Run, facts: CheckFacts) -> int:
-    if facts.fail_count:
-        return 1
-    if run.failure is not None:
-        return run.failure.exit_code
-    return NothingCheckedError.exit_code if facts.no_match_count else 0
+    return Request(request.path, stage, module, request.named, request.budgets)
 
 
 def _print(run: Run, facts: CheckFacts, settings: Config, options: RowOptions) -> None:

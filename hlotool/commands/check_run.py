@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from hlotool.analysis.check import RuleResult
+from hlotool.analysis.check import CheckFacts, RuleResult
 from hlotool.analysis.figures import Program
 from hlotool.budgets.judge import Baseline, judge_rule, unmatched
 from hlotool.budgets.rule import Rule, compile_rule
@@ -18,7 +18,7 @@ from hlotool.commands.diff_sides import (
     read_side,
 )
 from hlotool.commands.load import Request, say
-from hlotool.errors import InputError
+from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Failure, StageChoice, map_inputs
 from hlotool.inputs.config import RuleSpec
@@ -94,6 +94,15 @@ def run_rules(request: Request, specs: Sequence[RuleSpec], config: str, baseline
     results.sort(key=lambda one: (_RANKS[one.status], one.severity == "warning"))
     failure = next((one for one in outcomes if isinstance(one, Failure)), None)
     return Run(tuple(results), _paths(request, wanted), failure)
+
+
+def exit_code(run: Run, facts: CheckFacts) -> int:
+    """Return 1 for an exceeded budget, else that of a broken module, else 4 if one was idle."""
+    if facts.fail_count:
+        return 1
+    if run.failure is not None:
+        return run.failure.exit_code
+    return NothingCheckedError.exit_code if facts.no_match_count else 0
 
 
 def _pair(

@@ -19,30 +19,49 @@ __all__ = ["Loaded", "Request", "dump_options", "load_one", "say"]
 
 @record
 class Request:
-    """Which dump the user means: PATH and the options that choose in it."""
+    """Which dump the user means: PATH and the options that choose in it.
+
+    `budgets` are those of --budget. `found` remembers what PATH led to: standard input can
+    be read only once.
+    """
 
     path: str
     stage: StageChoice = "after"
     module: str | None = None
     named: NamedFiles = default(NamedFiles)
+    budgets: tuple[str, ...] = ()
+    found: list[Inputs] = default(list)
 
     def find(self) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
-        found = find_inputs(self.path, self.stage, self.module, self.named)
-        for note in found.notes:
-            say(note)
-        return found
+        if not self.found:
+            self.found.append(find_inputs(self.path, self.stage, self.module, self.named))
+            for note in self.found[0].notes:
+                say(note)
+        return self.found[0]
 
 
 def dump_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command PATH and the options that choose a dump, as `request: Request`."""
+    """Give a command PATH and the options that choose a dump, as `request: Request`.
+
+    Budgets given with --budget are held against the dump after the answer is printed,
+    unless the command is the one that does nothing else.
+    """
 
     @wraps(function)
     def call(path: str, stage: StageChoice, module: str | None, **values: Any) -> None:
         named = NamedFiles(
             values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
         )
-        function(request=Request(path, stage, module, named), **values)
+        request = Request(path, stage, module, named, values.pop("budget"))
+        if not request.budgets or function.__name__ == _CHECK:
+            function(request=request, **values)
+            return
+        from hlotool.commands.budgets import check_budgets, enforce_budgets  # noqa: PLC0415
+
+        check_budgets(request)
+        function(request=request, **values)
+        enforce_budgets(request)
 
     decorated: Callable[..., None] = call
     for decorate in reversed(_DUMP_PARAMETERS):
@@ -50,6 +69,7 @@ def dump_options(function: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
+_CHECK = "check"
 _DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
     click.argument("path", metavar="PATH"),
     click.option(
@@ -62,6 +82,12 @@ _DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
     click.option("--buffers", metavar="FILE", help="The buffer assignment, if not beside PATH."),
     click.option("--live-range", metavar="FILE", help="The live ranges, if not beside PATH."),
     click.option("--module-text", metavar="FILE", help="The HLO text, if not beside PATH."),
+    click.option(
+        "--budget",
+        metavar="EXPR",
+        multiple=True,
+        help="Exit with 1 unless it holds, as of buffers.temp_bytes <= 8GiB.",
+    ),
 )
 
 
