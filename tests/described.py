@@ -15,6 +15,7 @@ from hlotool.ir import (
     Shape,
     TupleShape,
 )
+from hlotool.parse.required import REQUIRED
 from hlotool.records import field_names, find_default
 
 _NOTHING = object()  # equal to no value
@@ -86,12 +87,9 @@ READERS: dict[str, Callable[[Instruction], Any]] = {
 
 
 def describe_values(instruction: Instruction) -> dict[str, Any]:
-    """Ask every typed reader whose attribute is there."""
-    return {
-        key: plain(read(instruction))
-        for key, read in READERS.items()
-        if key in instruction.attributes
-    }
+    """Ask every typed reader whose attribute is there, or has to be."""
+    keys = {*instruction.attributes, REQUIRED.get(instruction.opcode)}
+    return {key: plain(read(instruction)) for key, read in READERS.items() if key in keys}
 
 
 def describe_instruction(instruction: Instruction) -> dict[str, Any]:

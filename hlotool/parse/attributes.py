@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from hlotool.errors import ParseError
 from hlotool.ir.module import CALL_KEYS
 from hlotool.parse.scanner import NAME, QUOTED, STRING, Scanner
 from hlotool.source import Source
@@ -92,11 +93,18 @@ def parse_attributes(scanner: Scanner, read_bodies: BodyReader | None = None) ->
 
 def _read_value(scanner: Scanner, key: str) -> str:
     """Read one value; one that goes on over the next instruction lacks its end."""
-    start = skip_value(scanner, key)
-    value = scanner.text[start : scanner.pos]
-    if "\n" in value and _SWALLOWED.search(value):
+    scanner.skip_blanks()
+    start = scanner.pos
+    try:
+        skip_value(scanner, key)
+        end = scanner.pos
+    except ParseError as error:
+        end = error.start
+        if not _SWALLOWED.search(scanner.text, start, end):
+            raise
+    if scanner.text.find("\n", start, end) >= 0 and _SWALLOWED.search(scanner.text, start, end):
         scanner.fail(f"the value of {key!r} is never closed", start, start + 1)
-    return value
+    return scanner.text[start:end]
 
 
 def find_value(scanner: Scanner, wanted: str) -> tuple[int, int] | None:

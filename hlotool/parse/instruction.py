@@ -12,14 +12,15 @@ from typing import Final
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
-from hlotool.ir.shape import ArrayShape, Shape
+from hlotool.ir.shape import DTYPE_BITS, ArrayShape, Shape
 from hlotool.parse.attributes import parse_attributes
-from hlotool.parse.builder import Builder, wrap_async
+from hlotool.parse.builder import Builder
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
+from hlotool.parse.sugar import wrap_async
 
 _OPCODE = re.compile(r"[a-z][a-z0-9_\-]*+")
-_OPCODE_AHEAD = re.compile(r"(?!b\()[a-z][a-z0-9_\-]*+\s*+\(")  # `b(` is a buffer's shape
+_OPCODE_AHEAD = re.compile(r"(?!b\()([a-z][a-z0-9_\-]*+)\s*+\(")  # `b(` is a buffer's shape
 _NAME = re.compile(NAME)
 _ROOT = re.compile(r"ROOT(?=[\s%])")
 _PARAMETER_NUMBER = re.compile(r"[0-9]++")
@@ -104,8 +105,9 @@ class BodyReader:
         """Read `shape opcode(operands), attributes` behind `name =`."""
         scanner = self.scanner
         scanner.skip_blanks()
-        if _OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end):
-            scanner.fail(_NO_SHAPES)
+        ahead = _OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end)
+        if ahead and ahead[1] not in DTYPE_BITS:
+            scanner.fail(_NO_SHAPES, scanner.pos, ahead.end(1))
         shape = self._intern_shape()
         opcode = intern(scanner.expect_match(_OPCODE, "an opcode"))
         instruction = Instruction(name, shape, opcode, (), self.computation)
@@ -155,20 +157,20 @@ class BodyReader:
         if scanner.accept_token(")"):
             return ()
         while True:
-            operands.append(self._read_operand())
+            operands.append(self._read_operand(is_first=not operands))
             if not scanner.accept_token(","):
                 break
         scanner.expect(")", f"or ',' after an operand of {opcode!r}")
         return tuple(operands)
 
-    def _read_operand(self) -> Instruction:
+    def _read_operand(self, *, is_first: bool) -> Instruction:
         """Read one operand.
 
         operand = [shape] name ["#" index] | [shape] opcode "(" operands ")"
         """
         scanner = self.scanner
         scanner.skip_blanks()
-        if scanner.peek() in {",", ")"}:
+        if is_first and scanner.peek() == ",":
             scanner.fail(_NO_OPERANDS)
         if _CUT.match(scanner.text, scanner.pos, scanner.end):
             scanner.fail(_CUT_OPERANDS)
@@ -205,7 +207,9 @@ class BodyReader:
         scanner = self.scanner
         if shape is None:
             scanner.fail(
-                "expected the shape of an operand that is written in place", start, start + 1
+                "an operand written in place needs its shape, as in 'f32[8] negate(…)'",
+                start,
+                start + 1,
             )
         scanner.enter("operands")
         opcode = intern(scanner.expect_match(_OPCODE, "an opcode"))

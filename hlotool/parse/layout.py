@@ -47,7 +47,7 @@ def parse_layout(scanner: Scanner, rank: int) -> Layout:
         scanner.expect("}", "after the layout")
     if sorted(order) != list(range(rank)):
         scanner.fail(
-            f"the layout orders {len(order)} dimensions, not each of the array's {rank} once",
+            f"the layout must name each of the array's {rank} dimensions once",
             start,
             scanner.pos,
         )

@@ -97,9 +97,10 @@ class TextReader:
         shape = instruction.operands[0].shape if instruction.operands else None
         if not isinstance(shape, TupleShape):
             self._fail(instruction, key, f"{instruction.opcode} needs a tuple as its operand")
-        count = len(shape.elements)
-        if not 0 <= number < count:
-            self._fail(instruction, key, f"the operand has {count} elements, none is {number}")
+        last = len(shape.elements) - 1
+        if not 0 <= number <= last:
+            message = f"the last is {last}" if shape.elements else "it is an empty tuple"
+            self._fail(instruction, key, f"the operand has no element {number}: {message}")
         return number
 
     def string(self, instruction: Instruction, key: str) -> str:

@@ -176,7 +176,8 @@ class Scanner:
         while True:
             match = marks.search(self.text, at, self.end)
             if match is None:
-                self.fail(f"{what} is never closed", opened, opened + 1)
+                hint = TRUNCATED if self.end == len(self.text) else ""
+                self.fail(f"{what} is never closed", opened, opened + 1, hint)
             found = match.group()
             at = match.end()
             if found == opener:
@@ -187,7 +188,8 @@ class Scanner:
                     self.pos = at
                     return self.text[opened + 1 : at - 1]
             elif found == '"':
-                self.fail(f"a string in {what} is never closed", match.start(), at)
+                hint = TRUNCATED if self.end == len(self.text) else ""
+                self.fail(f"a string in {what} is never closed", match.start(), at, hint)
             elif found == "/*":  # no comment, as in a path; nor is any behind it
                 self.last_comment = match.start()
                 marks = _MARKS_WITHOUT_COMMENTS[opener]
