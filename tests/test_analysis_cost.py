@@ -135,8 +135,6 @@ def test_a_conditional_is_an_upper_bound() -> None:
 
 MALFORMED = {
     "no operand": "a = f32[4,4] ragged-dot(), lhs_contracting_dims={1}",
-    "no such dimension": "a = f32[4,4] dot(p, p), lhs_contracting_dims={7}",
-    "a tuple": "t = (f32[4,4]) tuple(p)\n a = f32[4,4] dot(t, p), lhs_contracting_dims={1}",
     "no groups": "a = f32[4,4] convolution(p, p), dim_labels=bf_io->bf, feature_group_count=0",
     "a stride of nothing": "q = f32[4,4,4] parameter(1)\n a = f32[4,4,4] convolution(q, q), "
     "window={size=4 stride=0}, dim_labels=b0f_i0o->b0f",
@@ -148,6 +146,19 @@ MALFORMED = {
     "no start index": "a = f32[4,4] dynamic-slice(p), dynamic_slice_sizes={4,4}",
     "an empty reduction": "a = () reduce(p, p), dimensions={0}",
 }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a = f32[4,4] dot(p, p), lhs_contracting_dims={7}",
+        "t = (f32[4,4]) tuple(p)\n a = f32[4,4] dot(t, p), lhs_contracting_dims={1}",
+    ],
+)
+def test_dimensions_that_are_not_there_are_refused(line: str) -> None:
+    text = f"ENTRY e {{\n p = f32[4,4] parameter(0)\n {line}\n}}"
+    with pytest.raises(ParseError, match="has no such dimension"):
+        measure_costs(parse_module(Source(text)))
 
 
 @pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
