@@ -19,7 +19,10 @@ $(VENV)/installed-lint: $(VENV)/installed-test
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lint]'
 	touch $@
 
-$(VENV)/installed-bench: $(VENV)/installed-test
+$(VENV)/installed-budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/self.toml
+	$(BIN)/hlotool check testdata/dumps --config testdata/check/self.toml --where 'status != "pass"'
+
+bench: $(VENV)/installed-test
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	touch $@
 
@@ -46,4 +49,4 @@ bench: $(VENV)/installed-bench ## Measure speed against jaxlib and print the rat
 accuracy: $(VENV)/installed-test ## Measure derived lifetimes and estimated peaks against XLA's own
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test lint golden docs bench accuracy
+.PHONY: help demo test lint golden docs budgets bench accuracy
