@@ -15,6 +15,7 @@ from hlotool.cli import run
 ROOT = Path(__file__).parent.parent
 SCHEMAS = ROOT / "docs" / "schema"
 DUMPS = ("testdata/hlo/cpu_train_step.txt", "testdata/hlo/gpu_train_step.txt")
+STEP = "testdata/dumps/gpu_h100/mlp_train"
 CASES = [
     *(f"summary {dump}" for dump in (*DUMPS, "testdata/hlo/tpu_train_step.txt")),
     f"summary {DUMPS[0]} -n 2",
@@ -28,6 +29,12 @@ CASES = [
     *(f"fusions {dump}" for dump in DUMPS),
     f"fusions {DUMPS[1]} --missed --recompute --chip h100",
     f"fusions {DUMPS[1]} --by kind,root_opcode -n 2",
+    *(f"diff {STEP} {STEP}.{other}" for other in ("batch2x", "bf16", "remat")),
+    f"diff testdata/diff/summary.json {STEP} --by change",
+    f"diff {STEP} {STEP}.remat --rows memory -n 2 --columns change,delta_bytes",
+    "diff testdata/dumps/cpu testdata/dumps/tpu_v5e",
+    "diff --passes testdata/folders/cpu.passes",
+    f"check {STEP} --config testdata/check/budgets.toml",
     "summary testdata/dumps/tpu_v5e",
     "summary testdata/dumps/cpu --by backend",
 ]

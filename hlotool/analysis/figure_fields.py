@@ -8,6 +8,7 @@ from typing import Final
 from hlotool.analysis import buffers_fields, collectives_fields, fusions_fields, memory_fields
 from hlotool.analysis.collective_row_fields import ROWS as COLLECTIVE_ROWS
 from hlotool.analysis.cost_fields import COST
+from hlotool.analysis.findings.fields import FINDINGS
 from hlotool.analysis.summary_fields import DTYPES, LOOPS, MODULE, OPCODES
 from hlotool.fields import Block, Field, RowList
 from hlotool.records import replace
@@ -38,4 +39,5 @@ ROW_LISTS: Final[Mapping[str, RowList]] = {
     "summary.opcodes": OPCODES,
     "summary.dtypes": DTYPES,
     "summary.loops": LOOPS,
+    "summary.findings": FINDINGS,
 }

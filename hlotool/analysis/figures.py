@@ -15,6 +15,7 @@ from hlotool.analysis.cost.model import CostModel, measure_costs
 from hlotool.analysis.cost.report import CostReport, analyze_cost
 from hlotool.analysis.donation import find_donations
 from hlotool.analysis.executions import Executions, count_executions
+from hlotool.analysis.findings import Evidence, Finding, find_findings
 from hlotool.analysis.fusions import FusionReport, find_fusions
 from hlotool.analysis.inventory import Inventory, take_inventory
 from hlotool.analysis.memory import MemoryReport, find_memory
@@ -87,6 +88,16 @@ class Program:
             return None
         return find_fusions(self.module, self.executions, self.costs)
 
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is worth a look."""
+        module, executions, costs = self.module, self.executions, self.costs
+        cost, collectives = self.cost, self.collectives
+        if not (module and executions and costs and cost and collectives):
+            return ()
+        evidence = Evidence(module, executions, costs, cost, collectives, self.memory)
+        return find_findings(evidence)
+
     def record(self, block: str) -> object | None:
         """Return the record that holds the metrics of a block, None where nothing tells."""
         match block:
@@ -142,4 +153,6 @@ class Program:
                 return inventory.dtypes if inventory else ()
             case "summary.loops":
                 return inventory.loops if inventory else ()
+            case "summary.findings":
+                return self.findings
         raise KeyError(path)

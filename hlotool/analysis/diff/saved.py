@@ -15,6 +15,7 @@ from hlotool.records import record
 
 Json = Mapping[str, object]
 
+_FUSION_COUNT: Final = "fusions.fusion_count"
 # Where a summary holds the record of each block of metrics.
 PLACES: Final = {
     "buffers": ("memory", "totals"),
@@ -36,7 +37,8 @@ class SavedFigures:
     def metric(self, path: str) -> object:
         """Return a metric, None where the document does not hold it."""
         block, _, name = path.rpartition(".")
-        return self._record(block).get(name)
+        found = self._record(block).get(name)
+        return self._count_fusions() if found is None and path == _FUSION_COUNT else found
 
     def bounds(self, path: str) -> tuple[bool, bool]:
         """Say whether a metric is a lower and an upper bound."""
@@ -54,6 +56,14 @@ class SavedFigures:
         if not isinstance(rows, list):
             return None
         return tuple(_kind_row(row) for row in rows if isinstance(row, Mapping))
+
+    def _count_fusions(self) -> object:
+        """Return how many fusions run, which a summary counts among its opcodes."""
+        rows = self.document.get("opcodes")
+        if not isinstance(rows, list):
+            return None
+        found = (row for row in rows if isinstance(row, Mapping) and row.get("opcode") == "fusion")
+        return next(found, {"executed_count": 0}).get("executed_count")
 
     def _record(self, block: str) -> Json:
         value: object = self.document
