@@ -31,6 +31,7 @@ DUMPS = [
     and path.stat().st_size < LARGE_BYTES
 ]
 PRINTED = (ROOT / "testdata" / "printed", ROOT.parent / "shared" / "dumps" / "printed")
+SHARED = sorted((ROOT.parent / "shared" / "dumps").glob("*/*/*_optimizations.txt"))
 STYLES = [path for directory in PRINTED for path in sorted(directory.glob("*.*.*.txt"))]
 UNREADABLE = {
     "bare",
@@ -78,6 +79,13 @@ def test_rewritten_dumps_are_identical(path: Path, rewrite: Callable[[str], str]
     if other == text:
         pytest.skip("there is nothing to rewrite")
     found = found_changes(text, other)
+    assert [line for line in found if not line.startswith("moved")] == ["identical"]
+
+
+@pytest.mark.parametrize("path", SHARED, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_large_dumps_are_identical_under_other_names(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    found = found_changes(text, reordered(without_metadata(renamed(text))))
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
 
 

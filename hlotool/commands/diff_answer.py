@@ -67,15 +67,7 @@ def diff_document(
         "header": report.header,
         "flags": report.flags,
     }
-    facts = DiffFacts(
-        report.identical,
-        report.differs,
-        report.matched_count,
-        report.changed_count,
-        report.left_only_count,
-        report.right_only_count,
-        report.not_compared,
-    )
+    facts = _facts(report)
     labels = left.label, right.label
     return Document(
         spec=name_columns(*labels) if options.is_for_eyes else DIFF,
@@ -86,6 +78,18 @@ def diff_document(
         lines=tuple(_lines(report, facts, labels)),
         notes=tuple(_notes(report, rows["instructions"], compared)) if is_brief else (),
         shown=tuple(name for name in _SHOWN if rows[name]),
+    )
+
+
+def _facts(report: DiffReport) -> DiffFacts:
+    return DiffFacts(
+        report.identical,
+        report.differs,
+        report.matched_count,
+        report.changed_count,
+        report.left_only_count,
+        report.right_only_count,
+        report.not_compared,
     )
 
 

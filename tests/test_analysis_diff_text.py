@@ -1,0 +1,51 @@
+"""Normalised text: both programs can be read back from it, and equal ones differ nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from diff_cases import BASE, CASES, parse, read_case, renamed, reordered
+
+from hlotool.analysis.diff.structure import _reached, compare_structure
+from hlotool.analysis.diff.text import TextBlock, write_texts
+from hlotool.errors import UsageError
+
+
+def texts(left: str, right: str, only: str = "") -> tuple[TextBlock, ...]:
+    return write_texts(compare_structure(parse(left), parse(right)), only)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_every_instruction_is_a_line(path: Path) -> None:
+    other = read_case(path).text
+    blocks = texts(BASE, other)
+    marks = [line.mark for block in blocks for line in block.lines]
+    left, right = (
+        sum(len(one.instructions) for one in _reached(parse(text))) for text in (BASE, other)
+    )
+    assert len(marks) - marks.count("added") == left
+    assert len(marks) - marks.count("removed") == right
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_equal_programs_have_equal_texts(path: Path) -> None:
+    text = read_case(path).text
+    assert not any(block.differs for block in texts(text, reordered(renamed(text))))
+
+
+def test_one_changed_line() -> None:
+    other = BASE.replace("maximum", "minimum").replace("multiply(%q", "maximum(%q")
+    lines = [line for block in texts(BASE, other) for line in block.lines if line.mark != "same"]
+    assert [(line.mark, line.text.split(" = ")[1]) for line in lines] == [
+        ("removed", "f32[64,128]{1,0} multiply(%parameter.0, %broadcast.0)"),
+        ("added", "f32[64,128]{1,0} maximum(%parameter.0, %broadcast.0)"),
+    ]
+
+
+def test_one_computation() -> None:
+    (block,) = texts(BASE, renamed(BASE), "scale")
+    assert block.name == "scale"
+    assert len(block.lines) == 5
+    with pytest.raises(UsageError, match="neither program runs a computation called 'x'"):
+        texts(BASE, BASE, "x")
