@@ -104,19 +104,20 @@ class Instruction:
 
     def callees(self, key: str) -> tuple[Computation, ...]:
         """Return the computations that attribute `key` names, () where absent."""
+        if key not in self.attributes:
+            return ()
         module = self.computation.module
-        return tuple(module.computations[name] for name in module.reader.callees(self, key))
+        return tuple(map(module.computations.__getitem__, module.reader.callees(self, key)))
 
     def called_computations(self) -> tuple[Computation, ...]:
         """Return all computations this instruction names; a while gives condition, body."""
         if self.opcode not in MAY_CALL:
             return ()
-        return tuple(
-            computation
-            for key in CALL_KEYS
-            if key in self.attributes
-            for computation in self.callees(key)
-        )
+        attributes = self.attributes
+        keys = [key for key in CALL_KEYS if key in attributes]
+        if len(keys) == 1:
+            return self.callees(keys[0])
+        return tuple(computation for key in keys for computation in self.callees(key))
 
     def callee(self) -> Computation | None:
         """Return the one computation of `calls` or `to_apply`, None without either."""

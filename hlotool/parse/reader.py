@@ -76,9 +76,13 @@ class TextReader:
 
     def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]:
         """Return the names in `calls=` and its kin; each must be a computation."""
+        computations = instruction.computation.module.computations
+        name = instruction.attributes.get(key, "").removeprefix("%")
+        if name in computations:  # nearly always: one name, and nothing to take apart
+            return (name,)
         names = self._read(instruction, key, parse_names) or ()
         for name in names:
-            if name not in instruction.computation.module.computations:
+            if name not in computations:
                 self._fail(instruction, key, f"there is no computation {name!r}")
         return names
 
