@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hlotool.analysis.backend import Backend, find_backend
+from hlotool.analysis.call_graph import read_call_graph
 from hlotool.analysis.collectives import sum_collectives
-from hlotool.analysis.cost.report import analyze_cost
+from hlotool.analysis.cost import analyze_cost, measure_costs
 from hlotool.analysis.executions import count_executions
 from hlotool.analysis.memory import find_memory
 from hlotool.ir import Module
@@ -58,8 +59,9 @@ def measure_program(
         backend = memory.backend if memory else None
         return ModuleRow(name, path, place, backend, stage, None, allocated, temp, peak)
     executions = count_executions(module)
-    cost = analyze_cost(module, executions)
-    collectives = sum_collectives(module, executions)
+    graph = read_call_graph(module)
+    cost = analyze_cost(module, executions, measure_costs(module, graph))
+    collectives = sum_collectives(module, executions, graph)
     return ModuleRow(
         module.name or name,
         path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hlotool.analysis.call_graph import read_call_graph
 from hlotool.analysis.collectives import CollectiveTotals, analyze_collectives
 from hlotool.analysis.cost import CostReport, analyze_cost, measure_costs
 from hlotool.analysis.executions import count_executions
@@ -37,9 +38,10 @@ def summarize(
     """
     executions = count_executions(module)
     inventory = take_inventory(module, executions)
-    costs = measure_costs(module)
+    graph = read_call_graph(module)
+    costs = measure_costs(module, graph)
     cost = analyze_cost(module, executions, costs)
-    collectives = analyze_collectives(module, executions, costs)
+    collectives = analyze_collectives(module, executions, costs, graph=graph)
     memory = find_memory(module, assignment)
     evidence = Evidence(module, executions, costs, cost, collectives, memory)
     return Summary(
