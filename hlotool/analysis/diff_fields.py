@@ -105,12 +105,12 @@ MEMORY: Final = RowList(
     "memory",
     MemoryChange,
     (
-        _CHANGE,
+        Field("change", Unit.TEXT, "what happened", values=CHANGES),
+        Field("reason", Unit.TEXT, "new and gone values have no partner; others are just not "
+              "live at the other peak, or hold more or less", heading="change", in_table=True,
+              values=("new", "gone", "at the peak now", "not at the peak now", "size")),
         _TIMES,
         Field("value", Unit.TEXT, "the value that holds memory", in_table=True),
-        Field("reason", Unit.TEXT, "new and gone values have no partner; others are just not "
-              "live at the other peak, or hold more or less", heading="why", in_table=True,
-              values=("new", "gone", "at the peak now", "not at the peak now", "size")),
         Field("class", Unit.TEXT, "class of its allocation", in_table=True,
               values=("parameter", "output", "temp", "constant", "thread-local")),
         Field("opcode", Unit.TEXT, "what defines it", is_nullable=True),
@@ -184,7 +184,7 @@ FUSIONS: Final = RowList(
         Field("form", Unit.TEXT, "whether one became several, or several one", in_table=True,
               is_nullable=True, null_text="", values=("split", "merged")),
         Field("name", Unit.TEXT, "what became of what", heading="fusion", in_table=True),
-        Field("kind", Unit.TEXT, "the fusion kind", in_table=True, is_nullable=True),
+        Field("kind", Unit.TEXT, "the fusion kind", is_nullable=True),
         Field("root_opcode", Unit.TEXT, "what the body ends in", heading="root", in_table=True),
         Field("details", Unit.LIST, "what differs, the body's operations included"),
         Field("left_names", Unit.LIST, "the fusions on the left"),
