@@ -142,3 +142,12 @@ def test_no_path_of_a_machine() -> None:
 def test_testdata_stays_small() -> None:
     assert sum(path.stat().st_size for path in files()) < LIMIT_BYTES
     assert (TESTDATA / "hlo/gpu_train_step.txt").stat().st_size < 400_000
+
+
+def test_readme_tells_of_every_dump() -> None:
+    readme = (TESTDATA / "README.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`(?:folders/)?([\w.]+)`", readme))
+    programs = {path.stem for path in (TESTDATA / "make/programs").glob("*.py")}
+    variants = {path.name.partition(".")[2] for path in DUMPS} - {""}
+    backends = {path.parent.name for path in DUMPS}
+    assert programs | variants | backends | {path.name for path in FOLDERS} <= told

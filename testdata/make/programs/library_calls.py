@@ -1,4 +1,4 @@
-"""What a GPU hands to libraries: matrix products to cuBLAS, convolutions and attention to cuDNN."""
+"""What a GPU hands to libraries: matrix products to cuBLAS, convolutions to cuDNN."""
 
 from collections.abc import Sequence
 
