@@ -81,7 +81,7 @@ def test_no_line_is_wider_than_the_terminal(width: int, names: list[str]) -> Non
     rows = tuple(Sample(name=name, size_bytes=len(name)) for name in names)
     text = table(width, rows)
     body = [line for line in lines(text) if not line.startswith("(no ro")]
-    assert all(len(line) <= max(width, 8) for line in body)
+    assert all(len(line) <= max(width, 12) for line in body)
 
 
 def test_limit_and_total() -> None:
