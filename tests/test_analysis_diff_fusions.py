@@ -16,9 +16,9 @@ ONLY = DiffOptions(only=("fusions",))
 
 def found_fusions(left: str, right: str) -> list[str]:
     """Compare two texts, and write down which fusions changed, as cases do."""
-    sides = [DiffSide(Program("step", parse(text))) for text in (left, right)]
+    old, new = (DiffSide(Program("step", parse(text))) for text in (left, right))
     lines = []
-    for row in compare_programs(*sides, ONLY).fusions:
+    for row in compare_programs(old, new, ONLY).fusions:
         form = f" {row.form}" if row.form else ""
         what = f": {row.what}" if row.what else ""
         lines.append(f"{row.change}{form}: {row.name}{what}")
