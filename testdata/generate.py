@@ -69,6 +69,8 @@ def main() -> int:
             print(f"in a virtual environment of its own: pip install {needed}", file=sys.stderr)
             return 1
     chosen = [one for one in DUMPS if one.folder in backends and fnmatch(one.name, arguments.only)]
+    if not chosen:
+        print(f"no dump of {arguments.backend} is called {arguments.only!r}", file=sys.stderr)
     for dump in chosen:
         print(f"{dump.folder}/{dump.name} …", flush=True)
         make_dump(dump, backends[dump.folder], arguments.python, arguments.out)
