@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # run as a script, from anywhere
 os.environ["PYTHONPATH"] = str(ROOT)
 
+from bench import buffers, diff  # noqa: E402
+from bench.directory import compare_processors  # noqa: E402
 from bench.parse import compare_large, compare_seed  # noqa: E402
 from bench.processes import compare_processes  # noqa: E402
 
@@ -39,6 +41,14 @@ def main() -> None:
         say(comparison)
     for comparison in compare_processes(path):
         say(comparison)
+    shared = ROOT.parent / "shared" / "dumps"
+    say(compare_processors(shared if shared.is_dir() else ROOT / "testdata" / "dumps"))
+    say("")
+    for line in diff.measure():
+        say(line)
+    say(f"\n{buffers.VALUES:,} values of a buffer assignment, beside cutting it into words")
+    for step in buffers.measure():
+        say(f"{step.name:20}  {step.seconds:7.2f} s  {step.ratio:6.1f} ×")
 
 
 def say(line: object) -> None:
