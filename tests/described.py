@@ -15,7 +15,7 @@ from hlotool.ir import (
     Shape,
     TupleShape,
 )
-from hlotool.parse.required import REQUIRED
+from hlotool.parse.styles import REQUIRED
 from hlotool.records import field_names, find_default
 
 _NOTHING = object()  # equal to no value

@@ -13,6 +13,7 @@ from hlotool.parse.line import read_lines
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
 from hlotool.parse.strings import unquote
+from hlotool.parse.styles import NO_NAMES
 from hlotool.records import record
 
 _INSIDE = r"[^()\n\"/]++|/\*index=[0-9]++\*/"  # of parentheses
@@ -29,10 +30,6 @@ _HEADER = re.compile(
 )
 _ENTRY = re.compile(r"ENTRY(?=[\s%{(])")
 _NAME = re.compile(NAME)
-_NO_NAMES = (
-    "computation names are missing: this text was printed with print_ids off, and its operands "
-    "cannot be told apart; dump it again with ids"
-)
 
 
 @record
@@ -107,7 +104,7 @@ def parse_head(builder: Builder) -> _Head:
     scanner.skip_blanks()
     if match is None and (has_percent or not scanner.starts_with("{")):
         if scanner.starts_with("("):
-            scanner.fail(_NO_NAMES)
+            scanner.fail(NO_NAMES)
         scanner.fail_expected("a computation or the end of the file")
     if scanner.starts_with("("):
         scanner.skip_group("the parameter list of the computation")
@@ -126,9 +123,12 @@ def _read_body(builder: Builder, computation: Computation) -> bool:
     scanner, shapes, kinds = builder.scanner, builder.shapes, builder.kinds
     defined: dict[str, Instruction] = {}
     scanner.pos = read_lines(computation, defined, shapes, kinds, scanner.pos)
+    if scanner.accept("}"):
+        return len(defined) == len(computation.instructions)
+    reader = BodyReader(builder, computation, defined)
     while not scanner.accept_token("}"):
         try:
-            BodyReader(builder, computation, defined).read_instruction()
+            reader.read_instruction()
         except ParseError:
             return False
         if scanner.accept("\n"):

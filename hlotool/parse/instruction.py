@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from sys import intern
-from typing import Final
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
@@ -17,6 +16,7 @@ from hlotool.parse.attributes import parse_attributes
 from hlotool.parse.builder import Builder
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
+from hlotool.parse.styles import CUT_OPERANDS, DELETED_OPERAND, NO_OPERANDS, NO_SHAPES
 from hlotool.parse.sugar import wrap_async
 
 _OPCODE = re.compile(r"[a-z][a-z0-9_\-]*+")
@@ -27,22 +27,6 @@ _PARAMETER_NUMBER = re.compile(r"[0-9]++")
 _ELEMENT = re.compile(r"#([0-9]{1,9})")
 _CUT = re.compile(r"\.\.\.(?:\(\+[0-9]+\))?")
 _DELETED = re.compile(r"null(?=\s*+[,)])")
-
-_NO_SHAPES: Final = (
-    "result shapes are missing: this text was printed with print_result_shape off; "
-    "dump it again with result shapes"
-)
-_NO_OPERANDS: Final = (
-    "operand names are missing: this text was printed with print_operand_names off; "
-    "dump it again with operand names"
-)
-_DELETED_OPERAND: Final = (
-    "an operand is missing: XLA prints 'null' for one that a pass has deleted and not yet replaced"
-)
-_CUT_OPERANDS: Final = (
-    "operand names are missing: this text was printed with compact_operands, which cuts long "
-    "lists; dump it again without"
-)
 
 
 class BodyReader:
@@ -58,7 +42,7 @@ class BodyReader:
         self.scanner = builder.scanner
         self.computation = computation
         self.defined = defined
-        self.anonymous = 0  # operands written in place so far, for their names
+        self.anonymous = 0  # what stands behind the last name of an operand written in place
 
     def read_to_close(self) -> None:
         """Read instructions up to and over the closing brace.
@@ -107,7 +91,7 @@ class BodyReader:
         scanner.skip_blanks()
         ahead = _OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end)
         if ahead and ahead[1] not in DTYPE_BITS:
-            scanner.fail(_NO_SHAPES, scanner.pos, ahead.end(1))
+            scanner.fail(NO_SHAPES, scanner.pos, ahead.end(1))
         shape = self._intern_shape()
         opcode = intern(scanner.expect_match(_OPCODE, "an opcode"))
         instruction = Instruction(name, shape, opcode, (), self.computation)
@@ -171,11 +155,11 @@ class BodyReader:
         scanner = self.scanner
         scanner.skip_blanks()
         if is_first and scanner.peek() == ",":
-            scanner.fail(_NO_OPERANDS)
+            scanner.fail(NO_OPERANDS)
         if _CUT.match(scanner.text, scanner.pos, scanner.end):
-            scanner.fail(_CUT_OPERANDS)
+            scanner.fail(CUT_OPERANDS)
         if _DELETED.match(scanner.text, scanner.pos, scanner.end) and "null" not in self.defined:
-            scanner.fail(_DELETED_OPERAND, scanner.pos, scanner.pos + 4)
+            scanner.fail(DELETED_OPERAND, scanner.pos, scanner.pos + 4)
         shape: Shape | None = None
         start = scanner.pos
         if scanner.peek() == "(" or scanner.starts_with("b(") or self._array_is_next():
@@ -226,10 +210,11 @@ class BodyReader:
 
     def _free_name(self, wanted: str) -> str:
         """Return `wanted`, or `wanted.N` when an instruction above has that name."""
-        if wanted not in self.defined:
-            return wanted
-        self.anonymous += 1
-        return f"{wanted}.{self.anonymous}"
+        name = wanted
+        while name in self.defined:
+            self.anonymous += 1
+            name = f"{wanted}.{self.anonymous}"
+        return name
 
     def _element(self, operand: Instruction, index: int) -> Instruction:
         """Return element `#index` of a tuple, as xla_dump_compact_gte prints it."""
@@ -293,4 +278,4 @@ class BodyReader:
         """Refuse an empty list where the opcode takes operands: a print style without them."""
         if instruction.operands or instruction.opcode not in TAKES_OPERANDS:
             return
-        self.scanner.fail(_NO_OPERANDS, instruction.start - 1, instruction.start)
+        self.scanner.fail(NO_OPERANDS, instruction.start - 1, instruction.start)

@@ -12,9 +12,9 @@ from hlotool.parse.collector import collector_paused
 from hlotool.parse.computation import read_computation, read_computation_slowly
 from hlotool.parse.header import parse_header
 from hlotool.parse.reader import TextReader
-from hlotool.parse.required import check_style
 from hlotool.parse.scanner import NAME, TRUNCATED, Scanner
 from hlotool.parse.shape import ShapeCache
+from hlotool.parse.styles import check_style
 from hlotool.parse.tables import parse_tables
 from hlotool.source import Source
 

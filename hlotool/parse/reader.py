@@ -27,11 +27,11 @@ from hlotool.parse.attributes import find_value, read_attributes
 from hlotool.parse.groups import parse_replica_groups
 from hlotool.parse.header import parse_aliases, parse_list
 from hlotool.parse.metadata import parse_metadata, read_metadata
-from hlotool.parse.required import REQUIRED
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import parse_shape
 from hlotool.parse.sharding import parse_sharding
 from hlotool.parse.strings import parse_string_map, unquote
+from hlotool.parse.styles import REQUIRED
 from hlotool.parse.values import (
     parse_backend_config,
     parse_dim_labels,

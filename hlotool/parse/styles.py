@@ -1,4 +1,7 @@
-"""Attributes without which an instruction says too little: texts printed without are refused."""
+"""Print styles that leave out too much: each is refused with a sentence that says what.
+
+The options are those of HloPrintOptions (xla/hlo/ir/hlo_print_options.h).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,26 @@ from typing import Final
 
 from hlotool.errors import ParseError
 from hlotool.ir.module import Instruction, Module
+
+NO_NAMES: Final = (
+    "computation names are missing: this text was printed with print_ids off, and its operands "
+    "cannot be told apart; dump it again with ids"
+)
+NO_SHAPES: Final = (
+    "result shapes are missing: this text was printed with print_result_shape off; "
+    "dump it again with result shapes"
+)
+NO_OPERANDS: Final = (
+    "operand names are missing: this text was printed with print_operand_names off; "
+    "dump it again with operand names"
+)
+CUT_OPERANDS: Final = (
+    "operand names are missing: this text was printed with compact_operands, which cuts long "
+    "lists; dump it again without"
+)
+DELETED_OPERAND: Final = (
+    "an operand is missing: XLA prints 'null' for one that a pass has deleted and not yet replaced"
+)
 
 # One attribute that XLA's own parser insists on (hlo_parser.cc, those marked required), by
 # opcode; the names of computations are not among them, since they are another print option.
