@@ -19,12 +19,12 @@ $(VENV)/installed-lint: $(VENV)/installed-test
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lint]'
 	touch $@
 
-$(VENV)/installed-budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/self.toml
-	$(BIN)/hlotool check testdata/dumps --config testdata/check/self.toml --where 'status != "pass"'
-
-bench: $(VENV)/installed-test
+$(VENV)/installed-bench: $(VENV)/installed-test
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	touch $@
+
+budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/self.toml
+	$(BIN)/hlotool check testdata/dumps --config testdata/check/self.toml --where 'status != "pass"'
 
 demo: $(VENV)/installed ## Install into .venv and summarize a real dump
 	$(BIN)/hlotool summary testdata/hlo/gpu_train_step.txt
