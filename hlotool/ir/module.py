@@ -71,9 +71,11 @@ class Instruction:
     @property
     def attributes(self) -> dict[str, str]:
         """Raw attribute text by key, in dump order; split on first access, then kept."""
-        if self.given_attributes is None:
-            self.given_attributes = self.computation.module.reader.attributes(self)
-        return self.given_attributes
+        attributes = self.given_attributes
+        if attributes is None:
+            attributes = self.computation.module.reader.attributes(self)
+            self.given_attributes = attributes
+        return attributes
 
     @property
     def users(self) -> tuple[Instruction, ...]:
