@@ -6,7 +6,7 @@ Python API read dumps alike.
 
 from __future__ import annotations
 
-from hlotool.errors import HlotoolError, InputError
+from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.inputs import DumpFile, Input, Inputs
 from hlotool.ir import Module
@@ -71,31 +71,29 @@ def input_paths(path: str, chosen: Input, *, with_buffers: bool) -> InputPaths:
     )
 
 
-def find_largest(found: Inputs) -> tuple[Input, int]:
+def find_largest(found: Inputs) -> tuple[Input, int | None]:
     """Return the input with the most allocated memory of space 0, and how much that is.
 
-    The first of them where no input has a buffer assignment: 0 bytes then.
+    The first of them where no input has a readable buffer assignment: None then.
     """
     from hlotool.inputs.parallel import Failure, map_inputs  # noqa: PLC0415  start-up time
 
     sizes = [
-        0 if isinstance(size, Failure) else size
+        None if isinstance(size, Failure) else size
         for size in map_inputs(allocated_bytes, found.inputs)
     ]
-    place = max(range(len(sizes)), key=lambda number: (sizes[number], -number))
+    known = [-1 if size is None else size for size in sizes]
+    place = known.index(max(known))
     return found.inputs[place], sizes[place]
 
 
-def allocated_bytes(chosen: Input) -> int:
-    """Return what the runtime reserves in the default space; 0 where that is not readable."""
+def allocated_bytes(chosen: Input) -> int | None:
+    """Return what the runtime reserves in the default space; None where nothing tells."""
     if chosen.buffers is None:
-        return 0
+        return None
     from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415  start-up time
 
-    try:
-        assignment = parse_buffer_assignment(chosen.buffers.read())
-    except HlotoolError:
-        return 0
+    assignment = parse_buffer_assignment(chosen.buffers.read())
     return sum(
         one.size_bytes
         for one in assignment.allocations

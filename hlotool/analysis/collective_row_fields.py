@@ -10,6 +10,19 @@ from hlotool.fields import Field, Fold, RowList, Unit
 PAYLOAD: Final = "the array that a group shares: gathered results, else operands; unpadded"
 WIRE: Final = "what a device sends for it, mean over a ring; rounded up"
 
+# Rows and their operands have these alike.
+PAYLOAD_PER_RUN: Final = (
+    Field(
+        "payload_bytes_per_run",
+        Unit.BYTES,
+        "payload_bytes times executions",
+        heading="payload/run",
+        is_nullable=True,
+        once="known_payload_bytes_per_run",
+    ),
+    Field("known_payload_bytes_per_run", Unit.BYTES, "the same with the unknown counted once"),
+)
+
 ROWS: Final = RowList(
     "rows",
     CollectiveRow,
@@ -75,15 +88,7 @@ ROWS: Final = RowList(
             once="known_executions",
         ),
         Field("known_executions", Unit.COUNT, "the same with unknown trip counts taken as one"),
-        Field(
-            "payload_bytes_per_run",
-            Unit.BYTES,
-            "payload_bytes times executions",
-            heading="payload/run",
-            is_nullable=True,
-            once="known_payload_bytes_per_run",
-        ),
-        Field("known_payload_bytes_per_run", Unit.BYTES, "the same with the unknown counted once"),
+        *PAYLOAD_PER_RUN,
         Field(
             "group_size",
             Unit.NUMBER,

@@ -12,7 +12,7 @@ from hlotool.analysis.collective_records import (
     KindRow,
     OperandRow,
 )
-from hlotool.analysis.collective_row_fields import ROWS, WIRE
+from hlotool.analysis.collective_row_fields import PAYLOAD_PER_RUN, ROWS, WIRE
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 from hlotool.records import replace
 
@@ -109,15 +109,7 @@ OPERANDS: Final = RowList(
         Field("payload_bytes", Unit.BYTES, "its size, unpadded", in_table=True, is_nullable=True),
         Field("wire_bytes", Unit.BYTES, WIRE, "wire", is_nullable=True),
         Field("executions", Unit.COUNT, "as the collective", "runs", is_nullable=True),
-        Field(
-            "payload_bytes_per_run",
-            Unit.BYTES,
-            "payload_bytes times executions",
-            heading="payload/run",
-            is_nullable=True,
-            once="known_payload_bytes_per_run",
-        ),
-        Field("known_payload_bytes_per_run", Unit.BYTES, "the same with the unknown counted once"),
+        *PAYLOAD_PER_RUN,
         Field(
             "wire_bytes_per_run",
             Unit.BYTES,

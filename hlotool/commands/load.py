@@ -107,8 +107,8 @@ def load_chosen(found: Inputs, path: str, *, with_buffers: bool = False) -> Load
     chosen, size_bytes = find_largest(found)
     why = (
         f"the one with the most allocated memory ({format_value(size_bytes, Unit.BYTES)})"
-        if size_bytes
-        else "the first, as none has a buffer assignment"
+        if size_bytes is not None
+        else "the first, as none has a readable buffer assignment"
     )
     say(
         f"{len(found.inputs)} modules match in {path}; this is about {chosen.path}, {why}. "
