@@ -1,19 +1,23 @@
-"""Frozen records that are cheap to define, because defining them is most of start-up.
+"""Records and nodes that are cheap to define, because defining them is most of start-up.
 
-`@record` does what hlotool wants of `@dataclass(frozen=True, slots=True)`, in a quarter of
-the time: only `__init__` is generated, the other methods are shared by all records. A
-summary imports some hundred and fifty record classes (docs/performance.md has the numbers).
+`@record` does what hlotool wants of `@dataclass(frozen=True, slots=True)`, `@node_class` what it
+wants of `@dataclass(slots=True, eq=False)`, in a quarter of the time: only `__init__` is
+generated, the other methods are shared. A summary imports some hundred and fifty such
+classes (docs/performance.md has the numbers).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
 _MISSING: Final = object()
+_LONGEST_REPR: Final = 200  # characters of one field; some fields hold a whole dump
+_PLAIN: Final = (str, int, float, type(None))  # what a node shows of itself
 
 
 class FrozenRecordError(AttributeError):
@@ -28,7 +32,7 @@ class _Factory:
 
 
 def default(factory: Callable[[], T]) -> T:
-    """Give a field a default that every record makes for itself: `default(dict)`."""
+    """Give a field a default that every instance makes for itself: `default(dict)`."""
     made: Any = _Factory(factory)  # the decorator turns it into the T that the caller sees
     return made  # type: ignore[no-any-return]
 
@@ -40,6 +44,21 @@ def record(cls: type[T]) -> type[T]:
     Fields with defaults come last. Records of one class are equal if all fields are; they
     hash if all fields do; they pickle.
     """
+    return _make_class(cls, _RECORD_METHODS, is_frozen=True)
+
+
+@dataclass_transform(eq_default=False)
+def node_class(cls: type[T]) -> type[T]:
+    """Make a class of annotated fields one with slots, whose instances are equal to themselves.
+
+    Fields with defaults come last. Fields can be assigned; `repr` shows the plain ones only,
+    as nodes lead to each other in circles.
+    """
+    return _make_class(cls, _NODE_METHODS, is_frozen=False)
+
+
+def _make_class(cls: type[T], methods: dict[str, Any], *, is_frozen: bool) -> type[T]:
+    """Make the class anew, with slots; a `__dict__` only where a `cached_property` wants one."""
     names = tuple(cls.__dict__.get("__annotations__", ()))  # noqa: RUF063  inspect is slow to import
     defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
     body = {
@@ -47,19 +66,20 @@ def record(cls: type[T]) -> type[T]:
         for name, value in cls.__dict__.items()
         if name not in defaults and name not in {"__dict__", "__weakref__"}
     }
-    body |= {name: method for name, method in _METHODS.items() if name not in body}
-    body |= {"__slots__": names, "__match_args__": names, "record_names": names}
-    body["record_defaults"] = defaults
+    is_cached = any(isinstance(value, cached_property) for value in body.values())
+    body |= {name: method for name, method in methods.items() if name not in body}
+    body |= {"__match_args__": names, "record_names": names, "record_defaults": defaults}
+    body["__slots__"] = (*names, "__dict__") if is_cached else names
     kind: Any = type(cls)
     made: Any = kind(cls.__name__, cls.__bases__, body)
     made.__qualname__ = cls.__qualname__
     made.record_values = _values_getter(names)
-    made.__init__ = _make_init(made, names, defaults)
+    made.__init__ = _make_init(made, names, defaults, is_frozen=is_frozen)
     return made  # type: ignore[no-any-return]
 
 
 def replace(value: T, /, **changes: object) -> T:
-    """Return a record, or a frozen dataclass, like `value` with some fields changed."""
+    """Return a record, a node or a dataclass like `value` with some fields changed."""
     kind: Any = type(value)
     if not hasattr(kind, "record_names"):
         import dataclasses  # noqa: PLC0415  start-up time
@@ -96,12 +116,13 @@ def _values_getter(names: tuple[str, ...]) -> Callable[[object], tuple[object, .
     return staticmethod(lambda _: ())
 
 
-def _make_init(made: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., None]:
-    """Write `__init__`: each slot is set by its own descriptor, past the frozen `__setattr__`."""
+def _make_init(
+    made: Any, names: tuple[str, ...], defaults: dict[str, Any], *, is_frozen: bool
+) -> Callable[..., None]:
+    """Write `__init__`; a frozen slot is set by its own descriptor, past `__setattr__`."""
     scope: dict[str, Any] = {"_MISSING": _MISSING}
     parameters, lines = ["self"], []
     for name in names:
-        scope[f"_set_{name}"] = made.__dict__[name].__set__
         value = name
         if name in defaults:
             given = defaults[name]
@@ -113,7 +134,11 @@ def _make_init(made: Any, names: tuple[str, ...], defaults: dict[str, Any]) -> C
             parameters.append(f"{name}=_default_{name}")
         else:
             parameters.append(name)
-        lines.append(f" _set_{name}(self, {value})")
+        if is_frozen:
+            scope[f"_set_{name}"] = made.__dict__[name].__set__
+            lines.append(f" _set_{name}(self, {value})")
+        else:
+            lines.append(f" self.{name} = {value}")
     source = f"def __init__({', '.join(parameters)}):\n" + ("\n".join(lines) or " pass")
     exec(source, scope)  # noqa: S102  names are this package's own identifiers
     init: Callable[..., None] = scope["__init__"]
@@ -134,8 +159,17 @@ def _hash(self: Any) -> int:
 
 
 def _repr(self: Any) -> str:
-    values = zip(self.record_names, self.record_values(self), strict=True)
-    return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in values)})"
+    return _show(self, zip(self.record_names, self.record_values(self), strict=True))
+
+
+def _node_repr(self: Any) -> str:
+    values = ((name, getattr(self, name)) for name in self.record_names)
+    return _show(self, ((name, value) for name, value in values if isinstance(value, _PLAIN)))
+
+
+def _show(self: Any, fields: Iterable[tuple[str, Any]]) -> str:
+    written = (f"{name}={repr(value)[:_LONGEST_REPR]}" for name, value in fields)
+    return f"{type(self).__name__}({', '.join(written)})"
 
 
 def _setattr(self: Any, name: str, _: object) -> None:
@@ -150,7 +184,7 @@ def _reduce(self: Any) -> tuple[object, ...]:
     return type(self), self.record_values(self)
 
 
-_METHODS: Final = {
+_RECORD_METHODS: Final = {
     "__eq__": _eq,
     "__hash__": _hash,
     "__repr__": _repr,
@@ -158,3 +192,4 @@ _METHODS: Final = {
     "__delattr__": _delattr,
     "__reduce__": _reduce,
 }
+_NODE_METHODS: Final = {"__repr__": _node_repr}

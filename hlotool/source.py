@@ -6,14 +6,14 @@ printed; no reader counts newlines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     """The whole text of one dump; `name` is the path as the user typed it."""
 
-    text: str = field(repr=False)
+    text: str
     name: str = "<string>"
 
     def location(self, pos: int) -> tuple[int, int]:

@@ -13,8 +13,8 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "hlotool"
 BOTTOM = {"errors", "fields", "records", "source"}
 BELOW = {
-    "source": set[str](),
     "records": set[str](),
+    "source": {"records"},
     "errors": {"source", "records"},
     "fields": {"errors", "records", "source"},
     "ir": BOTTOM,
@@ -104,5 +104,6 @@ def test_start_up_is_light() -> None:
         "hlotool.cli",
         "hlotool.commands",
         "hlotool.errors",
+        "hlotool.records",
         "hlotool.source",
     ]

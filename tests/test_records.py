@@ -1,6 +1,7 @@
-"""Records: frozen, compared by value, picklable, with the messages a mistake deserves."""
+"""Records and nodes: what they compare, show and refuse."""
 
 import pickle
+from functools import cached_property
 
 import pytest
 
@@ -9,6 +10,7 @@ from hlotool.records import (
     default,
     field_names,
     find_default,
+    node_class,
     record,
     replace,
 )
@@ -102,3 +104,47 @@ def test_match_statements_see_the_fields() -> None:
     match Point(1, 2):
         case Point(x, y):
             assert (x, y) == (1, 2)
+
+
+@node_class
+class Knot:
+    """A node of a circle."""
+
+    name: str
+    size: int = 0
+    next: "Knot | None" = None
+    seen: list[int] = default(list)
+
+    @cached_property
+    def length(self) -> int:
+        self.seen.append(1)
+        return len(self.name)
+
+
+def test_nodes_are_equal_to_themselves_and_can_change() -> None:
+    one, other = Knot("a"), Knot("a")
+    one.next, other.next = other, one
+    assert one != other
+    assert len({one, other, one}) == 2
+    one.size = 3
+    assert (one.size, replace(one, name="b").size) == (3, 3)
+    assert one.seen is not other.seen
+
+
+def test_nodes_show_what_does_not_lead_on() -> None:
+    knot = Knot("a", 2)
+    knot.next = knot
+    assert repr(knot) == "Knot(name='a', size=2)"
+    assert len(repr(Single("x" * 10_000))) < 300
+
+
+def test_properties_are_cached_where_a_class_asks_for_it() -> None:
+    knot = Knot("four")
+    assert (knot.length, knot.length, knot.seen) == (4, 4, [1])
+
+    @node_class
+    class Plain:
+        name: str
+
+    with pytest.raises(AttributeError):
+        Plain("a").weight = 1  # type: ignore[attr-defined]

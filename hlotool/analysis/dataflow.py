@@ -9,7 +9,6 @@ a loop or the branches of a conditional meet with different values stands a phi.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from hlotool.analysis.flow_rules import RULES
 from hlotool.analysis.phis import replace_idle_phis
@@ -17,15 +16,16 @@ from hlotool.analysis.schedule import Schedule
 from hlotool.analysis.values import Flow, Node, Position, Value, resolve
 from hlotool.ir.module import Instruction
 from hlotool.ir.values import ShapeIndex
+from hlotool.records import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Dataflow:
     """All values in the order of their definition; `nodes` are those seen at instructions."""
 
-    schedule: Schedule = field(repr=False)
-    values: tuple[Value, ...] = field(repr=False)
-    nodes: dict[Instruction, Node] = field(repr=False)
+    schedule: Schedule
+    values: tuple[Value, ...]
+    nodes: dict[Instruction, Node]
 
     def value_at(self, instruction: Instruction, index: ShapeIndex) -> Value | None:
         """Return the value seen at an index of an instruction's shape, None without one."""

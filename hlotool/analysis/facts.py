@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -20,6 +19,7 @@ from hlotool.analysis.scope import find_scope
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, ValueKey, format_position
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.values import ShapeIndex, SourceLocation
+from hlotool.records import record
 
 MOST_MAKERS: Final = 64  # instructions that are asked for a scope or a line of one value
 _MOST_OPERANDS: Final = 8  # of one instruction that are followed
@@ -29,7 +29,7 @@ _MOVING: Final = frozenset(
 _CALLING: Final = frozenset(("call", "conditional", "custom-call", "reduce", "sort"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Facts:
     """What is known about the definition of a value; None for what is not.
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
 from hlotool.analysis.memory_map import MemoryMap
 from hlotool.ir.buffers import Allocation, BufferValue, LiveRange
+from hlotool.records import node_class, record
 
 MOST_ALIASES: Final = 100  # named for one value; in-place chains have a handful
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Holding:
     """A live value that has bytes of its own: those of which it is the value born last.
 
@@ -22,15 +22,15 @@ class Holding:
     bytes, born last first, at most MOST_ALIASES of them.
     """
 
-    allocation: Allocation = field(repr=False)
+    allocation: Allocation
     value: BufferValue
     born: int
     dies: int
     occupied_bytes: int
-    aliases: tuple[BufferValue, ...] = field(repr=False)
+    aliases: tuple[BufferValue, ...]
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class _Live:
     """A live value while its bytes are given out."""
 

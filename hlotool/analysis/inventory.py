@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.executions import Executions
 from hlotool.analysis.trip_counts import TripCountSource
 from hlotool.ir import ArrayShape, Module, Shape
 from hlotool.ir.opcodes import PASSES_ON
-from hlotool.records import record
+from hlotool.records import node_class, record
 
 
 @record
@@ -82,7 +81,7 @@ class Inventory:
     loops: tuple[LoopRow, ...]
 
 
-@dataclass(slots=True)
+@node_class
 class _Tally:
     """Counts of one opcode while they are taken; None as soon as a part is unknown."""
 
@@ -94,10 +93,10 @@ class _Tally:
     executed_bytes: int | None = 0
 
 
-@dataclass(slots=True)
+@node_class
 class _TypeTally:
     count: int = 0
-    result_bytes: int | None = field(default=0)
+    result_bytes: int | None = 0
 
 
 def take_inventory(module: Module, executions: Executions) -> Inventory:

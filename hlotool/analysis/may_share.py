@@ -8,7 +8,6 @@ asks; where an assignment is at hand, offsets tell.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from hlotool.analysis.backend import Backend
@@ -16,12 +15,13 @@ from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE
 from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.ir.values import ShapeIndex
+from hlotool.records import record
 
 MOST_STEPS: Final = 10_000  # instructions of one fusion that are followed
 _FIRST_OPERAND: Final = frozenset(("dynamic-update-slice", "scatter", "set-dimension-size"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pair:
     """An operand array of an instruction, and an array it makes."""
 
@@ -81,7 +81,7 @@ def _output_of(root: Instruction, index: ShapeIndex) -> Instruction:
     return root
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Way:
     """From a fusion's parameter to what is made of it, element by element.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.backend import Backend, find_backend
@@ -17,7 +16,7 @@ from hlotool.analysis.schedule import find_problem
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue
 from hlotool.ir.module import Module
 from hlotool.ir.shape import TupleShape
-from hlotool.records import field_names
+from hlotool.records import field_names, record
 
 MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
 
@@ -34,7 +33,7 @@ SPACE_NAMES: Final[dict[tuple[Backend | None, int], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class MemoryReport:
     """All figures about a module's memory, and the map they were read off.
 
@@ -48,7 +47,7 @@ class MemoryReport:
     totals: Totals
     peak: Peak
     estimated: Estimated | None
-    map: MemoryMap = field(repr=False)
+    map: MemoryMap
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""

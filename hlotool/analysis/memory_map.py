@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from hlotool.analysis.lifetimes import Lifetimes
 from hlotool.analysis.occupancy import Block, Curve, add_curves, occupancy
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferAssignment, BufferValue, LiveRange
+from hlotool.records import default, record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class MemoryMap:
     """An assignment with its lifetimes; `curves` are by the number of the allocation.
 
@@ -18,10 +18,10 @@ class MemoryMap:
     it belongs to threads, not to the program.
     """
 
-    assignment: BufferAssignment = field(repr=False)
-    lifetimes: Lifetimes | None = field(repr=False)
-    curves: tuple[Curve, ...] | None = field(repr=False)
-    _sums: dict[tuple[int, AllocationClass | None], Curve] = field(default_factory=dict, repr=False)
+    assignment: BufferAssignment
+    lifetimes: Lifetimes | None
+    curves: tuple[Curve, ...] | None
+    _sums: dict[tuple[int, AllocationClass | None], Curve] = default(dict)
 
     def colors(self) -> tuple[int, ...]:
         """Return the memory spaces that hold anything beside thread-local memory, and 0."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from hlotool.records import record
 
 MOST_CLUSTERS: Final = 1 << 15  # live at once; beyond this inserting costs more than the tree
 
@@ -25,7 +26,7 @@ class Block(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Curve:
     """Bytes in use over time: `levels[k]` from `positions[k]` to the next one; 0 before."""
 

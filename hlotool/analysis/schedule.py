@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from hlotool.analysis.naming import name_instructions
@@ -28,7 +27,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Schedule:
     """Instructions by position; `names` tell them apart where their own names do not.
 
@@ -36,13 +35,13 @@ class Schedule:
     runs inside an asynchronous operation to the outermost computation of it.
     """
 
-    module: Module = field(repr=False)
-    sequence: tuple[Instruction, ...] = field(repr=False)
-    positions: Mapping[Instruction, int] = field(repr=False)
-    spans: Mapping[Computation, Span] = field(repr=False)
-    callers: Mapping[Computation, Instruction] = field(repr=False)
-    async_contexts: Mapping[Computation, Computation] = field(repr=False)
-    names: Mapping[Instruction, str] = field(repr=False)
+    module: Module
+    sequence: tuple[Instruction, ...]
+    positions: Mapping[Instruction, int]
+    spans: Mapping[Computation, Span]
+    callers: Mapping[Computation, Instruction]
+    async_contexts: Mapping[Computation, Computation]
+    names: Mapping[Instruction, str]
 
     @property
     def end(self) -> int:

@@ -7,13 +7,12 @@ follows a scalar through those to one of four forms, or says it does not know (N
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeAlias
 
 from hlotool.ir import ArrayShape, Computation, Instruction, Module
 from hlotool.ir.opcodes import MAY_CALL
-from hlotool.records import record
+from hlotool.records import default, node_class, record
 
 _CALLERS: Final = MAY_CALL - {"async-update", "async-done"}  # these two only repeat the start
 _DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
@@ -67,12 +66,12 @@ class _Pack:
 Value: TypeAlias = Linear | Comparison | _State | _Pack | None
 
 
-@dataclass(eq=False)
+@node_class
 class _Frame:
     """One way into a computation: what its parameters stand for."""
 
     parameters: Mapping[int, Value]
-    known: dict[Instruction, Value] = field(default_factory=dict)
+    known: dict[Instruction, Value] = default(dict)
 
 
 class Tracer:

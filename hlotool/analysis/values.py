@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hlotool.analysis.schedule import Schedule
@@ -10,6 +9,7 @@ from hlotool.errors import InputError
 from hlotool.ir.module import Instruction
 from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.ir.values import ShapeIndex
+from hlotool.records import default, node_class
 
 MOST_NESTED: Final = 200  # levels of a tuple shape; dumps have two or three
 MOST_VALUES: Final = 50_000_000  # a limit for hand-written modules with omitted shapes
@@ -22,7 +22,7 @@ class Position(NamedTuple):
     shape_index: ShapeIndex
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class Value:
     """A value, at the position that defines it; `positions` are all others where it is seen.
 
@@ -34,10 +34,10 @@ class Value:
     number: int
     instruction: Instruction
     index: ShapeIndex
-    shape: Shape = field(repr=False)
-    inputs: list[Value] | None = field(default=None, repr=False)
-    positions: list[Position] = field(default_factory=list, repr=False)
-    replacement: Value | None = field(default=None, repr=False)
+    shape: Shape
+    inputs: list[Value] | None = None
+    positions: list[Position] = default(list)
+    replacement: Value | None = None
 
     @property
     def is_phi(self) -> bool:

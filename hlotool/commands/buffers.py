@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final
 
@@ -29,12 +28,13 @@ from hlotool.commands.output import make_look
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.query.size import parse_size
+from hlotool.records import record
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
 _EXAMPLE: Final = "hlotool buffers dump/module_0001.jit_step.txt --by class,scope"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """What the command's own options ask for."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 from hlotool.errors import InputError
@@ -16,7 +15,7 @@ from hlotool.inputs.heads import HEAD_BYTES, LONG_HEAD_BYTES, ModuleHead, read_m
 from hlotool.inputs.kinds import Kind, detect_kind
 from hlotool.inputs.names import DumpFileName, Role, Stage, split_file_name
 from hlotool.inputs.siblings import KINDS
-from hlotool.records import record, replace
+from hlotool.records import default, node_class, record, replace
 
 # Endings of files that never hold a module or its buffers: not worth opening.
 _PASSED_OVER: Final = frozenset(
@@ -55,7 +54,7 @@ class Text:
     head: ModuleHead
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class Group:
     """The files of one module: its texts, and companions by the suffix of their text."""
 
@@ -64,8 +63,8 @@ class Group:
     origin: str
     number: int | None
     name: str
-    texts: list[Text] = field(default_factory=list)
-    companions: dict[tuple[str, Role], DumpFile] = field(default_factory=dict)
+    texts: list[Text] = default(list)
+    companions: dict[tuple[str, Role], DumpFile] = default(dict)
     debug_options: DumpFile | None = None
 
     def staged(self, stage: Stage | None) -> list[Text]:

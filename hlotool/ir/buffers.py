@@ -6,19 +6,18 @@ Nouns are those of xla/service/buffer_assignment.h and xla/hlo/utils/hlo_live_ra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from hlotool.ir.shape import Shape
 from hlotool.ir.values import Metadata, ShapeIndex
-from hlotool.records import record
+from hlotool.records import default, node_class, record
 from hlotool.source import Source
 
 AllocationClass: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
 ValueKey: TypeAlias = tuple[str, ShapeIndex]  # defining instruction and index: unique in a module
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class BufferValue:
     """One value of an allocation: what an instruction defines at one index of its shape.
 
@@ -36,7 +35,7 @@ class BufferValue:
     size_bytes: int
     offset: int
     shape: Shape
-    start: int = field(default=0, repr=False)
+    start: int = 0
 
     @property
     def key(self) -> ValueKey:
@@ -49,7 +48,7 @@ class BufferValue:
         return format_position(self.instruction, self.index)
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class Allocation:
     """A range of memory that the runtime reserves, in one memory space (`color`).
 
@@ -64,9 +63,9 @@ class Allocation:
     is_constant: bool = False
     is_thread_local: bool = False
     is_live_out: bool = False
-    values: list[BufferValue] = field(default_factory=list, repr=False)
+    values: list[BufferValue] = default(list)
     other: tuple[str, ...] = ()
-    start: int = field(default=0, repr=False)
+    start: int = 0
 
     @property
     def allocation_class(self) -> AllocationClass:
@@ -118,7 +117,7 @@ class LiveRanges:
     source: Source
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class UsedValue:
     """What the section `Used values` adds about a value: who uses it, who defines it.
 
@@ -127,11 +126,11 @@ class UsedValue:
     """
 
     name: str
-    name_start: int = field(repr=False)
+    name_start: int
     use_count: int
     start: int
     end: int
-    source: Source = field(repr=False)
+    source: Source
 
     def instruction_text(self) -> str:
         """Return the defining instruction as printed."""
@@ -146,7 +145,7 @@ class Definition:
     metadata: Metadata
 
 
-@dataclass(eq=False)
+@node_class
 class BufferAssignment:
     """Everything a dump says about one module's memory; absent parts are None.
 
@@ -155,12 +154,12 @@ class BufferAssignment:
     text of a used value; the parser supplies it.
     """
 
-    source: Source = field(repr=False)
-    allocations: tuple[Allocation, ...] = field(repr=False)
+    source: Source
+    allocations: tuple[Allocation, ...]
     reported_total_bytes: int | None = None
-    used: Mapping[int, UsedValue] | None = field(default=None, repr=False)
+    used: Mapping[int, UsedValue] | None = None
     live_ranges: LiveRanges | None = None
-    define: Callable[[UsedValue], Definition | None] | None = field(default=None, repr=False)
+    define: Callable[[UsedValue], Definition | None] | None = None
 
     def find_definition(self, number: int) -> Definition | None:
         """Return what defines the value of that number, None where the dump does not say."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from hlotool.ir.attribute_reader import AttributeReader
@@ -23,7 +22,7 @@ from hlotool.ir.values import (
     SourceLocation,
     WindowDimension,
 )
-from hlotool.records import default, record
+from hlotool.records import default, node_class, record
 from hlotool.source import Source
 
 # Attributes that name computations, in the order an execution meets them.
@@ -41,7 +40,7 @@ CALL_KEYS = (
 )
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class Instruction:
     """One instruction: `%name = shape opcode(operands), attributes`.
 
@@ -52,11 +51,11 @@ class Instruction:
     name: str
     shape: Shape
     opcode: str
-    operands: tuple[Instruction, ...] = field(repr=False)
-    computation: Computation = field(repr=False)
+    operands: tuple[Instruction, ...]
+    computation: Computation
     literal: str = ""
-    start: int = field(default=0, repr=False)
-    given_attributes: dict[str, str] | None = field(default=None, repr=False)
+    start: int = 0
+    given_attributes: dict[str, str] | None = None
 
     @property
     def module(self) -> Module:
@@ -195,7 +194,7 @@ class Instruction:
         return self.computation.module.reader.frontend_attributes(self)
 
 
-@dataclass(eq=False)
+@node_class
 class Computation:
     """A named list of instructions, in dump order; that is schedule order when scheduled.
 
@@ -203,11 +202,11 @@ class Computation:
     """
 
     name: str
-    module: Module = field(repr=False)
+    module: Module
     is_entry: bool = False
-    instructions: list[Instruction] = field(default_factory=list, repr=False)
+    instructions: list[Instruction] = default(list)
     execution_thread: str = "main"
-    marked_root: Instruction | None = field(default=None, repr=False)
+    marked_root: Instruction | None = None
 
     @property
     def root(self) -> Instruction:
@@ -249,7 +248,7 @@ class Header:
     attributes: Mapping[str, str] = default(dict)
 
 
-@dataclass(eq=False)
+@node_class
 class Module:
     """One program. `reader` reads attributes on demand; computations keep dump order.
 
@@ -258,11 +257,11 @@ class Module:
     """
 
     name: str
-    source: Source = field(repr=False)
-    reader: AttributeReader = field(repr=False)
-    header: Header = field(default_factory=Header, repr=False)
-    debug_info: DebugInfo = field(default_factory=DebugInfo, repr=False)
-    computations: dict[str, Computation] = field(default_factory=dict, repr=False)
+    source: Source
+    reader: AttributeReader
+    header: Header = default(Header)
+    debug_info: DebugInfo = default(DebugInfo)
+    computations: dict[str, Computation] = default(dict)
 
     @cached_property
     def entry(self) -> Computation:

@@ -10,24 +10,24 @@ instructions have no part in it. Every instruction is visited twice, every compu
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from hlotool.analysis.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.diff.signature import Signatures
 from hlotool.ir import Computation, Instruction, Module
+from hlotool.records import default, node_class
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class Fingerprints:
     """The fingerprints of computations, and the numbers they are made of.
 
     One object holds those of all modules that are compared.
     """
 
-    signatures: dict[Instruction, int] = field(default_factory=dict)
-    up: dict[Instruction, int] = field(default_factory=dict)
-    both: dict[Instruction, int] = field(default_factory=dict)  # up and down in one
-    computations: dict[Computation, int] = field(default_factory=dict)
+    signatures: dict[Instruction, int] = default(dict)
+    up: dict[Instruction, int] = default(dict)
+    both: dict[Instruction, int] = default(dict)  # up and down in one
+    computations: dict[Computation, int] = default(dict)
 
 
 def take_fingerprints(modules: Iterable[Module], signatures: Signatures) -> Fingerprints:

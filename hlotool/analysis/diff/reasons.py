@@ -8,7 +8,6 @@ removed instruction does to its users' operand lists is told by its own row.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
 
@@ -18,7 +17,7 @@ from hlotool.analysis.diff.shape_changes import scaling, shape_changes
 from hlotool.analysis.diff.signature import Signatures, comparable_literal
 from hlotool.analysis.diff.views import family
 from hlotool.ir import Instruction
-from hlotool.records import record
+from hlotool.records import default, node_class, record
 
 _KINDS: Final = {
     "index": "tuple index",
@@ -51,7 +50,7 @@ class Reason:
         return f"{self.kind} {self.left} → {self.right}" if self.left or self.right else self.kind
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class Reasoner:
     """Compares paired instructions; `pairs` and `back` are all partners of both modules."""
 
@@ -59,7 +58,7 @@ class Reasoner:
     exact: Mapping[Instruction, int]
     pairs: Pairs
     back: Pairs
-    _known: dict[tuple[str, str], str] = field(default_factory=dict)
+    _known: dict[tuple[str, str], str] = default(dict)
 
     def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
         """List why a pair differs, () where it does not, callees' contents aside."""

@@ -8,24 +8,24 @@ more than once (canonical prints repeat it at each call).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from hlotool.analysis.diff.fingerprint import Fingerprints, take_fingerprints
 from hlotool.analysis.diff.matching import Matcher, Pairs
 from hlotool.analysis.diff.signature import Signatures
 from hlotool.analysis.diff.terms import Terms, agree_terms
 from hlotool.ir import Computation, Instruction, Module
+from hlotool.records import default, node_class
 
 _BRANCHES = ("true_computation", "false_computation")
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class ComputationPair:
     """Two computations in the same role, and their instructions left to right."""
 
     left: Computation
     right: Computation
-    pairs: Pairs = field(repr=False)
+    pairs: Pairs
     is_equal: bool
 
     def left_only(self) -> list[Instruction]:
@@ -38,7 +38,7 @@ class ComputationPair:
         return [one for one in self.right.instructions if one not in paired]
 
 
-@dataclass(slots=True, eq=False)
+@node_class
 class Structure:
     """All computation pairs, the entries' first, then in the order they were met.
 
@@ -51,9 +51,9 @@ class Structure:
     terms: Terms
     signatures: Signatures
     prints: Fingerprints
-    computations: list[ComputationPair] = field(default_factory=list)
-    left_only: list[Computation] = field(default_factory=list)
-    right_only: list[Computation] = field(default_factory=list)
+    computations: list[ComputationPair] = default(list)
+    left_only: list[Computation] = default(list)
+    right_only: list[Computation] = default(list)
 
     @property
     def is_equal(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
@@ -38,7 +37,7 @@ class Finding:
     source: str | None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Evidence:
     """The analyses of one module that findings are made from; None where not done."""
 
