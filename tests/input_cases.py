@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlotool.inputs import DumpFile, Program
+from hlotool.inputs import DumpFile
+from hlotool.inputs.programs import Program
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "testdata" / "inputs"

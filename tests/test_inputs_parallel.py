@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from input_cases import ROOT
 
 from hlotool.errors import ParseError, UsageError
-from hlotool.inputs import Failure, find_inputs, map_inputs, parallel, pool
+from hlotool.inputs import find_inputs, parallel, pool
+from hlotool.inputs.parallel import Failure, map_inputs
 from hlotool.source import Source
 
 
@@ -153,7 +154,7 @@ def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
         "import os\n"
         "import time\n"
         "from dataclasses import dataclass\n"
-        "from hlotool.inputs import map_inputs\n"
+        "from hlotool.inputs.parallel import map_inputs\n"
         "@dataclass\n"
         "class Item:\n"
         "    size_bytes: int = 1\n"

@@ -11,8 +11,10 @@ import pytest
 from input_cases import INPUTS, SHARED, format_programs, read_case, write_case
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.inputs import DumpFile, NamedFiles, Program, Stage, find_inputs, find_programs
+from hlotool.inputs import DumpFile, NamedFiles, Stage, find_inputs
+from hlotool.inputs.directory import find_programs
 from hlotool.inputs.heads import HEAD_BYTES, ModuleHead, may_be_same_program, read_module_head
+from hlotool.inputs.programs import Program
 
 CASES = sorted((INPUTS / "directories").glob("*.txt"))
 HEADER = "HloModule jit_f, is_scheduled=true\n"

@@ -14,6 +14,7 @@ from typing import Final
 from hlotool.analysis.naming import name_instructions
 from hlotool.errors import InputError
 from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.opcodes import CONTROL_FLOW
 from hlotool.records import record
 
 _CANONICAL: Final = re.compile(r"tmp_[0-9]+")  # every name of HloPrintOptions::Canonical
@@ -96,7 +97,7 @@ def flatten_schedule(module: Module) -> Schedule:
         flat.spans,
         flat.callers,
         flat.async_contexts,
-        name_instructions(module),
+        name_instructions(module, flat.sequence),
     )
 
 
@@ -142,15 +143,16 @@ class _Flattening:
         self.starts[computation] = len(self.sequence)
         context = self.async_contexts.get(computation)
         for instruction in computation.instructions:
-            for callee in control_flow_callees(instruction):
-                if callee in self.starts or not _is_bound(instruction, callee):
-                    continue
-                self.callers[callee] = instruction
-                if instruction.opcode.startswith("async-"):
-                    self.async_contexts[callee] = callee
-                elif context is not None:
-                    self.async_contexts[callee] = context
-                yield callee
+            if instruction.opcode in CONTROL_FLOW:
+                for callee in control_flow_callees(instruction):
+                    if callee in self.starts or not _is_bound(instruction, callee):
+                        continue
+                    self.callers[callee] = instruction
+                    if instruction.opcode.startswith("async-"):
+                        self.async_contexts[callee] = callee
+                    elif context is not None:
+                        self.async_contexts[callee] = context
+                    yield callee
             self.sequence.append(instruction)
         self.spans[computation] = Span(self.starts[computation], len(self.sequence))
 

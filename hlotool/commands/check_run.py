@@ -20,8 +20,9 @@ from hlotool.commands.diff_sides import (
 from hlotool.commands.load import Request, say
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
-from hlotool.inputs import Failure, StageChoice, map_inputs
+from hlotool.inputs import StageChoice
 from hlotool.inputs.config import RuleSpec
+from hlotool.inputs.parallel import Failure, map_inputs
 from hlotool.loading import input_paths, load
 from hlotool.records import record
 

@@ -15,7 +15,7 @@ from hlotool.commands.common import RowOptions, print_document, progress
 from hlotool.commands.diff_sides import Argument, Pairing, read_side
 from hlotool.commands.load import say
 from hlotool.fields import Document, InputPaths, Line
-from hlotool.inputs import Failure, map_inputs
+from hlotool.inputs.parallel import Failure, map_inputs
 from hlotool.records import record
 
 

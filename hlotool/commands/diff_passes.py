@@ -20,8 +20,9 @@ from hlotool.analysis.figures import Program
 from hlotool.commands.common import RowOptions, print_document, track
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line
-from hlotool.inputs import DumpFile, find_programs
-from hlotool.inputs import Program as DumpedProgram
+from hlotool.inputs import DumpFile
+from hlotool.inputs.directory import find_programs
+from hlotool.inputs.programs import Program as DumpedProgram
 from hlotool.parse import parse_module
 
 _Step = tuple[int | None, str, str, DumpFile]  # step, pass, pipeline, text

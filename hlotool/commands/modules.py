@@ -11,7 +11,8 @@ from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
 from hlotool.commands.common import RowOptions, print_document, progress
 from hlotool.commands.load import say
 from hlotool.fields import Document, InputPaths
-from hlotool.inputs import Failure, Input, Inputs, map_inputs
+from hlotool.inputs import Input, Inputs
+from hlotool.inputs.parallel import Failure, map_inputs
 from hlotool.inputs.places import short_place
 from hlotool.loading import load
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from hlotool import __version__
 from hlotool.commands.options import RowOptions
@@ -16,8 +14,6 @@ from hlotool.query.names import suggest
 from hlotool.query.select import Query, select_rows
 from hlotool.render.document import render_csv, render_json, render_jsonl
 from hlotool.render.look import Look
-from hlotool.render.markdown import render_markdown
-from hlotool.render.table import render_tables
 
 
 def print_document(document: Document, options: RowOptions) -> None:
@@ -41,7 +37,11 @@ def render_document(document: Document, options: RowOptions, look: Look) -> str:
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
     if options.format == "markdown":
+        from hlotool.render.markdown import render_markdown  # noqa: PLC0415  start-up time
+
         return render_markdown(document, selections, options.units)
+    from hlotool.render.table import render_tables  # noqa: PLC0415  start-up time
+
     return render_tables(document, selections, look)
 
 
@@ -129,17 +129,21 @@ def make_look(options: RowOptions) -> Look:
         and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM") != "dumb"
     )
-    width = shutil.get_terminal_size().columns if is_terminal and not options.is_wide else None
+    width = _terminal_width() if is_terminal and not options.is_wide else None
     return Look(options.units, width, has_color)
+
+
+def _terminal_width() -> int:
+    """Return the columns of the terminal."""
+    import shutil  # noqa: PLC0415  start-up time: it imports every compression there is
+
+    return shutil.get_terminal_size().columns
 
 
 def write_text(text: str, output: str = "") -> None:
     """Write to a file, else to stdout. A reader who has gone away (`| head`) is no error."""
     if output:
-        try:
-            Path(output).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-        except OSError as error:
-            raise UsageError(f"--output {output}: {error.strerror}.") from error
+        _write_file(text, output)
         return
     if sys.stdout is None:  # started with stdout closed
         return
@@ -153,6 +157,15 @@ def write_text(text: str, output: str = "") -> None:
         raise HlotoolError(f"cannot write the answer: {error.strerror}.") from error
 
 
+def _write_file(text: str, output: str) -> None:
+    from pathlib import Path  # noqa: PLC0415  start-up time
+
+    try:
+        Path(output).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError as error:
+        raise UsageError(f"--output {output}: {error.strerror}.") from error
+
+
 def _discard_stdout() -> None:
     """Let what is still buffered go nowhere, so that the exit stays quiet."""
     null = os.open(os.devnull, os.O_WRONLY)
@@ -162,6 +175,8 @@ def _discard_stdout() -> None:
 
 def _refuse_to_overwrite(output: str, document: Document) -> None:
     """Raise UsageError if --output names one of the files the answer was made from."""
+    from pathlib import Path  # noqa: PLC0415  start-up time
+
     paths = document.input
     if paths is None:
         return

@@ -17,7 +17,6 @@ from hlotool.analysis.summary import Summary, summarize
 from hlotool.analysis.summary_fields import COLLECTIVES, MODULE, SUMMARY
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import Loaded, Request, dump_options, load_chosen
-from hlotool.commands.modules import print_modules
 from hlotool.fields import Block, Document, Line
 
 _ORDER: Final = ("loops", "opcodes", "dtypes")  # of the tables
@@ -37,6 +36,8 @@ def summary(request: Request, no_findings: bool, options: RowOptions) -> None:
     """Show what a module is and what is in it, on one screen; for a directory, its modules."""
     found = request.find()
     if found.is_directory:
+        from hlotool.commands.modules import print_modules  # noqa: PLC0415  start-up time
+
         print_modules(found, options)
         return
     loaded = load_chosen(found, request.path, with_buffers=True)

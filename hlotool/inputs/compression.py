@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import lzma
 import re
 import zlib
 from collections.abc import Callable
 from types import ModuleType
-from typing import BinaryIO, Final, Protocol, cast
+from typing import BinaryIO, Final, Protocol
 
 from hlotool.errors import InputError
 
@@ -22,7 +21,7 @@ _ZEROS: Final = re.compile(rb"\x00*+")
 
 
 class _Member(Protocol):
-    """A decompressor of one member: zlib's and lzma's have this form."""
+    """A decompressor of one member: zlib's, lzma's and zstandard's have this form."""
 
     @property
     def eof(self) -> bool: ...
@@ -41,7 +40,7 @@ def decompress(data: bytes, name: str) -> bytes:
         return data
     try:
         return b"".join(_unpack(data, magic, _decompressor(magic, name)))
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     except MemoryError as error:
         raise InputError(f"{name}: the file does not fit into memory once unpacked.") from error
@@ -77,7 +76,7 @@ def describe_error(error: Exception) -> str:
         return "this is a directory."
     if isinstance(error, EOFError) or "ended before" in str(error):
         return "the compressed file is cut off; it was not copied or written to its end."
-    if isinstance(error, (lzma.LZMAError, zlib.error)):
+    if isinstance(error, zlib.error):
         return f"the compressed data is damaged ({error})."
     return f"{getattr(error, 'strerror', None) or error}."
 
@@ -111,32 +110,34 @@ def _decompressor(magic: bytes, name: str) -> Callable[[], _Member]:
     if magic == _GZIP:
         return lambda: zlib.decompressobj(wbits=31)
     if magic == _XZ:
-        return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)
+        import lzma  # noqa: PLC0415  start-up time
+
+        return lambda: _Guarded(lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError)
     zstandard = _zstandard(name)
-    return lambda: cast("_Member", _ZstdMember(zstandard))
+    return lambda: _Guarded(zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)
 
 
-class _ZstdMember:
-    """A zstd frame whose errors are those the other formats raise."""
+class _Guarded:
+    """A member of xz or zstd whose errors are those of gzip."""
 
-    def __init__(self, zstandard: ModuleType) -> None:
-        self._error = zstandard.ZstdError
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
+    def __init__(self, member: _Member, error: type[Exception]) -> None:
+        self._member = member
+        self._error = error
 
     @property
     def eof(self) -> bool:
-        """Whether the frame is complete."""
-        return bool(self._frame.eof)
+        """Whether the member is complete."""
+        return bool(self._member.eof)
 
     @property
     def unused_data(self) -> bytes:
-        """What was fed beyond the end of the frame."""
-        return bytes(self._frame.unused_data)
+        """What was fed beyond the end of the member."""
+        return bytes(self._member.unused_data)
 
     def decompress(self, data: memoryview) -> bytes:
         """Unpack the next part."""
         try:
-            return bytes(self._frame.decompress(data))
+            return bytes(self._member.decompress(data))
         except self._error as error:
             raise zlib.error(str(error)) from error
 

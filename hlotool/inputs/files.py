@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from hlotool.errors import InputError
 from hlotool.inputs.kinds import Detection, Kind, detect_kind
 from hlotool.inputs.names import Stage
@@ -9,6 +11,8 @@ from hlotool.inputs.reading import display_name, read_head, read_source
 from hlotool.inputs.refusals import describe_refusal
 from hlotool.records import record
 from hlotool.source import Source
+
+StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage asks for
 
 
 @record

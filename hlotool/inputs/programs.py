@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-from hlotool.inputs.files import DumpFile, Input
+from hlotool.inputs.files import DumpFile, Input, StageChoice
 from hlotool.inputs.groups import Group, Text
 from hlotool.inputs.heads import may_be_same_program
 from hlotool.inputs.names import Role, Stage
 from hlotool.records import record
-
-StageChoice: TypeAlias = Literal["before", "after", "all"]
 
 _SAME_TEXT: Final = "_after_buffer_assignment"  # the text the assignment's own name stands for
 _MAX_TRIES: Final = 64

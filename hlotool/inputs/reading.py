@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import errno
-import lzma
 import os
 import stat
 import sys
@@ -63,7 +62,7 @@ def read_head(path: str, limit_bytes: int) -> str:
     try:
         with _open(path) as file:
             data = read_decompressed(file, limit_bytes, name)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     if data.startswith(_UTF16):
         return data.decode("utf-16", "replace")

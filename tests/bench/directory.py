@@ -15,7 +15,8 @@ _PROGRAM = """
 import sys, time
 from functools import partial
 from hlotool.commands.modules import measure_input
-from hlotool.inputs import find_inputs, map_inputs
+from hlotool.inputs import find_inputs
+from hlotool.inputs.parallel import map_inputs
 
 found = find_inputs(sys.argv[1])
 times = {1: [], 2: []}

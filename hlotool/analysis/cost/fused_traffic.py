@@ -18,6 +18,7 @@ from hlotool.records import record
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _SLICING: Final = frozenset(("dynamic-slice", "dynamic-update-slice", "slice"))
 _READS_ALONE: Final = frozenset(("broadcast", "reshape"))
+_READS_APART: Final = _SLICING | _READS_ALONE | {"fusion"}
 _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 
 
@@ -31,14 +32,6 @@ class FusionTraffic:
     operands: tuple[Touched, ...]
     constants: tuple[Touched, ...]
     results: tuple[Touched, ...]
-
-    @property
-    def bytes_accessed(self) -> int:
-        """All of it."""
-        return sum(
-            size for part in (self.operands, self.constants, self.results) for _, size in part
-        )
-
 
 def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraffic:
     """Measure a fusion: a parameter only sliced is read by its slices, one updated in place not.
@@ -55,6 +48,19 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
         _measure_constants(body, sizes),
         _measure_results(instruction, body.root, sizes),
     )
+
+
+def measure_fusion_bytes(instruction: Instruction, body: Computation, sizes: Sizes) -> int:
+    """Return all the bytes of `measure_fusion_traffic`, without saying of what."""
+    _read_parameters(body, sizes)
+    size = 0
+    for parameter in body.parameters:
+        size += _measure_parameter(parameter, sizes)
+    for _, written in _measure_results(instruction, body.root, sizes):
+        size += written
+    for _, read in _measure_constants(body, sizes):
+        size += read
+    return size
 
 
 def _measure_constants(body: Computation, sizes: Sizes) -> tuple[Touched, ...]:
@@ -131,25 +137,29 @@ class _Reads:
         """Return the bytes read of each source by those instructions that have it as operand."""
         whole = self._bytes
         reads = dict.fromkeys(whole, 0)
-        shared: set[Instruction] = set()
+        sharing: set[Instruction] = set()
         for user in users:
-            operands = user.operands
-            for source in operands if len(operands) == 1 else dict.fromkeys(operands):
-                if source not in whole:
-                    continue
-                opcode = user.opcode
-                if opcode in _SLICING:
-                    sliced = _measure_slice(source, user, self._sizes)
-                elif opcode == "fusion":
-                    sliced = self._of_nested(source, user)
-                else:
-                    sliced = whole[source] if opcode in _READS_ALONE else None
-                if sliced is not None:
-                    reads[source] += sliced
-                elif source not in shared:
-                    shared.add(source)
-                    reads[source] += whole[source]
+            if user.opcode not in _READS_APART:
+                sharing.update(user.operands)
+                continue
+            for source in dict.fromkeys(user.operands):
+                if source in whole:
+                    size = self._of_user(source, user)
+                    if size is None:
+                        sharing.add(source)
+                    else:
+                        reads[source] += size
+        for source in sharing.intersection(whole):
+            reads[source] += whole[source]
         return reads
+
+    def _of_user(self, source: Instruction, user: Instruction) -> int | None:
+        """Return what one user reads for itself, None where it shares a reading."""
+        if user.opcode in _SLICING:
+            return _measure_slice(source, user, self._sizes)
+        if user.opcode == "fusion":
+            return self._of_nested(source, user)
+        return self._bytes[source]
 
     def _of_nested(self, source: Instruction, fusion: Instruction) -> int:
         """Return what a fusion inside the fusion reads, by what is made of its result.

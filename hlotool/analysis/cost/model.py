@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from hlotool.analysis.call_graph import CallGraph, read_call_graph
-from hlotool.analysis.cost.applications import APPLYING, find_applications
+from hlotool.analysis.cost.applications import APPLYING, find_applications, find_custom_body
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.cost.custom_calls import CustomCallKind, read_custom_call
-from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
+from hlotool.analysis.cost.fused_traffic import (
+    FusionTraffic,
+    measure_fusion_bytes,
+    measure_fusion_traffic,
+)
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.analysis.cost.traffic import measure_bytes
@@ -27,7 +31,7 @@ _FLOW: Final = frozenset(("async-start", "call", "conditional", "while"))
 _APPLYING: Final = APPLYING - _FLOW
 _FREE: Final = frozenset(("parameter", "constant", "get-tuple-element", "bitcast"))
 _IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
-_IDLE_INSIDE: Final = _IDLE | ELEMENTWISE  # which `_elementwise_cost` counts
+_FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
 _UNKNOWN: Final = Cost(is_lower_bound=True)
 
@@ -49,7 +53,9 @@ class CostModel:
     def __init__(self, module: Module, graph: CallGraph) -> None:
         self._sizes = Sizes()
         self._order = graph.callees_first
+        self._callees = graph.callees
         self._running = _find_running(module, graph)
+        self._own: dict[Instruction, Cost] = {}  # of what runs on its own
         self._plain: dict[Computation, Cost] = {}  # without control flow
         self._flow: dict[Computation, list[Instruction]] = {}
         self._once: dict[Computation, Cost] = {}
@@ -60,7 +66,7 @@ class CostModel:
         """Return the cost of one execution of an instruction, with all that it calls."""
         if instruction.opcode in _FLOW:
             return _flow_cost(instruction, self._once, None)
-        return self._own_cost(instruction)
+        return self._own.get(instruction) or self._own_cost(instruction)
 
     def of_computation(self, computation: Computation) -> Cost:
         """Return the cost of one execution of a computation."""
@@ -89,59 +95,86 @@ class CostModel:
 
     def all_with_trip_counts(self, trips: TripCounts) -> Mapping[Computation, Cost]:
         """Return the costs of all computations, loops counted as in `with_trip_counts`."""
-        totals: dict[Computation, Cost] = {}
+        totals = dict(self._plain)
         for one in self._order:
-            parts = [_flow_cost(each, totals, trips) for each in self._flow[one]]
-            totals[one] = add_costs([self._plain[one], *parts])
+            if one in self._flow:
+                parts = [_flow_cost(each, totals, trips) for each in self._flow[one]]
+                totals[one] = add_costs([self._plain[one], *parts])
         return totals
 
     def _measure(self, computation: Computation) -> None:
         """Add up a computation whose callees have been measured."""
-        has_traffic = computation in self._running
-        plain: list[Cost] = [] if has_traffic else [self._elementwise_cost(computation)]
+        is_running = computation in self._running
+        measure = self._running_cost if is_running else self._body_cost
         flow: list[Instruction] = []
+        plain = measure(computation, flow)
+        self._plain[computation] = self._once[computation] = plain
+        if flow:
+            self._flow[computation] = flow
+            parts = [_flow_cost(each, self._once, None) for each in flow]
+            self._once[computation] = add_costs([plain, *parts])
+
+    def _running_cost(self, computation: Computation, flow: list[Instruction]) -> Cost:
+        """Add up what runs on its own, and keep each part; `flow` gets what is left out."""
+        own = self._own
+        plain: list[Cost] = []
         for instruction in computation.instructions:
             opcode = instruction.opcode
             if opcode in _FREE:
                 continue
             if opcode in _FLOW:
                 flow.append(instruction)
-            elif has_traffic:
-                plain.append(self._own_cost(instruction))
-            elif opcode not in _IDLE_INSIDE:
-                plain.append(self._work_cost(instruction))
-        self._plain[computation] = add_costs(plain)
-        self._flow[computation] = flow
-        parts = [_flow_cost(each, self._once, None) for each in flow]
-        self._once[computation] = add_costs([self._plain[computation], *parts])
+            else:
+                own[instruction] = cost = self._own_cost(instruction)
+                plain.append(cost)
+        return add_costs(plain)
 
-    def _elementwise_cost(self, computation: Computation) -> Cost:
-        """Add up the elementwise operations of a body, most of any module, without ado."""
+    def _body_cost(self, computation: Computation, flow: list[Instruction]) -> Cost:
+        """Add up the arithmetic of a body; elementwise operations, most of it, without ado."""
         flops = transcendentals = 0
-        is_known = True
+        others: list[Cost] = []
         count = self._sizes.count_elements
         for instruction in computation.instructions:
             opcode = instruction.opcode
-            if opcode in ELEMENTWISE:
-                try:
-                    if opcode in TRANSCENDENTAL:
-                        transcendentals += count(instruction.shape)
-                    else:
-                        flops += count(instruction.shape)
-                except UnknownCostError:
-                    is_known = False
-        return Cost(flops, transcendentals, is_lower_bound=not is_known)
+            if opcode in _IDLE:
+                continue
+            try:
+                if opcode in _FLOPS:
+                    flops += count(instruction.shape)
+                elif opcode in TRANSCENDENTAL:
+                    transcendentals += count(instruction.shape)
+                elif opcode in _FLOW:
+                    flow.append(instruction)
+                else:
+                    others.append(self._work_cost(instruction))
+            except UnknownCostError:
+                others.append(_UNKNOWN)
+        if not (flops or transcendentals or others):
+            return NOTHING
+        return add_costs([Cost(flops, transcendentals), *others])
 
     def _own_cost(self, instruction: Instruction) -> Cost:
         """Return the cost of an instruction that is not control flow."""
-        if instruction.opcode == "custom-call":
+        opcode = instruction.opcode
+        if opcode == "custom-call":
             return _custom_call_cost(instruction)
-        cost = self._work_cost(instruction)
+        body = self._find_body(instruction) if opcode == "fusion" else None
+        cost = self._once[body] if body else self._work_cost(instruction)
         try:
-            size = measure_bytes(instruction, self._sizes)
+            if body:
+                size = measure_fusion_bytes(instruction, body, self._sizes)
+            else:
+                size = measure_bytes(instruction, self._sizes)
         except _MALFORMED:
             return add_costs((cost, _UNKNOWN))
         return cost.with_bytes(size) if cost is not NOTHING else Cost(0, 0, size)
+
+    def _find_body(self, fusion: Instruction) -> Computation | None:
+        """Return the body of a fusion that costs what its body does, None for any other."""
+        called = self._callees.get(fusion, ())
+        if len(called) != 1 or "calls" not in fusion.attributes:
+            return None
+        return None if find_custom_body(fusion, called[0]) else called[0]
 
     def _work_cost(self, instruction: Instruction) -> Cost:
         """Return the arithmetic of an instruction that is not control flow."""

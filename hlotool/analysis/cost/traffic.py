@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from hlotool.analysis.cost.applications import find_custom_body
-from hlotool.analysis.cost.fused_traffic import measure_fusion_traffic
-from hlotool.analysis.cost.sizes import Sizes, expect_array, first_array
+from hlotool.analysis.cost.fused_traffic import measure_fusion_bytes
+from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, expect_array, first_array
 from hlotool.ir.module import Instruction
 from hlotool.ir.shape import ArrayShape
 
@@ -76,7 +76,9 @@ def _fusion(instruction: Instruction, sizes: Sizes) -> int:
     special = find_custom_body(instruction, body) if body else None
     if special is not None:
         return _gather(special, sizes) if special.opcode == "gather" else _scatter(special, sizes)
-    return measure_fusion_traffic(instruction, sizes).bytes_accessed
+    if body is None:
+        raise UnknownCostError
+    return measure_fusion_bytes(instruction, body, sizes)
 
 
 def _triangular_solve(instruction: Instruction, sizes: Sizes) -> int:
