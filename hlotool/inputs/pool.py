@@ -10,15 +10,17 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.context import BaseContext
 from typing import Final
 
 from hlotool.inputs.parallel import Failure, Item, Result, call
 
 _CHUNKS_PER_PROCESS: Final = 8  # small inputs are sent together, but not all of them
+_CAN_HOLD: Final = hasattr(signal, "pthread_sigmask")  # not on Windows
 _DIED: Final = Failure("the process that read this died, perhaps for lack of memory.", 3)
 
 
@@ -37,12 +39,13 @@ def map_chunks(
     pool = _make_pool(processes)
     try:
         numbers: dict[Future[list[Result | Failure]], list[int]] = {}
-        for chunk in make_chunks([item.size_bytes for item in items], processes):
-            try:
-                work = pool.submit(_call_chunk, function, [items[each] for each in chunk])
-                numbers[work] = chunk
-            except BrokenProcessPool:  # a process may die before all is sent
-                unfinished += chunk
+        with _interrupt_held():
+            for chunk in make_chunks([item.size_bytes for item in items], processes):
+                try:
+                    work = pool.submit(_call_chunk, function, [items[each] for each in chunk])
+                    numbers[work] = chunk
+                except BrokenProcessPool:  # a process may die before all is sent
+                    unfinished += chunk
         for future in as_completed(numbers):
             chunk = numbers[future]
             try:
@@ -65,7 +68,9 @@ def _call_alone(function: Callable[[Item], Result], item: Item) -> Result | Fail
     """Apply the function in a process of its own, which may die without harm to others."""
     with _make_pool(1) as pool:
         try:
-            return pool.submit(call, function, item).result()
+            with _interrupt_held():
+                work = pool.submit(call, function, item)
+            return work.result()
         except BrokenProcessPool:
             return _DIED
 
@@ -94,9 +99,24 @@ def choose_context() -> BaseContext:
     return multiprocessing.get_context("fork" if is_safe else "spawn")
 
 
+@contextmanager
+def _interrupt_held() -> Iterator[None]:
+    """Hold Ctrl-C back while workers start; they inherit that until they can die quietly."""
+    if not _CAN_HOLD:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _die_quietly() -> None:
     """Let Ctrl-C end a worker at once and without a traceback; the parent reports it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if _CAN_HOLD:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def make_chunks(sizes: list[int], processes: int) -> list[list[int]]:
