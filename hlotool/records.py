@@ -1,9 +1,9 @@
 """Records and nodes that are cheap to define, because defining them is most of start-up.
 
 `@record` does what hlotool wants of `@dataclass(frozen=True, slots=True)`, `@node_class` what it
-wants of `@dataclass(slots=True, eq=False)`, in a quarter of the time: only `__init__` is
-generated, the other methods are shared. A summary imports some hundred and fifty such
-classes (docs/performance.md has the numbers).
+wants of `@dataclass(slots=True, eq=False)`, in a twentieth of the time: only `__init__` is
+generated, and that when the first instance is made; the other methods are shared. A summary
+imports some hundred and thirty such classes (docs/performance.md has the numbers).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _make_class(cls: type[T], methods: dict[str, Any], *, is_frozen: bool) -> ty
     made: Any = kind(cls.__name__, cls.__bases__, body)
     made.__qualname__ = cls.__qualname__
     made.record_values = _values_getter(names)
-    made.__init__ = _make_init(made, names, defaults, is_frozen=is_frozen)
+    made.__init__ = _init_later(made, names, defaults, is_frozen=is_frozen)
     return made  # type: ignore[no-any-return]
 
 
@@ -114,6 +114,18 @@ def _values_getter(names: tuple[str, ...]) -> Callable[[object], tuple[object, .
         one = attrgetter(names[0])
         return staticmethod(lambda self: (one(self),))
     return staticmethod(lambda _: ())
+
+
+def _init_later(
+    made: Any, names: tuple[str, ...], defaults: dict[str, Any], *, is_frozen: bool
+) -> Callable[..., None]:
+    """Return an `__init__` that writes the real one and gives way to it when first called."""
+
+    def write_and_call(self: Any, *args: Any, **kwargs: Any) -> None:
+        made.__init__ = _make_init(made, names, defaults, is_frozen=is_frozen)
+        made.__init__(self, *args, **kwargs)
+
+    return write_and_call
 
 
 def _make_init(

@@ -82,7 +82,7 @@ def decode_text(data: bytes, name: str) -> str:
         if what is not None:
             raise InputError(f"{name}: this is {what}.")
         text = _decode_utf8(data, name).removeprefix("\ufeff")
-    return text.replace("\r\n", "\n") if "\r\n" in text else text
+    return text.replace("\r\n", "\n") if "\r" in text else text
 
 
 def _decode_utf8(data: bytes, name: str) -> str:
