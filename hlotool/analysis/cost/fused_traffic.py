@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, count_elements
+from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
@@ -33,6 +33,7 @@ class FusionTraffic:
     constants: tuple[Touched, ...]
     results: tuple[Touched, ...]
 
+
 def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraffic:
     """Measure a fusion: a parameter only sliced is read by its slices, one updated in place not.
 
@@ -45,7 +46,7 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
     _read_parameters(body, sizes)
     return FusionTraffic(
         tuple((one, _measure_parameter(one, sizes)) for one in body.parameters),
-        _measure_constants(body, sizes),
+        tuple(_measure_constants(body, sizes)),
         _measure_results(instruction, body.root, sizes),
     )
 
@@ -63,14 +64,13 @@ def measure_fusion_bytes(instruction: Instruction, body: Computation, sizes: Siz
     return size
 
 
-def _measure_constants(body: Computation, sizes: Sizes) -> tuple[Touched, ...]:
-    return tuple(
+def _measure_constants(body: Computation, sizes: Sizes) -> list[Touched]:
+    constants = [one for one in body.instructions if one.opcode == "constant"]
+    return [
         (one, sizes.content_bytes(one.shape))
-        for one in body.instructions
-        if one.opcode == "constant"
-        and not one.shape.is_tuple
-        and count_elements(one.shape) > IMMEDIATE_ELEMENTS
-    )
+        for one in constants
+        if not one.shape.is_tuple and sizes.count_elements(one.shape) > IMMEDIATE_ELEMENTS
+    ]
 
 
 def _measure_results(fusion: Instruction, root: Instruction, sizes: Sizes) -> tuple[Touched, ...]:
@@ -140,16 +140,19 @@ class _Reads:
         sharing: set[Instruction] = set()
         for user in users:
             if user.opcode not in _READS_APART:
-                sharing.update(user.operands)
+                for source in user.operands:
+                    if source in whole:
+                        sharing.add(source)
                 continue
-            for source in dict.fromkeys(user.operands):
+            operands = user.operands
+            for source in operands if len(operands) == 1 else dict.fromkeys(operands):
                 if source in whole:
                     size = self._of_user(source, user)
                     if size is None:
                         sharing.add(source)
                     else:
                         reads[source] += size
-        for source in sharing.intersection(whole):
+        for source in sharing:
             reads[source] += whole[source]
         return reads
 

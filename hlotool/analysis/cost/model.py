@@ -31,6 +31,7 @@ _FLOW: Final = frozenset(("async-start", "call", "conditional", "while"))
 _APPLYING: Final = APPLYING - _FLOW
 _FREE: Final = frozenset(("parameter", "constant", "get-tuple-element", "bitcast"))
 _IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
+_IDLE_INSIDE: Final = _IDLE - _FLOW
 _FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
 _UNKNOWN: Final = Cost(is_lower_bound=True)
@@ -136,7 +137,7 @@ class CostModel:
         count = self._sizes.count_elements
         for instruction in computation.instructions:
             opcode = instruction.opcode
-            if opcode in _IDLE:
+            if opcode in _IDLE_INSIDE:
                 continue
             try:
                 if opcode in _FLOPS:

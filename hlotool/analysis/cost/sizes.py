@@ -32,6 +32,7 @@ class Sizes:
     def __init__(self) -> None:
         self.reads: dict[Instruction, int] = {}
         self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
+        self._pointers: dict[int, int] = {}
         self._elements: dict[int, int] = {}
 
     def content_bytes(self, shape: Shape) -> int:
@@ -48,9 +49,14 @@ class Sizes:
 
     def pointer_bytes(self, shape: Shape) -> int:
         """Return the bytes of an array, or of a tuple's own table; raises UnknownCostError."""
-        if isinstance(shape, ArrayShape):
-            return self.content_bytes(shape)
-        return POINTER_BYTES * len(shape.elements)
+        size = self._pointers.get(id(shape))
+        if size is None:
+            if isinstance(shape, ArrayShape):
+                size = self.content_bytes(shape)
+            else:
+                size = POINTER_BYTES * len(shape.elements)
+            self._pointers[id(shape)] = size
+        return size
 
 
 def sum_arrays(shape: Shape, measure: Callable[[ArrayShape], int], known: dict[int, int]) -> int:
