@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "hlotool"
-BOTTOM = {"errors", "fields", "records", "source"}
+BOTTOM = {"errors", "fields", "patterns", "records", "source"}
 BELOW = {
+    "patterns": set[str](),
     "records": set[str](),
     "source": {"records"},
     "errors": {"source", "records"},

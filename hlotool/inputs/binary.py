@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from hlotool.inputs.refusals import HOW_TO_DUMP
+from hlotool.patterns import compile_later
 
 _UNPACK: Final = "; unpack it and give the directory"
 _ONCE: Final = "compressed twice; unpack it once"
@@ -29,7 +29,7 @@ _MAGIC: Final = (
     (b"%PDF", f"a PDF document{_NO_TEXT}"),
 )
 _TAR: Final = (257, b"ustar")
-_MODULE_NAME: Final = re.compile(rb"[\w.\-<>()\[\] ]{1,1024}")
+_MODULE_NAME: Final = compile_later(rb"[\w.\-<>()\[\] ]{1,1024}")
 
 
 def find_binary_kind(data: bytes) -> str | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import re
 import zlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import BinaryIO, Final, Protocol
 
 from hlotool.errors import InputError
+from hlotool.patterns import compile_later
 
 _GZIP: Final = b"\x1f\x8b"
 _XZ: Final = b"\xfd7zXZ\x00"
@@ -17,7 +17,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _MAGIC: Final = (_GZIP, _XZ, _ZSTD)
 _FIRST_BLOCK_BYTES: Final = 1 << 10
 _LAST_BLOCK_BYTES: Final = 1 << 20
-_ZEROS: Final = re.compile(rb"\x00*+")
+_ZEROS: Final = compile_later(rb"\x00*+")
 
 
 class _Member(Protocol):

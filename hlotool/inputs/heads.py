@@ -5,9 +5,9 @@ Enough to say whether two texts are the same program at two stages; not the pars
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from hlotool.patterns import compile_later
 from hlotool.records import record
 
 HEAD_BYTES: Final = 1 << 14  # the header line of most modules
@@ -15,15 +15,15 @@ LONG_HEAD_BYTES: Final = 1 << 22  # of those with thousands of parameters
 
 Array = tuple[str, tuple[str, ...]]  # element type, dimensions as printed
 
-_NAME: Final = re.compile(r"\s*+HloModule\s++([^\s,]*+)")
-_SCHEDULED: Final = re.compile(r",\s*+is_scheduled=true\b")
-_LAYOUT: Final = re.compile(r",\s*+entry_computation_layout=\{")
-_BRACE: Final = re.compile(r"[{}]")
-_COUNT: Final = re.compile(r",\s*+(num_partitions|replica_count)=(\d{1,18})")
-_NUMBER: Final = re.compile(r"[0-9]{1,18}")
-_COMMENT: Final = re.compile(r"/\*[^*]*+\*/")
-_SHAPE_LAYOUT: Final = re.compile(r"\{[^{}]*+\}")
-_ARRAY: Final = re.compile(r"([a-z]\w*+)\[([^\[\]]*+)\]")
+_NAME: Final = compile_later(r"\s*+HloModule\s++([^\s,]*+)")
+_SCHEDULED: Final = compile_later(r",\s*+is_scheduled=true\b")
+_LAYOUT: Final = compile_later(r",\s*+entry_computation_layout=\{")
+_BRACE: Final = compile_later(r"[{}]")
+_COUNT: Final = compile_later(r",\s*+(num_partitions|replica_count)=(\d{1,18})")
+_NUMBER: Final = compile_later(r"[0-9]{1,18}")
+_COMMENT: Final = compile_later(r"/\*[^*]*+\*/")
+_SHAPE_LAYOUT: Final = compile_later(r"\{[^{}]*+\}")
+_ARRAY: Final = compile_later(r"([a-z]\w*+)\[([^\[\]]*+)\]")
 
 
 @record

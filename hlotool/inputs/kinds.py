@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import cache
 from typing import Final
 
+from hlotool.patterns import compile_later
 from hlotool.records import record
 
 
@@ -60,8 +60,15 @@ _COMPUTATION: Final = rf"""
     (?:ENTRY\s++)?+ {_NAME} \s*+ (?:\( [^{{}}"]*+ \s*+)?+ \{{ {_SKIP} {_INSTRUCTION}
 """
 
+Table = tuple[tuple[Kind, re.Pattern[str]], ...]
+
+
+def _make_table(*rows: tuple[Kind, str]) -> Table:
+    return tuple((kind, compile_later(text, re.VERBOSE)) for kind, text in rows)
+
+
 # Tried in this order at the first word. Grammar in the regular expressions.
-_OURS: Final = (
+_OURS: Final = _make_table(
     (Kind.MODULE, r"HloModule(?=[\s,])"),
     (Kind.ALLOCATIONS, r"BufferAssignment:\s|allocation\ \d++:\ size"),
     (
@@ -74,7 +81,7 @@ _OURS: Final = (
     (Kind.MODULE, _COMPUTATION),
     (Kind.MODULE, _INSTRUCTION),
 )
-_FOREIGN: Final = (
+_FOREIGN: Final = _make_table(
     (Kind.EMPTY, r"\Z"),
     (
         Kind.MLIR,
@@ -96,10 +103,10 @@ _FOREIGN: Final = (
     (Kind.HTML, r"<(?:!DOCTYPE|html|\?xml)"),
     (Kind.DOT, r"(?:strict\s++)?+(?:di)?+graph\b[^\n]*\{"),
 )
-_FIRST_WORD: Final = re.compile(_SKIP)
-_BEGIN_MARK: Final = re.compile(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
-_SCHEMA: Final = re.compile(r'"schema"\s*+:\s*+"hlotool/')
-_MODULE_LINE: Final = re.compile(r"^[ \t]*+HloModule(?=[ ,])", re.MULTILINE)
+_FIRST_WORD: Final = compile_later(_SKIP)
+_BEGIN_MARK: Final = compile_later(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
+_SCHEMA: Final = compile_later(r'"schema"\s*+:\s*+"hlotool/')
+_MODULE_LINE: Final = compile_later(r"^[ \t]*+HloModule(?=[ ,])", re.MULTILINE)
 
 
 def detect_kind(text: str) -> Detection:
@@ -126,15 +133,9 @@ def detect_kind(text: str) -> Detection:
     return Detection(foreign, begin)
 
 
-@cache
-def _compile(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern when it is first needed: most texts are a module, the first of all."""
-    return re.compile(pattern, re.VERBOSE)
-
-
-def _find_kind(table: tuple[tuple[Kind, str], ...], text: str, begin: int) -> Kind | None:
+def _find_kind(table: Table, text: str, begin: int) -> Kind | None:
     """Return the first kind whose pattern stands at an offset."""
-    return next((kind for kind, each in table if _compile(each).match(text, begin)), None)
+    return next((kind for kind, each in table if each.match(text, begin)), None)
 
 
 def _has_values(text: str, begin: int) -> bool:

@@ -9,6 +9,7 @@ import re
 from enum import Enum
 from typing import Final
 
+from hlotool.patterns import compile_later
 from hlotool.records import record
 
 
@@ -64,7 +65,7 @@ class DumpFileName:
         return _AFTER_ORDER.index(own) if own in _AFTER_ORDER else len(_AFTER_ORDER)
 
 
-_TIMESTAMP: Final = re.compile(r"(?:^|[._\-])[0-9]{13,}$")
+_TIMESTAMP: Final = compile_later(r"(?:^|[._\-])[0-9]{13,}$")
 # Which of several texts after optimization stands for the program, best first, where no
 # buffer assignment names one: the last that is scheduled and has its memory spaces.
 _AFTER_ORDER: Final = (
@@ -90,24 +91,26 @@ _ENDINGS: Final = (
     (".hlo", Role.MODULE),
 )
 _OPTIONS: Final = ".debug_options"
-_START: Final = re.compile(r"(?:(?P<prefix>[0-9]+)\.)?module_(?P<number>[0-9]{4,18})\.")
-_LATE_START: Final = re.compile(r"(?P<prefix>.*)[._\-]module_(?P<number>[0-9]{4,18})\.", re.DOTALL)
+_START: Final = compile_later(r"(?:(?P<prefix>[0-9]+)\.)?module_(?P<number>[0-9]{4,18})\.")
+_LATE_START: Final = compile_later(
+    r"(?P<prefix>.*)[._\-]module_(?P<number>[0-9]{4,18})\.", re.DOTALL
+)
 _NAME: Final = r"(?:(?P<name>.+?)\.)??"
 _TARGET: Final = r"(?:(?:sm_[0-9]+(?:\.[0-9]+)?[a-z]?|gfx[^.]+|[^._]+)_)?(?:[^._]+_)?"
-_BETWEEN_PASSES: Final = re.compile(
+_BETWEEN_PASSES: Final = compile_later(
     r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]*)"
     r"\.after_(?P<after>.+?)\.before_(?P<before>.+)"
 )
-_DURING_PASS: Final = re.compile(
+_DURING_PASS: Final = compile_later(
     r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]+)\.(?P<after>[^.]+)"
 )
-_FIXED: Final = re.compile(
+_FIXED: Final = compile_later(
     rf"{_NAME}(?P<suffix>before_optimizations"
     rf"|{_TARGET}after_optimizations(?:_(?:before|after)_buffer_assignment)?"
     r"|after_codegen|after_spmd_partitioner)"
 )
-_LAST_PART: Final = re.compile(r"(?:(?P<name>.+)\.)?(?P<suffix>[^.]*)")
-_BUILD: Final = re.compile(r"(?:(?P<name>.*)\.)?cl_(?P<build>[0-9]{1,18})")
+_LAST_PART: Final = compile_later(r"(?:(?P<name>.+)\.)?(?P<suffix>[^.]*)")
+_BUILD: Final = compile_later(r"(?:(?P<name>.*)\.)?cl_(?P<build>[0-9]{1,18})")
 
 
 def strip_compression(filename: str) -> str:

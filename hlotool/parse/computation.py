@@ -8,12 +8,12 @@ from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import DTYPE_BITS
 from hlotool.parse.builder import Builder
-from hlotool.parse.instruction import BodyReader
 from hlotool.parse.line import read_lines
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
 from hlotool.parse.strings import unquote
 from hlotool.parse.styles import NO_NAMES
+from hlotool.patterns import compile_later
 from hlotool.records import record
 
 _INSIDE = r"[^()\n\"/]++|/\*index=[0-9]++\*/"  # of parentheses
@@ -28,8 +28,8 @@ _HEADER = re.compile(
     rf"\n*+(ENTRY )?+%?+({NAME}) "
     rf"(?:{_PARENS} -> (?:{_ARRAY}|\({_ELEMENTS}\)|([^\n]*?)) )?\{{\n"
 )
-_ENTRY = re.compile(r"ENTRY(?=[\s%{(])")
-_NAME = re.compile(NAME)
+_ENTRY = compile_later(r"ENTRY(?=[\s%{(])")
+_NAME = compile_later(NAME)
 
 
 @record
@@ -69,6 +69,8 @@ def read_computation(builder: Builder) -> None:
 
 def read_computation_slowly(builder: Builder) -> None:
     """Do as `read_computation` without the fast reader: the authority, for tests and repair."""
+    from hlotool.parse.instruction import BodyReader  # noqa: PLC0415  start-up time
+
     builder.scanner.depth = 0  # the fast reader may have given up in the middle of something
     head = parse_head(builder)
     computation = Computation(head.name, builder.module, head.is_entry)
@@ -125,6 +127,8 @@ def _read_body(builder: Builder, computation: Computation) -> bool:
     scanner.pos = read_lines(computation, defined, shapes, kinds, scanner.pos)
     if scanner.accept("}"):
         return len(defined) == len(computation.instructions)
+    from hlotool.parse.instruction import BodyReader  # noqa: PLC0415  start-up time
+
     reader = BodyReader(builder, computation, defined)
     while not scanner.accept_token("}"):
         try:

@@ -16,6 +16,7 @@ from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.parse.operands import find_operands
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import ShapeCache
+from hlotool.patterns import compile_later
 
 _STRING: Final = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 _ARRAY: Final = r"[a-z][a-z0-9]*+\[[^\]\s]*+\](?:\{[^}\s]*+\})?+"
@@ -48,7 +49,7 @@ _PLAIN, _LEAVE, _PARAMETER, _CONSTANT = range(4)
 # body of a computation that is written in place of its name. Strings and raw values may look
 # so too; the descent can tell. No printer of XLA writes so, and looking costs a tenth of the
 # time, so it is left out of texts that no hand can have written.
-_DEFINITION = re.compile(r"[\s/]=")
+_DEFINITION = compile_later(r"[\s/]=")
 LONGEST_HAND_WRITTEN: Final = 1 << 20
 
 
