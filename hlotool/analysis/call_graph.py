@@ -28,7 +28,8 @@ def read_call_graph(module: Module) -> CallGraph:
     """
     callees = {
         instruction: called
-        for instruction in module.instructions()
+        for computation in module.computations.values()
+        for instruction in computation.instructions
         if instruction.opcode in MAY_CALL and (called := instruction.called_computations())
     }
     below: dict[Computation, list[Computation]] = {}

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.executions import Executions
 from hlotool.analysis.trip_counts import TripCountSource
-from hlotool.ir import ArrayShape, Module, Shape
+from hlotool.ir import ArrayShape, Computation, Module, Shape
 from hlotool.ir.opcodes import PASSES_ON
 from hlotool.records import node_class, record
+
+_Runs: TypeAlias = tuple[int | None, int]  # of one computation: exact, and with unknown ones as 1
+# How many results of each shape, by its id, every opcode has in computations that run so often.
+_Counted: TypeAlias = Sequence[tuple[_Runs | None, dict[str, Counter[int]]]]
 
 
 @record
@@ -99,6 +104,39 @@ class _TypeTally:
     result_bytes: int | None = 0
 
 
+class _Shapes:
+    """The shapes of a module, each measured once; the parser makes one object a spelling."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, Shape] = {}  # by id
+        self._sizes: dict[int, int | None] = {}
+
+    def count(self, computations: Iterable[Computation]) -> dict[str, Counter[int]]:
+        """Count the results of some computations by opcode, and by the id of their shape."""
+        results: defaultdict[str, list[Shape]] = defaultdict(list)
+        for computation in computations:
+            for instruction in computation.instructions:
+                results[instruction.opcode].append(instruction.shape)
+        counts: dict[str, Counter[int]] = {}
+        for opcode, shapes in results.items():
+            keys = list(map(id, shapes))
+            self.known.update(zip(keys, shapes, strict=True))
+            counts[opcode] = Counter(keys)
+        return counts
+
+    def sum_bytes(self, counts: Counter[int]) -> int | None:
+        """Add up the bytes of so many results of each shape; None when one is unknown."""
+        total = 0
+        for key, count in counts.items():
+            if key not in self._sizes:
+                self._sizes[key] = self.known[key].size_bytes
+            size = self._sizes[key]
+            if size is None:
+                return None
+            total += size * count
+        return total
+
+
 def take_inventory(module: Module, executions: Executions) -> Inventory:
     """Count instructions, result bytes and loops of a module.
 
@@ -110,10 +148,13 @@ def take_inventory(module: Module, executions: Executions) -> Inventory:
     get-tuple-element, while, …) make nothing in `executed_bytes`. Bytes are those of the
     shapes with tile padding (docs/semantics.md); None where a shape's size is unknown.
     """
+    shapes = _Shapes()
+    groups = _group_by_runs(module, executions)
+    counted = [(runs, shapes.count(computations)) for runs, computations in groups.items()]
     return Inventory(
         _describe_module(module, executions),
-        _count_opcodes(module, executions),
-        _count_dtypes(module),
+        _count_opcodes(counted, shapes),
+        _count_dtypes(counted, shapes),
         _list_loops(executions),
     )
 
@@ -151,26 +192,30 @@ def _element_bytes(shape: Shape | None, index: tuple[int, ...]) -> int | None:
     return shape.size_bytes if shape is not None else None
 
 
-def _count_opcodes(module: Module, executions: Executions) -> tuple[OpcodeRow, ...]:
-    tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+def _group_by_runs(module: Module, executions: Executions) -> dict[_Runs | None, list[Computation]]:
+    """Put together computations that run equally often; under None what others embed."""
+    groups: defaultdict[_Runs | None, list[Computation]] = defaultdict(list)
     executed = set(executions.executed)
-    sizes: dict[int, int | None] = {}
     for computation in module.computations.values():
         is_executed = computation in executed
-        runs, known_runs = executions.of(computation), executions.lower_bound(computation)
-        for instruction in computation.instructions:
-            shape = instruction.shape
-            size = sizes.get(id(shape), -1)
-            if size == -1:
-                size = sizes[id(shape)] = shape.size_bytes
-            tally = tallies[instruction.opcode]
-            tally.count += 1
+        runs = executions.of(computation), executions.lower_bound(computation)
+        groups[runs if is_executed else None].append(computation)
+    return groups
+
+
+def _count_opcodes(counted: _Counted, shapes: _Shapes) -> tuple[OpcodeRow, ...]:
+    tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+    for runs, counts_of in counted:
+        for opcode, counts in counts_of.items():
+            tally, count, size = tallies[opcode], counts.total(), shapes.sum_bytes(counts)
+            tally.count += count
             tally.result_bytes = _plus(tally.result_bytes, size)
-            if is_executed:
-                tally.executed_count += 1
-                tally.executions = _plus(tally.executions, runs)
-                tally.known_executions += known_runs
-                if instruction.opcode not in PASSES_ON:
+            if runs is not None:
+                exact, known = runs
+                tally.executed_count += count
+                tally.executions = _plus(tally.executions, None if exact is None else exact * count)
+                tally.known_executions += known * count
+                if opcode not in PASSES_ON:
                     tally.executed_bytes = _plus(tally.executed_bytes, size)
     return tuple(
         OpcodeRow(
@@ -187,24 +232,25 @@ def _count_opcodes(module: Module, executions: Executions) -> tuple[OpcodeRow, .
     )
 
 
-def _count_dtypes(module: Module) -> tuple[DtypeRow, ...]:
+def _count_dtypes(counted: _Counted, shapes: _Shapes) -> tuple[DtypeRow, ...]:
     """Count array results by element type; a tuple's elements where the tuple is made.
 
     Opcodes that only pass a tuple on are left out, or its elements would count again.
     """
+    made: Counter[int] = Counter()
+    for _, counts_of in counted:
+        for opcode, counts in counts_of.items():
+            passes_on = opcode in PASSES_ON
+            for key, count in counts.items():
+                if not (passes_on and shapes.known[key].is_tuple):
+                    made[key] += count
     tallies: defaultdict[str, _TypeTally] = defaultdict(_TypeTally)
-    sizes: dict[int, tuple[tuple[str, int | None], ...]] = {}
-    for instruction in module.instructions():
-        shape = instruction.shape
-        if shape.is_tuple and instruction.opcode in PASSES_ON:
-            continue
-        leaves = sizes.get(id(shape))
-        if leaves is None:
-            leaves = sizes[id(shape)] = tuple((x.dtype, x.size_bytes) for x in shape.leaves())
-        for dtype, size in leaves:
-            tally = tallies[dtype]
-            tally.count += 1
-            tally.result_bytes = _plus(tally.result_bytes, size)
+    for key, count in made.items():
+        for leaf in shapes.known[key].leaves():
+            tally, size = tallies[leaf.dtype], leaf.size_bytes
+            tally.count += count
+            part = None if size is None else size * count
+            tally.result_bytes = _plus(tally.result_bytes, part)
     return tuple(
         DtypeRow(dtype, tally.count, tally.result_bytes) for dtype, tally in sorted(tallies.items())
     )

@@ -25,14 +25,16 @@ def find_origin(instruction: Instruction, others: Iterable[Instruction] = ()) ->
     `op_name` is its own. Where that names no module, or the instruction has no source line,
     the first of `others` that does stands in: those inside a fusion, say.
     """
-    op_name = instruction.metadata().op_name or None
+    metadata = instruction.metadata()
+    op_name = metadata.op_name or None
     scope = find_scope(op_name) if op_name else None
-    location = instruction.source_location()
+    location = instruction.source_location(metadata)
     for other in others:
         if scope is not None and location is not None:
             break
-        scope = scope or find_scope(other.metadata().op_name)
-        location = location or other.source_location()
+        metadata = other.metadata()
+        scope = scope or find_scope(metadata.op_name)
+        location = location or other.source_location(metadata)
     return Origin(
         op_name,
         scope,

@@ -38,6 +38,7 @@ CALL_KEYS = (
     "select",
     "scatter",
 )
+_CALL_PLACES = {key: place for place, key in enumerate(CALL_KEYS)}
 
 
 @node_class
@@ -114,10 +115,10 @@ class Instruction:
         """Return all computations this instruction names; a while gives condition, body."""
         if self.opcode not in MAY_CALL:
             return ()
-        attributes = self.attributes
-        keys = [key for key in CALL_KEYS if key in attributes]
+        keys = [key for key in self.attributes if key in _CALL_PLACES]
         if len(keys) == 1:
             return self.callees(keys[0])
+        keys.sort(key=_CALL_PLACES.__getitem__)
         return tuple(computation for key in keys for computation in self.callees(key))
 
     def callee(self) -> Computation | None:
@@ -132,9 +133,12 @@ class Instruction:
         """Return the metadata; an empty one where the dump has none."""
         return self.computation.module.reader.metadata(self)
 
-    def source_location(self) -> SourceLocation | None:
-        """Return the user's line: as printed, else through the stack-frame tables."""
-        metadata = self.metadata()
+    def source_location(self, metadata: Metadata | None = None) -> SourceLocation | None:
+        """Return the user's line: as printed, else through the stack-frame tables.
+
+        `metadata` is the instruction's own, where the caller has read it already.
+        """
+        metadata = metadata or self.metadata()
         if metadata.source_file:
             return SourceLocation(
                 metadata.source_file,

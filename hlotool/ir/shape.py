@@ -77,7 +77,8 @@ class ArrayShape:
     @property
     def size_bytes(self) -> int | None:
         """Bytes with tile padding; None when a dimension or the type is unknown."""
-        return self._bytes(self._padded_count())
+        is_tiled = self.layout is not None and self.layout.tiles
+        return self._bytes(self._padded_count() if is_tiled else self.element_count)
 
     @property
     def unpadded_bytes(self) -> int | None:
@@ -100,8 +101,9 @@ class ArrayShape:
         bits = DTYPE_BITS.get(self.dtype)
         if count is None or bits is None:
             return None
-        if self.layout and self.layout.element_bits:
-            return (count * self.layout.element_bits + 7) // 8
+        layout = self.layout
+        if layout is not None and layout.element_bits:
+            return (count * layout.element_bits + 7) // 8
         return count * ((bits + 7) // 8)
 
     def _padded_count(self) -> int | None:
@@ -162,8 +164,13 @@ class TupleShape:
 
     def leaves(self) -> Iterator[ArrayShape]:
         """Yield the arrays of the shape, left to right, at any depth."""
-        for _, leaf in self.leaves_with_index():
-            yield leaf
+        pending = list(reversed(self.elements))
+        while pending:
+            shape = pending.pop()
+            if isinstance(shape, ArrayShape):
+                yield shape
+            else:
+                pending.extend(reversed(shape.elements))
 
     def leaves_with_index(self) -> Iterator[tuple[tuple[int, ...], ArrayShape]]:
         """Yield (index, array) for every leaf, left to right; no recursion in Python's stack."""
