@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import Final
 
-from hlotool.analysis.collective_groups import DeviceGroups
+from hlotool.analysis.collective_groups import DeviceGroups, Share
 from hlotool.ir import ArrayShape, Instruction, Shape, TupleShape
 from hlotool.records import record
 
-_SLICE: Final = re.compile(r"\{\s*(\d[\d,\s]*)\}")
+_SLICE: Final = r"\{\s*(\d[\d,\s]*)\}"
 _MOST_DIGITS: Final = 20
 _SAME_ELEMENTS: Final = frozenset(("bitcast", "copy", "reshape", "transpose"))
 _SENT_SHARE: Final = {  # times (n − 1)/n of the payload
@@ -74,7 +73,7 @@ def name_dtypes(parts: Iterable[Part]) -> str:
     return ",".join(sorted({part.shape.dtype for part in parts}))
 
 
-def wire_share(effective_kind: str, groups: DeviceGroups) -> Fraction | None:
+def wire_share(effective_kind: str, groups: DeviceGroups) -> Share | None:
     """Return wire bytes per payload byte: the mean a device sends, on a ring of n devices.
 
     all-reduce 2(n−1)/n; all-gather, reduce-scatter, all-to-all, collective-broadcast and
@@ -85,16 +84,16 @@ def wire_share(effective_kind: str, groups: DeviceGroups) -> Fraction | None:
     if effective_kind == "collective-permute":
         return groups.sent_share()
     if effective_kind == "send":
-        return Fraction(1)
+        return 1, 1
     size = groups.group_size
     if size is None:
         return None
     if effective_kind == "ragged-all-to-all":
-        return Fraction(size > 1)
+        return int(size > 1), 1
     times = _SENT_SHARE.get(effective_kind)
     if times is None:
         return None
-    return Fraction(times * (size - 1), size) if size > 1 else Fraction(0)
+    return (times * (size - 1), size) if size > 1 else (0, 1)
 
 
 def _results(operation: Instruction) -> tuple[ArrayShape, ...]:
@@ -119,7 +118,7 @@ def _part(operand: Instruction | None, shape: ArrayShape) -> Part:
 def _slices(operation: Instruction) -> tuple[Part, ...]:
     """List what a permute in place sends: `slice_sizes={{1,8},{4}}` of its first operand."""
     leaves = [leaf for source in operation.operands[:1] for leaf in source.shape.leaves()]
-    sizes = [text.split(",") for text in _SLICE.findall(operation.attributes["slice_sizes"])]
+    sizes = [text.split(",") for text in re.findall(_SLICE, operation.attributes["slice_sizes"])]
     if not leaves or not sizes or any(len(one) > _MOST_DIGITS for dims in sizes for one in dims):
         return ()
     leaves += leaves[:1] * (len(sizes) - len(leaves))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 from math import prod
 from typing import Final, Literal, TypeAlias
 
@@ -17,10 +16,11 @@ GroupMode: TypeAlias = Literal[
     "cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"
 ]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
+Share: TypeAlias = tuple[int, int]  # an exact rational: numerator and denominator
 
 _REDUCING: Final = frozenset(("all-gather", "all-reduce", "reduce-scatter"))
 _PAIRED: Final = frozenset(("collective-permute", "send"))
-_PAIR: Final = re.compile(r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}")
+_PAIR: Final = r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}"
 _SEND_PAIRS: Final = "_xla_send_recv_source_target_pairs"
 _NOUNS: Final[dict[GroupMode, str]] = {
     "cross_replica": "replica",
@@ -56,14 +56,14 @@ class DeviceGroups:
         """Pairs as printed, None for what goes in groups."""
         return len(self.pairs) if self.has_pairs else None
 
-    def sent_share(self) -> Fraction | None:
+    def sent_share(self) -> Share | None:
         """Return the share of the devices named in pairs that send to another one.
 
         None where no pair is printed.
         """
         devices = {device for pair in self.pairs for device in pair}
         moving = sum(source != target for source, target in self.pairs)
-        return Fraction(moving, len(devices)) if devices else None
+        return (moving, len(devices)) if devices else None
 
     def expand(self) -> Groups | None:
         """Return the groups in flattened ids, replica × num_partitions + partition.
@@ -158,7 +158,7 @@ class GroupReader:
 
     def _read(self, operation: Instruction, kind: str, mode: GroupMode, text: str) -> DeviceGroups:
         if kind == "send":
-            pairs = tuple((int(source), int(target)) for source, target in _PAIR.findall(text))
+            pairs = tuple((int(source), int(target)) for source, target in re.findall(_PAIR, text))
             return self._make_pairs(mode, pairs, has_pairs=bool(pairs))
         if kind == "collective-permute":
             return self._make_pairs(mode, operation.source_target_pairs(), has_pairs=True)

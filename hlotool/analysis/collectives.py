@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
-from math import ceil
 from typing import Final
 
 from hlotool.analysis.call_graph import CallGraph
 from hlotool.analysis.collective_bytes import Part, list_parts, name_dtypes, sum_sizes, wire_share
 from hlotool.analysis.collective_effect import find_effective_kind
-from hlotool.analysis.collective_groups import DeviceGroups, GroupReader
+from hlotool.analysis.collective_groups import DeviceGroups, GroupReader, Share
 from hlotool.analysis.collective_origin import find_origin
 from hlotool.analysis.collective_places import PlaceFinder
 from hlotool.analysis.collective_records import (
@@ -42,6 +40,7 @@ __all__ = [
 _VIEWS: Final = frozenset(
     ("bitcast", "convert", "copy", "get-tuple-element", "reshape", "transpose")
 )
+_ALL: Final = (1, 1)
 _MOST_VIEWS: Final = 8  # steps back to something that has a name
 
 
@@ -102,7 +101,7 @@ class _Traffic:
     effective_kind: str
     groups: DeviceGroups
     parts: tuple[Part, ...]
-    share: Fraction | None
+    share: Share | None
     payload: _Sizes
     wire: _Sizes
 
@@ -125,17 +124,19 @@ def _measure_traffic(
         parts = list_parts(one.operation, kind)
         share = wire_share(kind, groups)
         size = sum_sizes(parts)
-        payload, wire = _measure(size, Fraction(1), one), _measure(size, share, one)
+        payload, wire = _measure(size, _ALL, one), _measure(size, share, one)
         found.append(_Traffic(one, kind, groups, parts, share, payload, wire))
     return found
 
 
-def _measure(size: int | None, share: Fraction | None, one: LogicalCollective) -> _Sizes:
+def _measure(size: int | None, share: Share | None, one: LogicalCollective) -> _Sizes:
     """Multiply exactly, and round up only then."""
     if size is None or share is None:
         return _Sizes(None, None, 0)
-    known = ceil(size * share * one.executions)
-    return _Sizes(ceil(size * share), known if one.is_exact else None, known)
+    numerator, denominator = share
+    once = -(-size * numerator // denominator)
+    known = -(-size * numerator * one.executions // denominator)
+    return _Sizes(once, known if one.is_exact else None, known)
 
 
 def _make_row(
@@ -149,8 +150,7 @@ def _make_row(
     )
     overlap = meter.measure(one, payload.once)
     place = places.find(groups)
-    op_name = _find_op_name(one)
-    location = _find_location(one)
+    op_name, location = _find_place(one)
     return CollectiveRow(
         name=one.begin.name,
         count=1,
@@ -197,28 +197,24 @@ def _make_row(
     )
 
 
-def _find_op_name(one: LogicalCollective) -> str:
-    """Return the operation's op_name; where it has none, that of what it stands in."""
-    for instruction in (one.operation, one.begin, one.done):
-        op_name = instruction.metadata().op_name if instruction else ""
-        if op_name:
-            return op_name
-    return ""
+def _find_place(one: LogicalCollective) -> tuple[str, SourceLocation | None]:
+    """Return the operation's op_name and source line.
 
-
-def _find_location(one: LogicalCollective) -> SourceLocation | None:
-    """Return the operation's source line; where it has none, that of what it stands in."""
+    Where it has none, those of what it stands in.
+    """
+    op_name, location = "", None
     for instruction in (one.operation, one.begin, one.done):
-        location = instruction.source_location() if instruction else None
-        if location:
-            return location
-    return None
+        if instruction is not None and not (op_name and location):
+            metadata = instruction.metadata()
+            op_name = op_name or metadata.op_name
+            location = location or instruction.source_location(metadata)
+    return op_name, location
 
 
 def _list_operands(traffic: _Traffic, row: CollectiveRow) -> Iterable[OperandRow]:
     """Open a collective: one row for each part of its payload."""
     for number, part in enumerate(traffic.parts):
-        payload = _measure(part.size_bytes, Fraction(1), traffic.collective)
+        payload = _measure(part.size_bytes, _ALL, traffic.collective)
         wire = _measure(part.size_bytes, traffic.share, traffic.collective)
         operand = _find_outer(part.operand, traffic.collective.begin)
         op_name = _find_maker_name(operand)

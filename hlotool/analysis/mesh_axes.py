@@ -13,9 +13,9 @@ from hlotool.ir.groups import Groups, count_devices
 
 Span: TypeAlias = Literal["node", "cross"]
 
-_AXIS: Final = re.compile(r"\s*([A-Za-z_][\w.\-]*)\s*=\s*([1-9]\d{0,8})\s*")
-_MESHES: Final = re.compile(r"#sdy\.mesh<\[([^\]]*)\](,?)")
-_MESH_AXIS: Final = re.compile(r'"([^"]*)"\s*=\s*([1-9]\d{0,8})')
+_AXIS: Final = r"\s*([A-Za-z_][\w.\-]*)\s*=\s*([1-9]\d{0,8})\s*"
+_MESHES: Final = r"#sdy\.mesh<\[([^\]]*)\](,?)"
+_MESH_AXIS: Final = r'"([^"]*)"\s*=\s*([1-9]\d{0,8})'
 
 
 class AxisFinder:
@@ -102,11 +102,13 @@ def find_program_mesh(module: Module) -> Mesh | None:
     JAX writes `xla.sdy.meshes={mesh = #sdy.mesh<["data"=4, "model"=2]>}` before partitioning.
     A mesh with device ids in another order is passed over.
     """
-    text = module.header.frontend_attributes.get("xla.sdy.meshes", "")
+    text = module.header.frontend_attributes.get("xla.sdy.meshes")
+    if not text:
+        return None
     meshes = [
         None if comma else tuple(MeshAxis(name, int(size)) for name, size in axes)
-        for inner, comma in _MESHES.findall(text)
-        if (axes := _MESH_AXIS.findall(inner))
+        for inner, comma in re.findall(_MESHES, text)
+        if (axes := re.findall(_MESH_AXIS, inner))
     ]
     if len(meshes) != 1 or meshes[0] is None:
         return None
@@ -121,7 +123,7 @@ def parse_mesh_axes(text: str, option: str = "--mesh") -> Mesh:
     """
     axes: list[MeshAxis] = []
     for part in text.split(","):
-        match = _AXIS.fullmatch(part)
+        match = re.fullmatch(_AXIS, part)
         if match is None:
             raise UsageError(f"{option} {text}: expected NAME=SIZE, as in data=4,model=2.")
         axes.append(MeshAxis(match[1], int(match[2])))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from itertools import accumulate
 from typing import Final
 
@@ -46,7 +45,7 @@ class Overlap:
 
 
 NOT_STARTED: Final = Overlap(None, None, None, is_exposed=True)
-_REAL_WORK: Final = Fraction(1, 100)  # of the payload's bytes
+_REAL_WORK: Final = 100  # times the work's bytes, and the payload can be hidden behind it
 
 
 @record
@@ -135,7 +134,7 @@ class OverlapMeter:
             return Overlap(work.count, None, None, is_exposed)
         payload = payload_bytes or 0
         is_real = bool(work.count) and (
-            work.hidden > 0 or work.size >= payload * _REAL_WORK or work.flops >= payload
+            work.hidden > 0 or work.size * _REAL_WORK >= payload or work.flops >= payload
         )
         return Overlap(work.count, work.flops, work.size, is_sync or not is_real)
 

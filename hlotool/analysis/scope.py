@@ -94,10 +94,27 @@ def _unwrapped(part: str) -> list[str]:
 
 def _split(text: str, separator: str) -> list[str]:
     """Split at a separator outside brackets and quotes; unbalanced text splits everywhere."""
-    if separator not in text:
-        return [text]
-    if not any(char in text for char in "([{'\""):
-        return text.split(separator)
+    pieces = text.split(separator)
+    if len(pieces) == 1:
+        return pieces
+    if "'" in text or '"' in text:
+        return _split_quoted(text, separator) or pieces
+    if not ("(" in text or "[" in text or "{" in text):
+        return pieces
+    parts: list[str] = []
+    held: list[str] = []
+    depth = 0
+    for piece in pieces:
+        held.append(piece)
+        depth += sum(map(piece.count, _OPENING)) - sum(map(piece.count, _CLOSING))
+        if not depth:
+            parts.append(separator.join(held))
+            held = []
+    return pieces if depth else parts
+
+
+def _split_quoted(text: str, separator: str) -> list[str]:
+    """Split, character by character, text that may hold quotes; return none if unbalanced."""
     parts: list[str] = []
     start = depth = 0
     quote = ""
@@ -113,9 +130,7 @@ def _split(text: str, separator: str) -> list[str]:
         elif char == separator and not depth:
             parts.append(text[start:place])
             start = place + 1
-    if depth or quote:
-        return text.split(separator)
-    return [*parts, text[start:]]
+    return [] if depth or quote else [*parts, text[start:]]
 
 
 def _shared_start(paths: list[list[str]]) -> list[str]:

@@ -17,7 +17,7 @@ from hlotool.ir.module import Instruction
 _MULTIPLY_ADD: Final = 2
 
 # MLIR attributes as TransformerEngine prints them: `attn_heads = 48 : i64`.
-_MLIR_INTEGER = re.compile(r"(\w+) = (-?\d{1,18}) : i(?:32|64)")
+_MLIR_INTEGER: Final = r"(\w+) = (-?\d{1,18}) : i(?:32|64)"
 # NVTE_Mask_Type (transformer_engine/fused_attn.h): which masks leave a triangle, which of
 # those hang from the bottom right corner, which hide padding of a length known only at run time.
 _TE_CAUSAL: Final = frozenset((2, 3, 4, 5))
@@ -33,7 +33,8 @@ def count_te_attention(instruction: Instruction) -> tuple[int, bool]:
     and head size, so that dimensions added by vmap count.
     """
     config = instruction.backend_config()
-    values = {key: int(text) for key, text in _MLIR_INTEGER.findall(config.text if config else "")}
+    printed = re.findall(_MLIR_INTEGER, config.text if config else "")
+    values = {key: int(text) for key, text in printed}
     is_backward = "backward" in instruction.custom_call_target
     queries, keys = values["q_max_seqlen"], values["kv_max_seqlen"]
     qk_size = values.get("qk_head_dim", values.get("head_dim", 0))
