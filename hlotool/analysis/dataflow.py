@@ -8,8 +8,6 @@ a loop or the branches of a conditional meet with different values stands a phi.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hlotool.analysis.flow_rules import RULES
 from hlotool.analysis.phis import replace_idle_phis
 from hlotool.analysis.schedule import Schedule
@@ -40,33 +38,26 @@ class Dataflow:
 def find_values(schedule: Schedule) -> Dataflow:
     """Find the values of everything the entry runs, with the positions where they are seen."""
     flow = Flow(schedule)
+    nodes = flow.nodes
     for instruction in schedule.sequence:
         rule = RULES.get(instruction.opcode)
         node = rule(flow, instruction) if rule else None
-        flow.nodes[instruction] = node or flow.define(instruction)
+        nodes[instruction] = node or flow.define(instruction)
     flow.close_loops()
-    replace_idle_phis([value for value in flow.values if value.is_phi])
+    replace_idle_phis([value for value in flow.values if value.inputs is not None])
     values = tuple(value for value in flow.values if value.replacement is None)
-    _collect_positions(flow.nodes)
-    return Dataflow(schedule, values, flow.nodes)
+    _collect_positions(nodes)
+    return Dataflow(schedule, values, nodes)
 
 
 def _collect_positions(nodes: dict[Instruction, Node]) -> None:
     """Tell every value where else it is seen."""
     for instruction, node in nodes.items():
-        for index, value in _leaves(node):
-            seen = resolve(value)
+        pending: list[tuple[ShapeIndex, Node]] = [((), node)]
+        while pending:
+            index, (value, children) = pending.pop()
+            seen = value if value.replacement is None else resolve(value)
             if seen.instruction is not instruction:
                 seen.positions.append(Position(instruction, index))
-
-
-def _leaves(node: Node) -> Iterator[tuple[ShapeIndex, Value]]:
-    """Yield (index, value) for a tree and everything below it."""
-    if not node.children:
-        yield (), node.value
-        return
-    pending: list[tuple[ShapeIndex, Node]] = [((), node)]
-    while pending:
-        index, part = pending.pop()
-        yield index, part.value
-        pending += [((*index, number), child) for number, child in enumerate(part.children)]
+            if children:
+                pending += [((*index, number), child) for number, child in enumerate(children)]

@@ -8,19 +8,21 @@ how far the estimate was from XLA's own assignment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.dataflow import Dataflow, find_values
 from hlotool.analysis.lifetimes import Lifetimes, name_ranges, shared_buffers, value_ranges
-from hlotool.analysis.may_share import Pair, may_share
+from hlotool.analysis.may_share import Pair, may_share, shares_by_choice
 from hlotool.analysis.schedule import Schedule, require_schedule
-from hlotool.analysis.values import Value
+from hlotool.analysis.values import Value, resolve
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.shape import Shape, TupleShape
-from hlotool.records import record
+from hlotool.records import node_class, record
 
 TYPICAL_PERCENT: Final = 1  # how far off it typically is; measured, see docs/accuracy.md
 _HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
@@ -56,55 +58,64 @@ def estimate_assignment(module: Module) -> Estimate:
     Raises InputError for a module that is not scheduled.
     """
     flow = find_values(require_schedule(module))
-    ranges = value_ranges(flow)
+    shared = shared_buffers(flow)
+    ranges = value_ranges(flow, shared)
     backend = find_backend(module)
-    buffers = _join_shared(flow, ranges, backend)
-    allocations = [
-        _allocation(number, values, flow.schedule, backend) for number, values in enumerate(buffers)
-    ]
-    assignment = BufferAssignment(module.source, tuple(allocations))
-    return Estimate(assignment, name_ranges(flow, ranges))
+    buffers = _join_shared(flow, ranges, shared, backend)
+    leaving = _find_leaving(flow)
+    allocations = tuple(
+        _allocation(number, buffer.values, flow.schedule, backend, leaving)
+        for number, buffer in enumerate(buffers)
+    )
+    return Estimate(BufferAssignment(module.source, allocations), name_ranges(flow, ranges))
+
+
+def _find_leaving(flow: Dataflow) -> set[Value]:
+    """Return the values that are part of what the program returns."""
+    root = flow.schedule.module.entry.root
+    leaving: set[Value] = set()
+    pending = [flow.nodes[root]]
+    while pending:
+        value, children = pending.pop()
+        leaving.add(resolve(value))
+        pending += children
+    return leaving
 
 
 def _allocation(
-    number: int, values: list[Value], schedule: Schedule, backend: Backend | None
+    number: int,
+    values: list[Value],
+    schedule: Schedule,
+    backend: Backend | None,
+    leaving: Collection[Value],
 ) -> Allocation:
     """Make the allocation of one buffer; its class is that of the first value that decides."""
-    allocation = Allocation(number, 0)
-    module = schedule.module
-    root = module.entry.root
-    for place, value in enumerate(values):
-        instruction = value.instruction
+    allocation = Allocation(number, 0, values[0].shape.memory_space)
+    for value in values:
+        instruction, shape = value.instruction, value.shape
         is_table = isinstance(instruction.shape, TupleShape)
-        size = estimate_size(value.shape, backend)
-        color = value.shape.memory_space
+        size = estimate_size(shape, backend)
         allocation.size_bytes = max(allocation.size_bytes, size)
-        allocation.color = color if not place else allocation.color
         allocation.values.append(
             BufferValue(
                 value.number,
                 schedule.names[instruction],
                 value.index if is_table else None,
                 value.is_phi,
-                color,
+                shape.memory_space,
                 size,
                 0,
-                value.shape,
+                shape,
             )
         )
-        if _is_parameter(value, module):
+        if _is_parameter(value, schedule.module):
             allocation.parameter = instruction.parameter_number
             allocation.parameter_index = value.index
-        allocation.is_constant |= instruction.opcode == "constant"
-        allocation.is_live_out |= _leaves(value, root)
+        elif instruction.opcode == "constant":
+            allocation.is_constant = True
+        if value in leaving:
+            allocation.is_live_out = True
     return allocation
-
-
-def _leaves(value: Value, root: Instruction) -> bool:
-    """Whether a value is part of what the program returns."""
-    return value.instruction is root or any(
-        position.instruction is root for position in value.positions
-    )
 
 
 def _is_parameter(value: Value, module: Module) -> bool:
@@ -113,28 +124,32 @@ def _is_parameter(value: Value, module: Module) -> bool:
 
 
 def _join_shared(
-    flow: Dataflow, ranges: Mapping[Value, LiveRange], backend: Backend | None
-) -> list[list[Value]]:
+    flow: Dataflow,
+    ranges: Mapping[Value, LiveRange],
+    shared: Iterable[list[Value]],
+    backend: Backend | None,
+) -> list[_Buffer]:
     """Group the values that lie, or probably lie, in one buffer; in order of definition."""
-    joined = _Buffers(flow, ranges, backend)
-    for value in flow.values:
-        user = value.instruction
-        if value.is_phi or user.opcode == "parameter":
-            continue
-        for number, operand in enumerate(user.operands):
-            source = flow.value_at(operand, ())
-            if (
-                source is not None
-                and joined.can_follow(source, value)
-                and may_share(Pair(user, number, source.shape, value.shape, value.index), backend)
-            ):
-                joined.join(source, value)
-                break
+    joined = _Buffers(flow, ranges, shared, backend)
+    if shares_by_choice(backend):
+        for user, outputs in groupby(flow.values, attrgetter("instruction")):
+            if user.opcode != "parameter" and user.operands:
+                joined.write_over(user, outputs)
     return joined.all()
 
 
+@node_class
+class _Buffer:
+    """Values that share memory, with the time it is in use."""
+
+    values: list[Value]
+    start: int
+    end: int
+    is_parameter: bool
+
+
 class _Buffers:
-    """Values by buffer, with the time each buffer is in use.
+    """The buffer of each value.
 
     Two values that share with nobody by rule may share by choice
     (xla/service/heap_simulator/heap_simulator.cc); others may only move in where a
@@ -143,47 +158,71 @@ class _Buffers:
     """
 
     def __init__(
-        self, flow: Dataflow, ranges: Mapping[Value, LiveRange], backend: Backend | None
+        self,
+        flow: Dataflow,
+        ranges: Mapping[Value, LiveRange],
+        shared: Iterable[list[Value]],
+        backend: Backend | None,
     ) -> None:
-        module = flow.schedule.module
         self.flow = flow
         self.ranges = ranges
         self.backend = backend
-        self.group_of: dict[Value, list[Value]] = {
-            one: group for group in shared_buffers(flow) for one in group
-        }
-        self.has_rule = set(self.group_of)
+        self.buffer_of: dict[Value, _Buffer] = {}
+        module = flow.schedule.module
+        for group in shared:
+            buffer = _Buffer(
+                group.copy(),
+                min(ranges[value].start for value in group),
+                max(ranges[value].end for value in group),
+                any(_is_parameter(value, module) for value in group),
+            )
+            self.buffer_of.update(dict.fromkeys(group, buffer))
+        self.has_rule = set(self.buffer_of)
         for value in flow.values:
-            self.group_of.setdefault(value, [value])
-        self.starts: dict[int, int] = {}
-        self.ends: dict[int, int] = {}
-        self.is_parameter: dict[int, bool] = {}
-        for group in self.group_of.values():
-            if id(group) in self.starts:
+            if value not in self.buffer_of:
+                found = ranges[value]
+                self.buffer_of[value] = _Buffer(
+                    [value], found.start, found.end, _is_parameter(value, module)
+                )
+
+    def write_over(self, user: Instruction, outputs: Iterable[Value]) -> None:
+        """Let each output of an instruction be written over one operand, where it may."""
+        born = self.flow.schedule.positions[user]
+        operands = [
+            (number, source)
+            for number, operand in enumerate(user.operands)
+            if (source := self.flow.value_at(operand, ())) is not None
+            and self.buffer_of[source].end == born
+        ]
+        for output in outputs if operands else ():
+            if output.is_phi:
                 continue
-            self.starts[id(group)] = min(ranges[value].start for value in group)
-            self.ends[id(group)] = max(ranges[value].end for value in group)
-            self.is_parameter[id(group)] = any(_is_parameter(value, module) for value in group)
+            for number, source in operands:
+                if self.can_follow(source, output) and may_share(
+                    Pair(user, number, source.shape, output.shape, output.index), self.backend
+                ):
+                    self.join(source, output)
+                    break
 
     def can_follow(self, operand: Value, output: Value) -> bool:
         """Whether a buffer is needed last where the other is written, and not needed before."""
-        first, second = self.group_of[operand], self.group_of[output]
+        first, second = self.buffer_of[operand], self.buffer_of[output]
         born = self.ranges[output].start
         if (
             first is second
             or operand.instruction.opcode == "constant"
-            or self.ends[id(first)] != born
-            or len(second) > _MOST_COMPARED
+            or first.end != born
+            or len(second.values) > _MOST_COMPARED
         ):
             return False
-        if not self.is_parameter[id(second)]:
+        if not second.is_parameter:
             return operand not in self.has_rule and output not in self.has_rule
-        start = self.starts[id(first)]
+        start = first.start
         return all(
             self.ranges[one].start >= born
             or self.ranges[one].end < start
-            or (self.ranges[one].end == start and self.may_share(one, first[0]))
-            for one in second
+            or (self.ranges[one].end == start and self.may_share(one, first.values[0]))
+            for one in second.values
         )
 
     def may_share(self, operand: Value, output: Value) -> bool:
@@ -197,15 +236,14 @@ class _Buffers:
 
     def join(self, operand: Value, output: Value) -> None:
         """Put two buffers into one."""
-        first, second = self.group_of[operand], self.group_of[output]
-        self.starts[id(first)] = min(self.starts[id(first)], self.starts[id(second)])
-        self.ends[id(first)] = self.ends[id(second)]
-        self.is_parameter[id(first)] |= self.is_parameter[id(second)]
-        first += second
-        for value in second:
-            self.group_of[value] = first
+        first, second = self.buffer_of[operand], self.buffer_of[output]
+        first.values += second.values
+        first.start = min(first.start, second.start)
+        first.end = second.end
+        first.is_parameter |= second.is_parameter
+        for value in second.values:
+            self.buffer_of[value] = first
 
-    def all(self) -> list[list[Value]]:
+    def all(self) -> list[_Buffer]:
         """Return each buffer once, in the order of its first value."""
-        groups = {id(group): group for group in self.group_of.values()}.values()
-        return sorted(groups, key=lambda group: min(value.number for value in group))
+        return list(dict.fromkeys(self.buffer_of[value] for value in self.flow.values))

@@ -13,6 +13,16 @@ from hlotool.ir.shape import TupleShape
 from hlotool.ir.values import ShapeIndex
 
 MOST_STEPS: Final = 10_000  # bitcasts and tuples followed inside one fusion
+_ALIASING: Final = "output_to_operand_aliasing"
+_ANNOTATED: Final = frozenset(("custom-call", "async-start", "async-update"))
+_BY_OPCODE: Final = frozenset(
+    (
+        "all-reduce-start", "collective-permute", "collective-permute-start",
+        "dynamic-update-slice", "ragged-all-to-all", "scatter", "set-dimension-size",
+    )
+)  # fmt: skip
+_SHARING: Final = _BY_OPCODE | _ANNOTATED
+_FUSED: Final = _SHARING | {"bitcast", "get-tuple-element", "tuple"}  # or lead to such a root
 
 
 class Sharing(NamedTuple):
@@ -28,9 +38,9 @@ def must_share(instruction: Instruction) -> tuple[Sharing, ...]:
     opcode = instruction.opcode
     if opcode == "fusion":
         return (*_annotated(instruction), *_fused(instruction))
-    if opcode in {"custom-call", "async-start", "async-update"}:
+    if opcode in _ANNOTATED:
         return _annotated(instruction)
-    return _by_opcode(instruction)
+    return _by_opcode(instruction) if opcode in _BY_OPCODE else ()
 
 
 def _by_opcode(instruction: Instruction) -> tuple[Sharing, ...]:
@@ -69,6 +79,8 @@ def _one_to_one(count: int) -> tuple[Sharing, ...]:
 
 def _annotated(instruction: Instruction) -> tuple[Sharing, ...]:
     """Pairs that `output_to_operand_aliasing` states."""
+    if _ALIASING not in instruction.attributes:
+        return ()
     return tuple(
         Sharing(pair.number, pair.index, pair.output_index) for pair in instruction.aliasing()
     )
@@ -77,12 +89,12 @@ def _annotated(instruction: Instruction) -> tuple[Sharing, ...]:
 def _fused(fusion: Instruction) -> tuple[Sharing, ...]:
     """Pairs found inside a fusion: an in-place root whose operand is a parameter."""
     body = fusion.callee()
-    if body is None:
+    if body is None or body.root.opcode not in _FUSED:
         return ()
     found: list[Sharing] = []
     for index, _ in fusion.shape.leaves_with_index():
         root, at = follow(body.root, index)
-        for pair in must_share(root) if root.opcode != "fusion" else ():
+        for pair in must_share(root) if root.opcode in _SHARING else ():
             if pair.output == at and pair.operand < len(root.operands):
                 source, inner = follow(root.operands[pair.operand], pair.operand_index)
                 if source.opcode == "parameter":

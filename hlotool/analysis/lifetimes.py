@@ -13,11 +13,11 @@ from hlotool.analysis.schedule import Schedule, find_async_start, require_schedu
 from hlotool.analysis.values import Value, resolve
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Instruction, Module
-from hlotool.ir.values import ShapeIndex
 from hlotool.records import record
 
-_UNUSED = (-1, -1)
 _ASYNC = frozenset(("async-start", "async-update", "async-done"))
+_SHALLOW = frozenset(("copy", "get-tuple-element"))
+_WITHOUT_USES = frozenset(("domain", "tuple"))
 
 
 @record
@@ -59,7 +59,7 @@ def derive_lifetimes(flow: Dataflow) -> Lifetimes:
     of the computation for parameters, to the last use, or the end of the computation for
     what leaves it; values of one buffer are trimmed to abut.
     """
-    return name_ranges(flow, value_ranges(flow))
+    return name_ranges(flow, value_ranges(flow, shared_buffers(flow)))
 
 
 def name_ranges(flow: Dataflow, ranges: Mapping[Value, LiveRange]) -> Lifetimes:
@@ -67,17 +67,17 @@ def name_ranges(flow: Dataflow, ranges: Mapping[Value, LiveRange]) -> Lifetimes:
     names = flow.schedule.names
     return Lifetimes(
         "derived",
-        tuple(names[instruction] for instruction in flow.schedule.sequence),
+        tuple(map(names.__getitem__, flow.schedule.sequence)),
         {(names[value.instruction], value.index): found for value, found in ranges.items()},
     )
 
 
-def value_ranges(flow: Dataflow) -> dict[Value, LiveRange]:
+def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, LiveRange]:
     """Return the range of each value, trimmed where values share a buffer."""
     rule = _RangeRule(flow.schedule)
     ranges = {value: rule.range_of(value) for value in flow.values}
-    for shared in shared_buffers(flow):
-        _trim(shared, ranges)
+    for buffer in shared:
+        _trim(buffer, ranges)
     return ranges
 
 
@@ -88,10 +88,11 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
     with their outputs, everything that meets in a loop or a conditional, in-place operations.
     """
     groups = _Groups()
-    for alias in flow.schedule.module.header.aliases:
-        parameters = flow.schedule.module.entry.parameters
+    module = flow.schedule.module
+    for alias in module.header.aliases:
+        parameters = module.entry.parameters
         if alias.number < len(parameters):
-            result = flow.value_at(flow.schedule.module.entry.root, alias.output_index)
+            result = flow.value_at(module.entry.root, alias.output_index)
             groups.join(result, flow.value_at(parameters[alias.number], alias.index))
     for value in flow.values:
         for one in value.inputs or ():
@@ -135,45 +136,32 @@ class _RangeRule:
     def __init__(self, schedule: Schedule) -> None:
         module = schedule.module
         self.schedule = schedule
-        self.last_uses = _last_uses(schedule)
+        self.top_ends, self.nested_ends = _find_ends(schedule)
         self.donated = {(alias.number, alias.index) for alias in module.header.aliases}
         self.is_tpu = bool(schedule.async_contexts) and find_backend(module) == "tpu"
 
     def range_of(self, value: Value) -> LiveRange:
         """Return from the definition to the last use, or where what leaves is handed on."""
         schedule, instruction = self.schedule, value.instruction
-        span = schedule.spans[instruction.computation]
         start = schedule.positions[instruction]
-        end = span.end if instruction.is_root else start
         if instruction.opcode == "parameter":
-            start = span.start
+            start = schedule.spans[instruction.computation].start
             is_entry = instruction.computation is schedule.module.entry
             if is_entry and (instruction.parameter_number, value.index) not in self.donated:
                 return LiveRange(start, schedule.end)
-        caller = self._async_caller(value)
-        if caller is not None:
+        top, nested = self.top_ends, self.nested_ends
+        end = (nested if value.index else top)[instruction]
+        for seen, index in value.positions:
+            there = (nested if index else top)[seen]
+            if there > end:  # noqa: PLR1730  max() takes twice as long
+                end = there
+        if instruction.computation in schedule.async_contexts:
+            caller = schedule.callers[schedule.async_contexts[instruction.computation]]
             end = max(end, self._done(caller))
             first = find_async_start(caller)
             if self.is_tpu and first:  # there, what an operation makes begins at its start
                 start = max(start, schedule.positions.get(first, start))
-        end = max(end, start, self._used(instruction, value.index))
-        for place in value.positions:
-            seen = place.instruction
-            is_handed_on = seen.is_root and seen.computation in schedule.spans
-            there = (
-                schedule.spans[seen.computation].end if is_handed_on else schedule.positions[seen]
-            )
-            end = max(end, there, self._used(seen, place.shape_index))
-        return LiveRange(start, end)
-
-    def _used(self, instruction: Instruction, index: ShapeIndex) -> int:
-        top, nested = self.last_uses.get(instruction, _UNUSED)
-        return nested if index else top
-
-    def _async_caller(self, value: Value) -> Instruction | None:
-        """Return the operation that runs a value's computation beside others, if one does."""
-        context = self.schedule.async_contexts.get(value.instruction.computation)
-        return self.schedule.callers.get(context) if context else None
+        return LiveRange(start, max(end, start))
 
     def _done(self, caller: Instruction) -> int:
         """Return where an asynchronous operation is done."""
@@ -185,28 +173,32 @@ class _RangeRule:
         return end
 
 
-def _last_uses(schedule: Schedule) -> dict[Instruction, tuple[int, int]]:
-    """Return the last position that uses an instruction's top value, and its nested values.
+def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruction, int]]:
+    """Return until when each instruction's top value, and its nested values, are needed there.
 
-    get-tuple-element and copy look at the top alone, tuple and domain at nothing; a while
-    uses its operand at the start of its body; a call where its callee does.
+    That is the last use, or for a root the end of the computation. get-tuple-element and
+    copy look at the top alone, tuple and domain at nothing; a while uses its operand at the
+    start of its body; a call where its callee does.
     """
-    uses: dict[Instruction, tuple[int, int]] = {}
+    top = {**schedule.positions}
+    top |= {computation.root: span.end for computation, span in schedule.spans.items()}
+    nested = top.copy()
     for position, user in enumerate(schedule.sequence):
         opcode = user.opcode
-        if opcode in {"tuple", "domain"}:
-            continue
-        if opcode == "call" and _is_flattened(schedule, user, "to_apply"):
+        if opcode in _WITHOUT_USES:
             continue
         at = position
+        if opcode == "call" and _is_flattened(schedule, user, "to_apply"):
+            continue
         if opcode == "while" and _is_flattened(schedule, user, "body"):
             body = user.callees("body")[0]
             at = schedule.positions[body.parameters[0]] if body.parameters else position
-        is_shallow = opcode in {"get-tuple-element", "copy"}
         for operand in user.operands:
-            top, nested = uses.get(operand, _UNUSED)
-            uses[operand] = (max(top, at), nested if is_shallow else max(nested, at))
-    return uses
+            if at > top[operand]:  # noqa: PLR1730  max() takes twice as long
+                top[operand] = at
+            if at > nested[operand] and opcode not in _SHALLOW:
+                nested[operand] = at
+    return top, nested
 
 
 def _is_flattened(schedule: Schedule, user: Instruction, key: str) -> bool:

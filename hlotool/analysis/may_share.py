@@ -32,11 +32,16 @@ class Pair:
     output_index: ShapeIndex
 
 
+def shares_by_choice(backend: Backend | None) -> bool:
+    """Say whether anything is known of what a backend shares by choice."""
+    return backend != "tpu"
+
+
 def may_share(pair: Pair, backend: Backend | None) -> bool:
     """Say whether a backend may write the output over the operand."""
     user, number = pair.user, pair.operand_number
     operand, output = pair.operand, pair.output
-    if backend == "tpu" or user.operands.count(user.operands[number]) > 1:
+    if not shares_by_choice(backend) or user.operands.count(user.operands[number]) > 1:
         return False
     if not isinstance(operand, ArrayShape) or not isinstance(output, ArrayShape):
         return False

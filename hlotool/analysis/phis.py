@@ -25,7 +25,7 @@ def replace_idle_phis(phis: list[Value]) -> None:
             (only,) = outside
             for phi in circle:
                 phi.replacement = only
-        else:
+        elif len(circle) > 1:
             _replace_single(circle)
 
 
@@ -86,4 +86,4 @@ def _find_circles(phis: list[Value]) -> Iterator[list[Value]]:
 
 
 def _phi_inputs(phi: Value) -> Iterator[Value]:
-    return (value for value in phi.inputs or () if value.is_phi)
+    return iter([value for value in phi.inputs or () if value.inputs is not None])

@@ -98,15 +98,16 @@ class Flow:
         inputs: list[Value] | None = None,
     ) -> Value:
         """Make one value."""
+        number = len(self.values)
         if len(index) > MOST_NESTED:
             raise InputError(f"the shape of {instruction.name!r} nests too deep")
-        value = Value(len(self.values), instruction, index, shape, inputs)
-        self.values.append(value)
-        if len(self.values) > MOST_VALUES:
+        if number >= MOST_VALUES:
             raise InputError(
                 f"the shapes of module {self.schedule.module.name!r} hold more than "
                 f"{MOST_VALUES:,} values"
             )
+        value = Value(number, instruction, index, shape, inputs)
+        self.values.append(value)
         return value
 
     def _build(
