@@ -34,11 +34,12 @@ class DonationRow:
     copy_instruction: str | None
 
 
-def find_donations(module: Module) -> list[DonationRow]:
+def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     """Return what became, or could become, of the parameters' memory; largest first.
 
     Parameters for which there is neither an alias nor an output of equal shape are left out:
-    donating them would save nothing. Sizes are those of the shapes, tiles included.
+    donating them would save nothing. So are those under `least_bytes`. Sizes are those of the
+    shapes, tiles included.
     """
     aliases = {(one.number, one.index): one.output_index for one in module.header.aliases}
     donors = {(one.parameter, one.index) for one in module.header.donors}
@@ -47,19 +48,20 @@ def find_donations(module: Module) -> list[DonationRow]:
     rows = []
     for parameter in module.entry.parameters:
         number = parameter.parameter_number
-        name = parameter.metadata().op_name
         for index, shape in parameter.shape.leaves_with_index():
             is_donated = (number, index) in aliases or (number, index) in donors
             output = aliases.get((number, index)) if is_donated else free.take(shape)
-            if not is_donated and output is None:
+            size = estimate_size(shape, backend)
+            if (not is_donated and output is None) or size < least_bytes:
                 continue
+            name = parameter.metadata().op_name
             copy = _find_copy(parameter, index) if is_donated else None
             rows.append(
                 DonationRow(
                     number,
                     format_position(name, index or None) if name else None,
                     str(shape),
-                    estimate_size(shape, backend),
+                    size,
                     "copied" if copy else "donated" if is_donated else "not-donated",
                     output,
                     copy.name if copy else None,

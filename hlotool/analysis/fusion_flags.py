@@ -35,9 +35,21 @@ def find_flags(body: Computation) -> tuple[str, ...]:
         MULTI_OUTPUT: len(outputs) > 1,
         DUPLICATE_OUTPUT: len(set(outputs)) < len(outputs),
         CONVERT_ONLY: opcodes == {"convert"},
-        COPY_ONLY: bool(opcodes) and opcodes <= _COPYING,
+        COPY_ONLY: is_copy_only(body),
     }
     return tuple(flag for flag in FLAGS if found[flag])
+
+
+def is_copy_only(body: Computation) -> bool:
+    """Whether a fused computation has the flag `copy-only`."""
+    moves = False
+    for instruction in body.instructions:
+        opcode = instruction.opcode
+        if opcode in _COPYING:
+            moves = True
+        elif opcode not in _NOT_REAL:
+            return False
+    return moves
 
 
 def _behind_bitcasts(instruction: Instruction) -> Instruction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.executions import Executions
@@ -10,11 +10,13 @@ from hlotool.analysis.origin import Origin, find_common_scope, find_origin
 from hlotool.analysis.runs import count_runs
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE
-from hlotool.records import record, replace
+from hlotool.records import record
 
 # Everything a loop fusion can hold at no cost but reading and writing.
 FUSIBLE: Final = ELEMENTWISE | frozenset(("broadcast", "copy", "reshape", "transpose"))
 LEAST_BYTES: Final = 1 << 20
+
+_Member: TypeAlias = tuple[Instruction, Origin]
 
 
 @record
@@ -53,23 +55,32 @@ def find_missed(
     trip counts taken as one. Not every one could have been fused: a copy may be there to
     change a layout, to feed a loop, or to move data between memory spaces. In dump order.
     """
-    groups: dict[tuple[object, ...], list[Instruction]] = {}
+    found: list[tuple[tuple[object, ...], Instruction]] = []
+    moved: dict[tuple[object, ...], int] = {}  # what all operations of a key move, or more
     for computation in executions.executed:
+        runs = executions.lower_bound(computation)
         for instruction in computation.instructions:
-            if instruction.opcode in FUSIBLE and costs.of(instruction).bytes_accessed:
-                groups.setdefault(_key(instruction), []).append(instruction)
+            if instruction.opcode in FUSIBLE and (size := costs.of(instruction).bytes_accessed):
+                key = _key(instruction)
+                found.append((key, instruction))
+                moved[key] = moved.get(key, 0) + size * runs
+    groups: dict[tuple[object, ...], list[_Member]] = {}
+    for key, instruction in found:
+        if moved[key] >= least_bytes:  # only then are its places in the source worth reading
+            origin = _find_origin(instruction)
+            place = origin.scope, origin.source_file, origin.source_line
+            groups.setdefault((*key, *place), []).append((instruction, origin))
     rows = (_make_row(members, executions, costs) for members in groups.values())
     return tuple(row for row in rows if row.known_bytes_accessed_per_run >= least_bytes)
 
 
 def _key(instruction: Instruction) -> tuple[object, ...]:
-    """Return what equal operations have in common."""
+    """Return what equal operations have in common beside their place in the source."""
     return (
         instruction.opcode,
         instruction.computation,
         instruction.shape,
         *(one.shape for one in instruction.operands),
-        replace(_find_origin(instruction), op_name=None),
     )
 
 
@@ -78,11 +89,11 @@ def _find_origin(instruction: Instruction) -> Origin:
     return find_origin(instruction, (*instruction.operands, *instruction.users))
 
 
-def _make_row(members: list[Instruction], executions: Executions, costs: CostModel) -> MissedRow:
-    first = members[0]
+def _make_row(members: list[_Member], executions: Executions, costs: CostModel) -> MissedRow:
+    instructions = [instruction for instruction, _ in members]
+    first, origin = members[0]
     cost = costs.of(first)
-    runs = count_runs(members, executions)
-    origins = [_find_origin(one) for one in members]
+    runs = count_runs(instructions, executions)
     return MissedRow(
         name=first.name,
         count=len(members),
@@ -98,10 +109,10 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
         known_executions=runs.known,
         bytes_accessed_per_run=runs.times(cost.bytes_accessed),
         known_bytes_accessed_per_run=cost.bytes_accessed * runs.known,
-        op_name=origins[0].op_name,
-        scope=find_common_scope(one.scope for one in origins),
-        source_file=origins[0].source_file,
-        source_line=origins[0].source_line,
+        op_name=origin.op_name,
+        scope=find_common_scope(one.scope for _, one in members),
+        source_file=origin.source_file,
+        source_line=origin.source_line,
         is_conditional=runs.is_conditional,
-        members=tuple(one.name for one in members),
+        members=tuple(one.name for one in instructions),
     )

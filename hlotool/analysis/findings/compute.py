@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from hlotool.analysis.cost.custom_calls import read_custom_call
 from hlotool.analysis.findings.finding import Evidence, Finding, name_all, write_source
-from hlotool.analysis.fusion_flags import COPY_ONLY, find_flags
+from hlotool.analysis.fusion_flags import is_copy_only
 from hlotool.analysis.missed import MissedRow
 from hlotool.analysis.origin import find_origin
 
@@ -67,7 +67,7 @@ def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
         runs = evidence.executions.lower_bound(computation)
         for fusion in computation.instructions:
             body = fusion.callee() if fusion.opcode == "fusion" else None
-            if body is None or COPY_ONLY not in find_flags(body):
+            if body is None or not is_copy_only(body):
                 continue
             origin = find_origin(fusion, reversed(body.instructions))
             source = write_source(origin.source_file, origin.source_line)

@@ -19,7 +19,7 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
     One finding for all. A warning where the program donates other parameters; a program
     that donates none may be meant so.
     """
-    rows = [row for row in find_donations(evidence.module) if row.size_bytes >= LEAST_BYTES]
+    rows = find_donations(evidence.module, LEAST_BYTES)
     missed = [row for row in rows if row.status == "not-donated"]
     if missed:
         donates = any(row.status != "not-donated" for row in rows)
