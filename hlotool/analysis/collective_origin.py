@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
@@ -10,14 +9,14 @@ from hlotool.ir import Instruction
 
 Origin: TypeAlias = Literal["spmd", "user"]
 
-# The last part of an op_name is the primitive. These are JAX's own collectives; all others
-# have none in them until the partitioner puts one there.
-_COLLECTIVE: Final = re.compile(
-    r"(psum|pmax|pmin|ppermute|pbroadcast|pgather|pcast|all_gather|all_to_all|reduce_scatter"
-    r"|psum_scatter|ragged_all_to_all|all_reduce)\w*"
-)
-_BY_JAX: Final = re.compile(r"(p?jit|pmap)\(")
-_SEPARATOR: Final = re.compile(r"[;:]")
+# The last part of an op_name is the primitive. These, and what begins like them, are JAX's own
+# collectives; all others have none in them until the partitioner puts one there.
+_COLLECTIVE: Final = (
+    "psum", "pmax", "pmin", "ppermute", "pbroadcast", "pgather", "pcast", "all_gather",
+    "all_to_all", "reduce_scatter", "ragged_all_to_all", "all_reduce",
+)  # fmt: skip
+_BY_PMAP: Final = "pmap("
+_BY_JAX: Final = ("jit(", "pjit(", _BY_PMAP)
 
 
 def find_origin(instructions: Iterable[Instruction], op_name: str) -> Origin | None:
@@ -34,13 +33,18 @@ def find_origin(instructions: Iterable[Instruction], op_name: str) -> Origin | N
             instruction.frontend_attributes().get("is_spmd_generated") == "true"
         ):
             return "spmd"
-    made_by = _BY_JAX.match(op_name)
-    if made_by is None:
+    if not op_name.startswith(_BY_JAX):
         return None
-    primitives = [name.rpartition("/")[2].rstrip(")") for name in _SEPARATOR.split(op_name) if name]
-    are_collective = {bool(_COLLECTIVE.fullmatch(one)) for one in primitives if one}
+    names = op_name.replace(":", ";").split(";")
+    primitives = [name.rpartition("/")[2].rstrip(")") for name in names]
+    are_collective = {_is_collective(one) for one in primitives if one}
     if len(are_collective) != 1:
         return None
     if are_collective.pop():
         return "user"
-    return None if made_by[1] == "pmap" else "spmd"
+    return None if op_name.startswith(_BY_PMAP) else "spmd"
+
+
+def _is_collective(primitive: str) -> bool:
+    is_word = primitive.replace("_", "").isalnum()
+    return is_word and primitive.startswith(_COLLECTIVE)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import accumulate
 from typing import Final
 
 from hlotool.analysis.collective_chains import Link
@@ -58,17 +58,6 @@ class _Work:
     hidden: int = 0
 
 
-@record
-class _Sums:
-    """Work of the first k instructions of a computation, for every k."""
-
-    places: dict[Instruction, int]
-    counts: list[int]
-    flops: list[int]
-    sizes: list[int]
-    hidden: list[int]
-
-
 class OverlapMeter:
     """Measures the work beside the collectives of one module, in schedule order.
 
@@ -101,7 +90,7 @@ class OverlapMeter:
         self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
         self._costs = costs
         self._totals: Mapping[Computation, Cost] | None = None
-        self._sums: dict[Computation, _Sums] = {}
+        self._sums: dict[Computation, dict[Instruction, _Work]] = {}
         self._started: dict[Computation, bool] = {}
 
     def measure(self, collective: LogicalCollective, payload_bytes: int | None) -> Overlap:
@@ -121,9 +110,12 @@ class OverlapMeter:
         if not is_scheduled or done is None or done.computation is not computation:
             return Overlap(None, None, None, is_exposed=True if is_sync else None)
         sums = self._sums_of(computation)
-        start, end = sums.places[begin] + 1, sums.places[done]
+        before, after = sums[begin], sums[done]
         work = _Work(
-            *(one[end] - one[start] for one in (sums.counts, sums.flops, sums.sizes, sums.hidden))
+            after.count - before.count,
+            after.flops - before.flops,
+            after.size - before.size,
+            after.hidden - before.hidden,
         )
         return self._judge(work, payload_bytes, is_sync=is_sync)
 
@@ -138,34 +130,30 @@ class OverlapMeter:
         )
         return Overlap(work.count, work.flops, work.size, is_sync or not is_real)
 
-    def _sums_of(self, computation: Computation) -> _Sums:
-        """Add up the work of a computation from its beginning; done once for each.
+    def _sums_of(self, computation: Computation) -> dict[Instruction, _Work]:
+        """Add up the work of a computation before each start and done; once for each.
 
         What stands beside no collective is left out: nobody asks for it.
         """
         sums = self._sums.get(computation)
         if sums is not None:
             return sums
-        places = {one: place for place, one in enumerate(computation.instructions)}
-        changes = [0] * len(places)
+        changes: Counter[Instruction] = Counter()
         for begin, done in self._windows[computation]:
-            changes[places[begin]] += 1
-            changes[places[done]] -= 1
-        work = [
-            depth > 0 and self._is_work(one)
-            for one, depth in zip(computation.instructions, accumulate(changes), strict=True)
-        ]
-        costs = [
-            self._cost(one) if is_work else NOTHING
-            for one, is_work in zip(computation.instructions, work, strict=True)
-        ]
-        sums = self._sums[computation] = _Sums(
-            places,
-            list(accumulate(work, initial=0)),
-            list(accumulate((_flops(one) for one in costs), initial=0)),
-            list(accumulate((one.bytes_accessed for one in costs), initial=0)),
-            list(accumulate((_is_hidden(one) for one in costs), initial=0)),
-        )
+            changes[begin] += 1
+            changes[done] -= 1
+        sums = self._sums[computation] = {}
+        depth = count = flops = size = hidden = 0
+        for instruction in computation.instructions:
+            if instruction in changes:
+                depth += changes[instruction]
+                sums[instruction] = _Work(count, flops, size, hidden)
+            elif depth > 0 and self._is_work(instruction):
+                cost = self._cost(instruction)
+                count += 1
+                flops += _flops(cost)
+                size += cost.bytes_accessed
+                hidden += _is_hidden(cost)
         return sums
 
     def _is_work(self, instruction: Instruction) -> bool:
