@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.sizes import UnknownCostError, count_elements, first_array, operand_shape
 from hlotool.ir.module import Computation, Instruction
 
-
-class Application(NamedTuple):
-    """A computation, and how often it is run."""
-
-    computation: Computation
-    times: int
-
-
-Applications: TypeAlias = tuple[Application, ...]
+Applications: TypeAlias = tuple[tuple[Computation, int], ...]  # what is run, and how often
 
 
 def _callee(instruction: Instruction, key: str) -> Computation:
@@ -33,7 +25,7 @@ def _callee(instruction: Instruction, key: str) -> Computation:
 
 def apply_async(instruction: Instruction) -> Applications:
     """Run the wrapped computation once."""
-    return (Application(_callee(instruction, "calls"), 1),)
+    return ((_callee(instruction, "calls"), 1),)
 
 
 def apply_fusion(instruction: Instruction) -> Applications:
@@ -41,7 +33,7 @@ def apply_fusion(instruction: Instruction) -> Applications:
     body = _callee(instruction, "calls")
     special = find_custom_body(instruction, body)
     if special is None:
-        return (Application(body, 1),)
+        return ((body, 1),)
     return apply_scatter(special) if special.opcode == "scatter" else ()
 
 
@@ -54,25 +46,25 @@ def find_custom_body(fusion: Instruction, body: Computation) -> Instruction | No
 
 def apply_call(instruction: Instruction) -> Applications:
     """Run `to_apply` once."""
-    return (Application(_callee(instruction, "to_apply"), 1),)
+    return ((_callee(instruction, "to_apply"), 1),)
 
 
 def apply_while(instruction: Instruction) -> Applications:
     """Run body and condition once: XLA knows no trip counts."""
     body, condition = _callee(instruction, "body"), _callee(instruction, "condition")
-    return (Application(body, 1), Application(condition, 1))
+    return ((body, 1), (condition, 1))
 
 
 def apply_map(instruction: Instruction) -> Applications:
     """Run the function for each element of the result."""
-    return (Application(_callee(instruction, "to_apply"), count_elements(instruction.shape)),)
+    return ((_callee(instruction, "to_apply"), count_elements(instruction.shape)),)
 
 
 def apply_reduce(instruction: Instruction) -> Applications:
     """Run the reducer once for each element that goes; a variadic reducer takes all at once."""
     before = count_elements(operand_shape(instruction, 0))
     after = count_elements(first_array(instruction.shape))
-    return (Application(_callee(instruction, "to_apply"), before - after),)
+    return ((_callee(instruction, "to_apply"), before - after),)
 
 
 def apply_reduce_window(instruction: Instruction) -> Applications:
@@ -98,7 +90,7 @@ def apply_reduce_window(instruction: Instruction) -> Applications:
         )
         if is_whole:
             times = results // length + length - 1
-    return (Application(_callee(instruction, "to_apply"), times),)
+    return ((_callee(instruction, "to_apply"), times),)
 
 
 def apply_select_and_scatter(instruction: Instruction) -> Applications:
@@ -106,8 +98,8 @@ def apply_select_and_scatter(instruction: Instruction) -> Applications:
     windows = count_elements(operand_shape(instruction, 1))
     size = prod(one.size for one in instruction.window())
     return (
-        Application(_callee(instruction, "select"), windows * (size - 1)),
-        Application(_callee(instruction, "scatter"), windows),
+        (_callee(instruction, "select"), windows * (size - 1)),
+        (_callee(instruction, "scatter"), windows),
     )
 
 
@@ -115,13 +107,13 @@ def apply_scatter(instruction: Instruction) -> Applications:
     """Run the combiner for each element of the first update."""
     first_update = len(instruction.operands) // 2 + 1
     updates = count_elements(operand_shape(instruction, first_update))
-    return (Application(_callee(instruction, "to_apply"), updates),)
+    return ((_callee(instruction, "to_apply"), updates),)
 
 
 def apply_scan(instruction: Instruction) -> Applications:
     """Run the body as often as the second operand has elements: XLA's figure, not the steps."""
     times = count_elements(operand_shape(instruction, 1))
-    return (Application(_callee(instruction, "to_apply"), times),)
+    return ((_callee(instruction, "to_apply"), times),)
 
 
 _APPLICATIONS: Final[Mapping[str, Callable[[Instruction], Applications]]] = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from hlotool.records import record
 
 
-class Work(NamedTuple):
+@record
+class Work:
     """Arithmetic of one operation, without what the computations it calls do."""
 
     flops: int = 0

@@ -55,8 +55,10 @@ def measure_fusion_bytes(instruction: Instruction, body: Computation, sizes: Siz
     """Return all the bytes of `measure_fusion_traffic`, without saying of what."""
     _read_parameters(body, sizes)
     size = 0
+    reads = sizes.reads
     for parameter in body.parameters:
-        size += _measure_parameter(parameter, sizes)
+        is_tuple = isinstance(parameter.shape, TupleShape)
+        size += _measure_parameter(parameter, sizes) if is_tuple else reads[parameter]
     for _, written in _measure_results(instruction, body.root, sizes):
         size += written
     for _, read in _measure_constants(body, sizes):

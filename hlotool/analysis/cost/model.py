@@ -182,8 +182,8 @@ class CostModel:
         opcode = instruction.opcode
         try:
             if opcode in WORKING:
-                flops, transcendentals, matrix_flops = find_work(instruction)
-                return Cost(flops, transcendentals, 0, matrix_flops)
+                work = find_work(instruction)
+                return Cost(work.flops, work.transcendentals, 0, work.matrix_flops)
             if opcode in _APPLYING:
                 applied = find_applications(instruction)
                 return add_costs([self._once[body].times(times) for body, times in applied])
