@@ -131,10 +131,9 @@ def _join_shared(
 ) -> list[_Buffer]:
     """Group the values that lie, or probably lie, in one buffer; in order of definition."""
     joined = _Buffers(flow, ranges, shared, backend)
-    if shares_by_choice(backend):
-        for user, outputs in groupby(flow.values, attrgetter("instruction")):
-            if user.opcode != "parameter" and user.operands:
-                joined.write_over(user, outputs)
+    for user, outputs in groupby(flow.values, attrgetter("instruction")):
+        if shares_by_choice(user.opcode, backend):
+            joined.write_over(user, outputs)
     return joined.all()
 
 

@@ -8,7 +8,7 @@ asks; where an assignment is at hand, offsets tell.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from hlotool.analysis.backend import Backend
 from hlotool.ir.module import Instruction
@@ -19,10 +19,14 @@ from hlotool.records import record
 
 MOST_STEPS: Final = 10_000  # instructions of one fusion that are followed
 _FIRST_OPERAND: Final = frozenset(("dynamic-update-slice", "scatter", "set-dimension-size"))
+_SHARING: Final = (
+    ELEMENTWISE
+    | _FIRST_OPERAND
+    | {"all-reduce", "collective-broadcast", "fusion", "sort", "triangular-solve"}
+)
 
 
-@record
-class Pair:
+class Pair(NamedTuple):
     """An operand array of an instruction, and an array it makes."""
 
     user: Instruction
@@ -32,16 +36,16 @@ class Pair:
     output_index: ShapeIndex
 
 
-def shares_by_choice(backend: Backend | None) -> bool:
-    """Say whether anything is known of what a backend shares by choice."""
-    return backend != "tpu"
+def shares_by_choice(opcode: str, backend: Backend | None) -> bool:
+    """Say whether a backend may write outputs of an opcode over operands at all."""
+    return backend != "tpu" and opcode in _SHARING
 
 
 def may_share(pair: Pair, backend: Backend | None) -> bool:
     """Say whether a backend may write the output over the operand."""
     user, number = pair.user, pair.operand_number
     operand, output = pair.operand, pair.output
-    if not shares_by_choice(backend) or user.operands.count(user.operands[number]) > 1:
+    if not shares_by_choice(user.opcode, backend) or user.operands.count(user.operands[number]) > 1:
         return False
     if not isinstance(operand, ArrayShape) or not isinstance(output, ArrayShape):
         return False
@@ -63,18 +67,27 @@ def may_share(pair: Pair, backend: Backend | None) -> bool:
 def _fusion_may_share(
     pair: Pair, operand: ArrayShape, output: ArrayShape, backend: Backend | None
 ) -> bool:
+    if not _is_alike(operand, output, backend):
+        return False
     body = pair.user.callee()
     if body is None or pair.operand_number >= len(body.parameters):
         return False
     parameter = body.parameters[pair.operand_number]
     kind = pair.user.attributes.get("kind")
     if backend == "gpu":
-        is_same_size = operand.element_count == output.element_count and (
-            operand.unpadded_bytes == output.unpadded_bytes
-        )
-        way = _Way(_output_of(body.root, pair.output_index), kind == "kInput")
-        return is_same_size and way.keeps_order_from(parameter)
-    return operand == output and kind in {"kLoop", "kInput"} and _Way().keeps_order_from(parameter)
+        made = _output_of(body.root, pair.output_index)
+        return _Way(made, kind == "kInput").keeps_order_from(parameter)
+    return kind in {"kLoop", "kInput"} and _Way().keeps_order_from(parameter)
+
+
+def _is_alike(operand: ArrayShape, output: ArrayShape, backend: Backend | None) -> bool:
+    """Whether two arrays of a fusion have one shape; on GPU, as many elements and bytes."""
+    if operand is output:
+        return True
+    if backend != "gpu":
+        return operand == output
+    is_same_count = operand.element_count == output.element_count
+    return is_same_count and operand.unpadded_bytes == output.unpadded_bytes
 
 
 def _output_of(root: Instruction, index: ShapeIndex) -> Instruction:

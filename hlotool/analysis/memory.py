@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.backend import Backend, find_backend
@@ -13,9 +13,10 @@ from hlotool.analysis.lifetimes import find_lifetimes
 from hlotool.analysis.memory_map import MemoryMap, map_memory
 from hlotool.analysis.memory_records import Estimated, Peak, SpaceRow, Totals
 from hlotool.analysis.schedule import find_problem
-from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue
+from hlotool.analysis.space_sums import SpaceSums, add_up_space
+from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Module
-from hlotool.ir.shape import TupleShape
+from hlotool.ir.shape import Shape, TupleShape
 from hlotool.records import field_names, record
 
 MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
@@ -51,11 +52,15 @@ class MemoryReport:
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""
-        return _estimated_peak(self.map, color) if self.estimated else _peak(self.map, color)
+        found = _peak(self.map, color, add_up_space(self.map, color))
+        return _place_of(found) if self.estimated else found
 
     def estimated_of(self, color: int) -> Estimated | None:
         """Return the estimate of a space, None where an assignment tells."""
-        return _estimated(self.map, color) if self.estimated else None
+        if self.estimated is None:
+            return None
+        sums = add_up_space(self.map, color)
+        return _estimated(self.map, _peak(self.map, color, sums), sums)
 
     def totals_of(self, color: int) -> Totals:
         """Return the totals with the figures of another space than 0 in them."""
@@ -86,12 +91,12 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
             raise ValueError("neither a module nor a buffer assignment")
         estimate = estimate_assignment(module)
         memory = map_memory(estimate.assignment, estimate.lifetimes)
-        return _report(memory, find_backend(module), "estimate")
+        return _report_estimate(memory, find_backend(module))
     if module is not None:
         check_belonging(module, assignment)
     memory = map_memory(assignment, find_lifetimes(assignment, module))
     backend = find_backend(module) if module else _backend_of(assignment)
-    return _report(memory, backend, "buffer-assignment")
+    return _report(memory, backend)
 
 
 def find_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport | None:
@@ -104,37 +109,47 @@ def find_memory(module: Module | None, assignment: BufferAssignment | None) -> M
     return analyze_memory(module, assignment)
 
 
-def _report(memory: MemoryMap, backend: Backend | None, source: MemorySource) -> MemoryReport:
-    lifetimes = memory.lifetimes.source if memory.lifetimes else None
-    if source == "estimate":
-        return MemoryReport(
-            source,
-            lifetimes,
-            backend,
-            (),
-            _NO_TOTALS,
-            _estimated_peak(memory, 0),
-            _estimated(memory, 0),
-            memory,
-        )
+def _report(memory: MemoryMap, backend: Backend | None) -> MemoryReport:
     spaces = tuple(_space(memory, color, backend) for color in memory.colors())
-    peak = _peak(memory, 0)
     return MemoryReport(
-        source, lifetimes, backend, spaces, _totals(memory, spaces[0]), peak, None, memory
+        "buffer-assignment",
+        memory.lifetimes.source if memory.lifetimes else None,
+        backend,
+        spaces,
+        _totals(memory, spaces[0]),
+        _peak(memory, 0, add_up_space(memory, 0)),
+        None,
+        memory,
+    )
+
+
+def _report_estimate(memory: MemoryMap, backend: Backend | None) -> MemoryReport:
+    sums = add_up_space(memory, 0)
+    peak = _peak(memory, 0, sums)
+    return MemoryReport(
+        "estimate",
+        memory.lifetimes.source if memory.lifetimes else None,
+        backend,
+        (),
+        _NO_TOTALS,
+        _place_of(peak),
+        _estimated(memory, peak, sums),
+        memory,
     )
 
 
 def _space(memory: MemoryMap, color: int, backend: Backend | None) -> SpaceRow:
-    peak = _peak(memory, color)
+    sums = add_up_space(memory, color)
+    peak = _peak(memory, color, sums)
     return SpaceRow(
         color=color,
         name=SPACE_NAMES.get((backend, color)),
-        allocated_bytes=_sum(memory, color, _is_any),
-        argument_bytes=_sum(memory, color, _is_argument),
-        output_bytes=_sum(memory, color, _is_output),
-        alias_bytes=_sum(memory, color, _is_alias),
-        temp_bytes=_sum(memory, color, _is_temp),
-        constant_bytes=_sum(memory, color, _is_constant),
+        allocated_bytes=sums.allocated,
+        argument_bytes=sums.argument,
+        output_bytes=sums.output,
+        alias_bytes=sums.alias,
+        temp_bytes=sums.temp,
+        constant_bytes=sums.constant,
         peak_bytes=peak.bytes,
         peak_position=peak.position,
         peak_instruction=peak.instruction,
@@ -160,14 +175,13 @@ def _totals(memory: MemoryMap, default: SpaceRow) -> Totals:
     )
 
 
-def _peak(memory: MemoryMap, color: int) -> Peak:
+def _peak(memory: MemoryMap, color: int, sums: SpaceSums) -> Peak:
     live = memory.assignment.live_ranges
     curve, temps = memory.curve(color), memory.curve(color, "temp")
     if curve is None or temps is None or memory.lifetimes is None:
         return Peak(color, *[None] * 11)
     most, position = curve.peak()
     temp_most, temp_position = temps.peak()
-    kept = _sum(memory, color, _is_any) - _sum(memory, color, _is_temp)
     at = live.peak_position if live else None
     return Peak(
         color=color,
@@ -178,65 +192,43 @@ def _peak(memory: MemoryMap, color: int) -> Peak:
         temp_bytes=temps.at(position),
         temp_peak_bytes=temp_most,
         temp_peak_position=temp_position,
-        reserved_peak_bytes=kept + temp_most,
+        reserved_peak_bytes=sums.allocated - sums.temp + temp_most,
         xla_position=at,
         xla_bytes=sum(entry.size_bytes for entry in live.peak_entries) if live else None,
         bytes_at_xla_position=None if at is None else curve.at(at),
     )
 
 
-def _estimated_peak(memory: MemoryMap, color: int) -> Peak:
-    """Say where the estimated peak is; its bytes are in `Estimated`."""
-    found = _peak(memory, color)
-    place = (found.position, found.sequence_length, found.instruction)
-    return Peak(color, None, *place, *[None] * 7)
+def _place_of(peak: Peak) -> Peak:
+    """Say where an estimated peak is; its bytes are in `Estimated`."""
+    place = (peak.position, peak.sequence_length, peak.instruction)
+    return Peak(peak.color, None, *place, *[None] * 7)
 
 
-def _estimated(memory: MemoryMap, color: int) -> Estimated:
-    peak = _peak(memory, color)
+def _estimated(memory: MemoryMap, peak: Peak, sums: SpaceSums) -> Estimated:
     return Estimated(
         peak_bytes=peak.bytes or 0,
         position=peak.position or 0,
         sequence_length=peak.sequence_length or 0,
         instruction=peak.instruction,
-        argument_bytes=_sum(memory, color, _is_argument),
-        output_bytes=_sum(memory, color, _is_output),
-        alias_bytes=_sum(memory, color, _is_alias),
+        argument_bytes=sums.argument,
+        output_bytes=sums.output,
+        alias_bytes=sums.alias,
         temp_peak_bytes=peak.temp_peak_bytes or 0,
         is_lower_bound=any(
-            unpadded_bytes_of(value) is None
-            for allocation in memory.placed(color)
-            for value in allocation.values
+            not isinstance(shape, TupleShape) and shape.unpadded_bytes is None
+            for shape in _shapes(memory, peak.color)
         ),
     )
 
 
-def _sum(memory: MemoryMap, color: int, chosen: Callable[[Allocation], bool]) -> int:
-    return sum(one.size_bytes for one in memory.placed(color) if chosen(one))
-
-
-def _is_any(_: Allocation) -> bool:
-    return True
-
-
-def _is_argument(allocation: Allocation) -> bool:
-    return allocation.parameter is not None
-
-
-def _is_output(allocation: Allocation) -> bool:
-    return allocation.is_live_out
-
-
-def _is_alias(allocation: Allocation) -> bool:
-    return allocation.is_donated
-
-
-def _is_temp(allocation: Allocation) -> bool:
-    return allocation.allocation_class == "temp"
-
-
-def _is_constant(allocation: Allocation) -> bool:
-    return allocation.allocation_class == "constant"
+def _shapes(memory: MemoryMap, color: int) -> Iterable[Shape]:
+    """Return the shapes of a space's values, each once; the parser makes equal ones one object."""
+    return {
+        id(value.shape): value.shape
+        for allocation in memory.placed(color)
+        for value in allocation.values
+    }.values()
 
 
 def _fragmentation(memory: MemoryMap, color: int) -> int | None:
@@ -246,7 +238,7 @@ def _fragmentation(memory: MemoryMap, color: int) -> int | None:
     return sum(
         one.size_bytes - memory.curves[one.number].peak()[0]
         for one in memory.placed(color)
-        if _is_temp(one)
+        if one.allocation_class == "temp"
     )
 
 

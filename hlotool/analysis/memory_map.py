@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hlotool.analysis.lifetimes import Lifetimes
 from hlotool.analysis.occupancy import Block, Curve, add_curves, occupancy
-from hlotool.ir.buffers import Allocation, AllocationClass, BufferAssignment, BufferValue, LiveRange
+from hlotool.ir.buffers import (
+    Allocation,
+    AllocationClass,
+    BufferAssignment,
+    BufferValue,
+    LiveRange,
+    ValueKey,
+)
 from hlotool.records import default, record
 
 
@@ -37,13 +44,19 @@ class MemoryMap:
         """Return the bytes in use in a space over time, of one class of allocations or of all."""
         if self.curves is None:
             return None
-        if (color, only) not in self._sums:
-            self._sums[color, only] = add_curves(
-                self.curves[allocation.number]
-                for allocation in self.placed(color)
-                if only in {None, allocation.allocation_class}
-            )
-        return self._sums[color, only]
+        if not self._sums:
+            self._sums.update(self._add_up(self.curves))
+        return self._sums.get((color, only), Curve())
+
+    def _add_up(self, curves: tuple[Curve, ...]) -> dict[tuple[int, AllocationClass | None], Curve]:
+        """Sum the curves of each space, by class and (None) over all classes."""
+        alike: dict[tuple[int, AllocationClass | None], list[Curve]] = {}
+        for one in self.placed():
+            alike.setdefault((one.color, one.allocation_class), []).append(curves[one.number])
+        sums = {key: add_curves(parts) for key, parts in alike.items()}
+        for color in {color for color, _ in alike}:
+            sums[color, None] = add_curves(sums[key] for key in alike if key[0] == color)
+        return sums
 
     def live_at(self, position: int, color: int) -> Iterator[tuple[Allocation, BufferValue]]:
         """Yield the values of a space that are live at a position, zero-sized ones left out."""
@@ -71,18 +84,18 @@ def map_memory(assignment: BufferAssignment, lifetimes: Lifetimes | None) -> Mem
     curves = tuple(
         Curve()
         if allocation.is_thread_local
-        else occupancy(
-            Block(
-                value.offset,
-                value.offset + value.size_bytes,
-                *_ends(lifetimes.ranges.get(value.key, unknown)),
-            )
-            for value in allocation.values
-        )
+        else occupancy(_blocks(allocation, lifetimes.ranges, unknown))
         for allocation in assignment.allocations
     )
     return MemoryMap(assignment, lifetimes, curves)
 
 
-def _ends(found: LiveRange) -> tuple[int, int]:
-    return found.start, found.end
+def _blocks(
+    allocation: Allocation, ranges: Mapping[ValueKey, LiveRange], unknown: LiveRange
+) -> list[Block]:
+    blocks = []
+    for value in allocation.values:
+        found = ranges.get((value.instruction, value.index or ()), unknown)
+        low = value.offset
+        blocks.append(Block(low, low + value.size_bytes, found.start, found.end))
+    return blocks

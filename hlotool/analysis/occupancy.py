@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from hlotool.records import record
@@ -49,7 +51,14 @@ class Curve:
 def occupancy(blocks: Iterable[Block]) -> Curve:
     """Return the length of the union of live byte ranges at every position, in O(n log n)."""
     used = [block for block in blocks if block.high > block.low]
-    changes = _Sweep(used).run() if len(used) > 1 else None
+    if not used:
+        return Curve()
+    low, high, start, end = used[0]
+    if len(used) == 1:
+        return Curve((start, end + 1), (high - low, 0))
+    if all(block.low == low and block.high == high for block in used):
+        return _one_range(used)
+    changes = _Sweep(used).run()
     if changes is None:
         changes = {}
         _add_union(used, changes)
@@ -69,15 +78,20 @@ def add_curves(curves: Iterable[Curve]) -> Curve:
 
 def _curve(changes: dict[int, int]) -> Curve:
     """Add up changes by position; positions where nothing changes are left out."""
+    positions = tuple(sorted(position for position, change in changes.items() if change))
+    return Curve(positions, tuple(accumulate(map(changes.__getitem__, positions))))
+
+
+def _one_range(blocks: Sequence[Block]) -> Curve:
+    """Return the curve of blocks that all lie in the same bytes: full where any is live."""
+    size = blocks[0].high - blocks[0].low
     positions: list[int] = []
-    levels: list[int] = []
-    level = 0
-    for position in sorted(changes):
-        if changes[position]:
-            level += changes[position]
-            positions.append(position)
-            levels.append(level)
-    return Curve(tuple(positions), tuple(levels))
+    for _, _, start, end in sorted(blocks, key=attrgetter("start")):
+        if not positions or start > positions[-1]:
+            positions += (start, end + 1)
+        elif end >= positions[-1]:
+            positions[-1] = end + 1
+    return Curve(tuple(positions), (size, 0) * (len(positions) // 2))
 
 
 class _Cluster:

@@ -226,10 +226,14 @@ class Computation:
     @cached_property
     def users(self) -> Mapping[Instruction, tuple[Instruction, ...]]:
         """Users by instruction, each once, in dump order; unused instructions are absent."""
-        lists: dict[Instruction, dict[Instruction, None]] = {}
+        lists: dict[Instruction, list[Instruction]] = {}
         for instruction in self.instructions:
             for operand in instruction.operands:
-                lists.setdefault(operand, {})[instruction] = None
+                users = lists.get(operand)
+                if users is None:
+                    lists[operand] = [instruction]
+                elif users[-1] is not instruction:  # an operand may be given twice
+                    users.append(instruction)
         return {operand: tuple(users) for operand, users in lists.items()}
 
 
