@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final, TypeAlias
 
 from hlotool.analysis.cost import CostModel
@@ -55,21 +56,22 @@ def find_missed(
     trip counts taken as one. Not every one could have been fused: a copy may be there to
     change a layout, to feed a loop, or to move data between memory spaces. In dump order.
     """
-    found: list[tuple[tuple[object, ...], Instruction]] = []
-    moved: dict[tuple[object, ...], int] = {}  # what all operations of a key move, or more
+    numbers: dict[tuple[object, ...], int] = {}  # of keys: to hash shapes takes its time
+    found: list[tuple[int, Instruction]] = []
+    moved: Counter[int] = Counter()  # what all operations of a key move
     for computation in executions.executed:
         runs = executions.lower_bound(computation)
         for instruction in computation.instructions:
             if instruction.opcode in FUSIBLE and (size := costs.of(instruction).bytes_accessed):
-                key = _key(instruction)
-                found.append((key, instruction))
-                moved[key] = moved.get(key, 0) + size * runs
+                number = numbers.setdefault(_key(instruction), len(numbers))
+                found.append((number, instruction))
+                moved[number] += size * runs
     groups: dict[tuple[object, ...], list[_Member]] = {}
-    for key, instruction in found:
-        if moved[key] >= least_bytes:  # only then are its places in the source worth reading
+    for number, instruction in found:
+        if moved[number] >= least_bytes:  # only then are its places in the source worth reading
             origin = _find_origin(instruction)
             place = origin.scope, origin.source_file, origin.source_line
-            groups.setdefault((*key, *place), []).append((instruction, origin))
+            groups.setdefault((number, *place), []).append((instruction, origin))
     rows = (_make_row(members, executions, costs) for members in groups.values())
     return tuple(row for row in rows if row.known_bytes_accessed_per_run >= least_bytes)
 
