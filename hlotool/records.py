@@ -2,15 +2,16 @@
 
 `@record` does what hlotool wants of `@dataclass(frozen=True, slots=True)`, `@node_class` what it
 wants of `@dataclass(slots=True, eq=False)`, in a twentieth of the time: only `__init__` is
-generated, and that when the first instance is made; the other methods are shared. A summary
+made for each class, and that with its first instance; the other methods are shared. A summary
 imports some hundred and thirty such classes (docs/performance.md has the numbers).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter
+from types import CodeType, FunctionType
 from typing import Any, Final, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -61,6 +62,8 @@ def _make_class(cls: type[T], methods: dict[str, Any], *, is_frozen: bool) -> ty
     """Make the class anew, with slots; a `__dict__` only where a `cached_property` wants one."""
     names = tuple(cls.__dict__.get("__annotations__", ()))  # noqa: RUF063  inspect is slow to import
     defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+    if tuple(defaults) != names[len(names) - len(defaults) :]:
+        raise TypeError(f"{cls.__name__}: a field without a default follows one that has one")
     body = {
         name: value
         for name, value in cls.__dict__.items()
@@ -119,43 +122,60 @@ def _values_getter(names: tuple[str, ...]) -> Callable[[object], tuple[object, .
 def _init_later(
     made: Any, names: tuple[str, ...], defaults: dict[str, Any], *, is_frozen: bool
 ) -> Callable[..., None]:
-    """Return an `__init__` that writes the real one and gives way to it when first called."""
+    """Return an `__init__` that makes the real one and gives way to it when first called."""
 
-    def write_and_call(self: Any, *args: Any, **kwargs: Any) -> None:
+    def make_and_call(self: Any, *args: Any, **kwargs: Any) -> None:
         made.__init__ = _make_init(made, names, defaults, is_frozen=is_frozen)
         made.__init__(self, *args, **kwargs)
 
-    return write_and_call
+    return make_and_call
 
 
 def _make_init(
     made: Any, names: tuple[str, ...], defaults: dict[str, Any], *, is_frozen: bool
 ) -> Callable[..., None]:
-    """Write `__init__`; a frozen slot is set by its own descriptor, past `__setattr__`."""
-    scope: dict[str, Any] = {"_MISSING": _MISSING}
-    parameters, lines = ["self"], []
-    for name in names:
-        value = name
+    """Make `__init__` from the code of all classes with so many fields, by putting in names."""
+    scope: dict[str, Any] = {"missing": _MISSING}
+    given = []
+    factories = []
+    for number, name in enumerate(names):
+        if is_frozen:  # a slot is set by its own descriptor, past the frozen `__setattr__`
+            scope[f"set_{number}"] = made.__dict__[name].__set__
         if name in defaults:
-            given = defaults[name]
-            if isinstance(given, _Factory):
-                scope[f"_make_{name}"] = given.make
-                value = f"_make_{name}() if {name} is _MISSING else {name}"
-                given = _MISSING
-            scope[f"_default_{name}"] = given
-            parameters.append(f"{name}=_default_{name}")
-        else:
-            parameters.append(name)
-        if is_frozen:
-            scope[f"_set_{name}"] = made.__dict__[name].__set__
-            lines.append(f" _set_{name}(self, {value})")
-        else:
-            lines.append(f" self.{name} = {value}")
-    source = f"def __init__({', '.join(parameters)}):\n" + ("\n".join(lines) or " pass")
-    exec(source, scope)  # noqa: S102  names are this package's own identifiers
-    init: Callable[..., None] = scope["__init__"]
+            value = defaults[name]
+            if isinstance(value, _Factory):
+                scope[f"make_{number}"] = value.make
+                factories.append(number)
+                value = _MISSING
+            given.append(value)
+    code = _write_init(len(names), tuple(factories), is_frozen)
+    fields = {f"field_{number}": name for number, name in enumerate(names)}
+    code = code.replace(
+        co_varnames=("self", *names),
+        co_names=tuple(fields.get(name, name) for name in code.co_names),
+    )
+    init = FunctionType(code, scope, "__init__", tuple(given))
     init.__qualname__ = f"{made.__qualname__}.__init__"
     return init
+
+
+@cache
+def _write_init(count: int, factories: tuple[int, ...], is_frozen: bool) -> CodeType:
+    """Compile an `__init__` of `count` fields, which takes ten times as long as using it again.
+
+    Fields, their setters and factories go by number here.
+    """
+    lines = [f"def __init__({', '.join(['self', *(f'value_{n}' for n in range(count))])}):"]
+    for number in range(count):
+        value = f"value_{number}"
+        if number in factories:
+            value = f"make_{number}() if {value} is missing else {value}"
+        setter = f"set_{number}(self, {value})" if is_frozen else f"self.field_{number} = {value}"
+        lines.append(f" {setter}")
+    scope: dict[str, Any] = {}
+    exec("\n".join([*lines, " pass"]), scope)  # noqa: S102  nothing in it comes from outside
+    code: CodeType = scope["__init__"].__code__
+    return code
 
 
 def _eq(self: Any, other: Any) -> Any:

@@ -100,6 +100,15 @@ def test_wrong_arguments_are_refused() -> None:
         Point(1, w=2)  # type: ignore[call-arg]
 
 
+def test_fields_with_defaults_come_last() -> None:
+    with pytest.raises(TypeError, match="Late: a field without a default follows"):
+
+        @record
+        class Late:
+            x: int = 0
+            y: int  # type: ignore[misc]
+
+
 def test_match_statements_see_the_fields() -> None:
     match Point(1, 2):
         case Point(x, y):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Computation, Module
+from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.parse.line import OpcodeKinds
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import ShapeCache
@@ -43,14 +43,15 @@ class Builder:
             if self._has_entry:
                 self._fail("a module has only one ENTRY", start, len(name))
             self._has_entry = True
-        numbers = [one.literal for one in computation.instructions if one.opcode == "parameter"]
-        if numbers != _NUMBERS[: len(numbers)]:
-            self._check_numbers(computation)
+        parameters = [one for one in computation.instructions if one.opcode == "parameter"]
+        if [one.literal for one in parameters] == _NUMBERS[: len(parameters)]:
+            computation.parameters = tuple(parameters)
+        else:
+            self._check_numbers(parameters)
         self.module.computations[name] = computation
 
-    def _check_numbers(self, computation: Computation) -> None:
+    def _check_numbers(self, parameters: list[Instruction]) -> None:
         """Refuse parameters that are not numbered 0, 1, 2, … in some order."""
-        parameters = [one for one in computation.instructions if one.opcode == "parameter"]
         free = set(map(str, range(len(parameters))))
         for one in parameters:
             if one.literal not in free:

@@ -25,7 +25,8 @@ TRUNCATED: Final = "is the file truncated?"  # the hint where a text ends too ea
 
 # Pieces of patterns. Possessive quantifiers (++, *+) keep a failing match linear.
 NAME: Final = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
-STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+# Most strings hold no quote, and one step goes over them; the second form knows escapes.
+STRING: Final = r'(?:"[^"]*+(?<!\\)"|"[^"\\]*+(?:\\.[^"\\]*+)*+")'
 QUOTED: Final = rf"(?:{STRING}|'[^'\\]*+(?:\\.[^'\\]*+)*+')"
 
 _BLANKS = compile_later(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
