@@ -269,8 +269,8 @@ def allocation_rows(
     for one in memory.assignment.allocations:
         if color not in {None, one.color}:
             continue
-        is_measured = memory.curves is not None and not one.is_thread_local
-        peak = memory.curves[one.number].peak()[0] if memory.curves and is_measured else None
+        curve = memory.curve_of(one)
+        peak = curve.peak()[0] if curve else None
         is_temp = one.allocation_class == "temp"
         rows.append(
             AllocationRow(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from hlotool.analysis.flow_rules import RULES
 from hlotool.analysis.phis import replace_idle_phis
 from hlotool.analysis.schedule import Schedule
-from hlotool.analysis.values import Flow, Node, Position, Value, resolve
+from hlotool.analysis.values import Flow, Node, Value, resolve
 from hlotool.ir.module import Instruction
 from hlotool.ir.values import ShapeIndex
 from hlotool.records import record
@@ -58,6 +58,6 @@ def _collect_positions(nodes: dict[Instruction, Node]) -> None:
             index, (value, children) = pending.pop()
             seen = value if value.replacement is None else resolve(value)
             if seen.instruction is not instruction:
-                seen.positions.append(Position(instruction, index))
+                seen.positions.append((instruction, index))
             if children:
                 pending += [((*index, number), child) for number, child in enumerate(children)]

@@ -17,15 +17,15 @@ from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.dataflow import Dataflow, find_values
 from hlotool.analysis.lifetimes import Lifetimes, name_ranges, shared_buffers, value_ranges
 from hlotool.analysis.may_share import Pair, may_share, shares_by_choice
-from hlotool.analysis.schedule import Schedule, require_schedule
+from hlotool.analysis.schedule import require_schedule
 from hlotool.analysis.values import Value, resolve
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.shape import Shape, TupleShape
-from hlotool.records import node_class, record
+from hlotool.records import record
 
 TYPICAL_PERCENT: Final = 1  # how far off it typically is; measured, see docs/accuracy.md
-_HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
+HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
 _TPU_TUPLE_BYTES: Final = 512
 _POINTER_BYTES: Final = 8
 _TPU_HOST_SPACE: Final = 4
@@ -40,7 +40,7 @@ def estimate_size(shape: Shape, backend: Backend | None) -> int:
     if isinstance(shape, TupleShape):
         return _TPU_TUPLE_BYTES if backend == "tpu" else _POINTER_BYTES * len(shape.elements)
     if backend == "tpu" and shape.memory_space == _TPU_HOST_SPACE:
-        return _HOST_ARRAY_BYTES
+        return HOST_ARRAY_BYTES
     return shape.size_bytes or 0
 
 
@@ -62,12 +62,32 @@ def estimate_assignment(module: Module) -> Estimate:
     ranges = value_ranges(flow, shared)
     backend = find_backend(module)
     buffers = _join_shared(flow, ranges, shared, backend)
+    placed = _place_values(flow, backend)
     leaving = _find_leaving(flow)
     allocations = tuple(
-        _allocation(number, buffer.values, flow.schedule, backend, leaving)
-        for number, buffer in enumerate(buffers)
+        _allocation(number, buffer, placed, leaving) for number, buffer in enumerate(buffers)
     )
     return Estimate(BufferAssignment(module.source, allocations), name_ranges(flow, ranges))
+
+
+def _place_values(flow: Dataflow, backend: Backend | None) -> dict[Value, BufferValue]:
+    """Give each value its name and size, at offset 0; few shapes are many values'."""
+    names = flow.schedule.names
+    shapes = {id(value.shape): value.shape for value in flow.values}
+    sizes = {key: estimate_size(shape, backend) for key, shape in shapes.items()}
+    return {
+        value: BufferValue(
+            value.number,
+            names[value.instruction],
+            value.index if isinstance(value.instruction.shape, TupleShape) else None,
+            value.inputs is not None,
+            value.shape.memory_space,
+            sizes[id(value.shape)],
+            0,
+            value.shape,
+        )
+        for value in flow.values
+    }
 
 
 def _find_leaving(flow: Dataflow) -> set[Value]:
@@ -84,43 +104,30 @@ def _find_leaving(flow: Dataflow) -> set[Value]:
 
 def _allocation(
     number: int,
-    values: list[Value],
-    schedule: Schedule,
-    backend: Backend | None,
+    buffer: _Buffer,
+    placed: Mapping[Value, BufferValue],
     leaving: Collection[Value],
 ) -> Allocation:
     """Make the allocation of one buffer; its class is that of the first value that decides."""
-    allocation = Allocation(number, 0, values[0].shape.memory_space)
-    for value in values:
-        instruction, shape = value.instruction, value.shape
-        is_table = isinstance(instruction.shape, TupleShape)
-        size = estimate_size(shape, backend)
-        allocation.size_bytes = max(allocation.size_bytes, size)
-        allocation.values.append(
-            BufferValue(
-                value.number,
-                schedule.names[instruction],
-                value.index if is_table else None,
-                value.is_phi,
-                shape.memory_space,
-                size,
-                0,
-                shape,
-            )
-        )
-        if _is_parameter(value, schedule.module):
+    values = [placed[value] for value in buffer.values]
+    size = values[0].size_bytes if len(values) == 1 else max(one.size_bytes for one in values)
+    allocation = Allocation(number, size, values[0].color, values=values)
+    for value in buffer.values:
+        instruction = value.instruction
+        if instruction.opcode == "constant":
+            allocation.is_constant = True
+        elif buffer.is_parameter and _is_parameter(value):
             allocation.parameter = instruction.parameter_number
             allocation.parameter_index = value.index
-        elif instruction.opcode == "constant":
-            allocation.is_constant = True
         if value in leaving:
             allocation.is_live_out = True
     return allocation
 
 
-def _is_parameter(value: Value, module: Module) -> bool:
-    instruction = value.instruction
-    return instruction.opcode == "parameter" and instruction.computation is module.entry
+def _is_parameter(value: Value) -> bool:
+    """Whether a value is, or is in, a parameter of the entry."""
+    one = value.instruction
+    return one.opcode == "parameter" and one.computation is one.computation.module.entry
 
 
 def _join_shared(
@@ -137,14 +144,16 @@ def _join_shared(
     return joined.all()
 
 
-@node_class
 class _Buffer:
     """Values that share memory, with the time it is in use."""
 
-    values: list[Value]
-    start: int
-    end: int
-    is_parameter: bool
+    __slots__ = ("end", "is_parameter", "start", "values")
+
+    def __init__(self, values: list[Value], start: int, end: int, *, is_parameter: bool) -> None:
+        self.values = values
+        self.start = start
+        self.end = end
+        self.is_parameter = is_parameter
 
 
 class _Buffers:
@@ -167,13 +176,12 @@ class _Buffers:
         self.ranges = ranges
         self.backend = backend
         self.buffer_of: dict[Value, _Buffer] = {}
-        module = flow.schedule.module
         for group in shared:
             buffer = _Buffer(
                 group.copy(),
                 min(ranges[value].start for value in group),
                 max(ranges[value].end for value in group),
-                any(_is_parameter(value, module) for value in group),
+                is_parameter=any(map(_is_parameter, group)),
             )
             self.buffer_of.update(dict.fromkeys(group, buffer))
         self.has_rule = set(self.buffer_of)
@@ -181,18 +189,18 @@ class _Buffers:
             if value not in self.buffer_of:
                 found = ranges[value]
                 self.buffer_of[value] = _Buffer(
-                    [value], found.start, found.end, _is_parameter(value, module)
+                    [value], found.start, found.end, is_parameter=_is_parameter(value)
                 )
 
     def write_over(self, user: Instruction, outputs: Iterable[Value]) -> None:
         """Let each output of an instruction be written over one operand, where it may."""
         born = self.flow.schedule.positions[user]
-        operands = [
-            (number, source)
-            for number, operand in enumerate(user.operands)
-            if (source := self.flow.value_at(operand, ())) is not None
-            and self.buffer_of[source].end == born
-        ]
+        nodes, buffer_of = self.flow.nodes, self.buffer_of
+        operands = []
+        for number, operand in enumerate(user.operands):
+            source = resolve(nodes[operand].value)
+            if buffer_of[source].end == born:
+                operands.append((number, source))
         for output in outputs if operands else ():
             if output.is_phi:
                 continue

@@ -211,5 +211,7 @@ def _trim(shared: Iterable[Value], ranges: dict[Value, LiveRange]) -> None:
     order = sorted(shared, key=lambda value: (ranges[value].start, ranges[value].end))
     for one, following in pairwise(order):
         first, second = ranges[one], ranges[following]
-        ranges[following] = LiveRange(second.start, max(first.end, second.end))
-        ranges[one] = LiveRange(first.start, min(first.end, second.start))
+        if first.end > second.end:
+            ranges[following] = LiveRange(second.start, first.end)
+        if first.end > second.start:
+            ranges[one] = LiveRange(first.start, second.start)

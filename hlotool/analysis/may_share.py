@@ -113,13 +113,14 @@ class _Way:
 
     def keeps_order_from(self, parameter: Instruction) -> bool:
         """Say whether all that follows a parameter goes over it in its own order."""
+        users = parameter.computation.users
         pending = [parameter]
         seen = {parameter}
         while pending and len(seen) < MOST_STEPS:
             one = pending.pop()
             if self.may_reduce and one.opcode == "reduce":
                 continue
-            for user in one.users:
+            for user in users.get(one, ()):
                 if not self._allows(user, one):
                     return False
                 if user not in seen:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.belonging import check_belonging
-from hlotool.analysis.estimate import estimate_assignment
+from hlotool.analysis.estimate import HOST_ARRAY_BYTES, estimate_assignment
 from hlotool.analysis.instant import find_holdings
 from hlotool.analysis.lifetimes import find_lifetimes
 from hlotool.analysis.memory_map import MemoryMap, map_memory
@@ -16,7 +15,7 @@ from hlotool.analysis.schedule import find_problem
 from hlotool.analysis.space_sums import SpaceSums, add_up_space
 from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Module
-from hlotool.ir.shape import Shape, TupleShape
+from hlotool.ir.shape import TupleShape
 from hlotool.records import field_names, record
 
 MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
@@ -32,6 +31,8 @@ SPACE_NAMES: Final[dict[tuple[Backend | None, int], str]] = {
     ("gpu", 5): "host",
     ("cpu", 0): "host",
 }
+# What the estimate gives an array that has an unknown dimension.
+_UNSURE_BYTES: Final = frozenset((0, HOST_ARRAY_BYTES))
 
 
 @record
@@ -216,29 +217,21 @@ def _estimated(memory: MemoryMap, peak: Peak, sums: SpaceSums) -> Estimated:
         alias_bytes=sums.alias,
         temp_peak_bytes=peak.temp_peak_bytes or 0,
         is_lower_bound=any(
-            not isinstance(shape, TupleShape) and shape.unpadded_bytes is None
-            for shape in _shapes(memory, peak.color)
+            value.size_bytes in _UNSURE_BYTES and unpadded_bytes_of(value) is None
+            for allocation in memory.placed(peak.color)
+            for value in allocation.values
         ),
     )
 
 
-def _shapes(memory: MemoryMap, color: int) -> Iterable[Shape]:
-    """Return the shapes of a space's values, each once; the parser makes equal ones one object."""
-    return {
-        id(value.shape): value.shape
-        for allocation in memory.placed(color)
-        for value in allocation.values
-    }.values()
-
-
 def _fragmentation(memory: MemoryMap, color: int) -> int | None:
     """Add up, over temp allocations, the size that is never in use at once."""
-    if memory.curves is None:
+    if memory.lifetimes is None:
         return None
     return sum(
-        one.size_bytes - memory.curves[one.number].peak()[0]
+        one.size_bytes - curve.peak()[0]
         for one in memory.placed(color)
-        if one.allocation_class == "temp"
+        if one.allocation_class == "temp" and (curve := memory.curve_of(one))
     )
 
 

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from hlotool.analysis.lifetimes import Lifetimes
 from hlotool.analysis.occupancy import Block, Curve, add_curves, occupancy
-from hlotool.ir.buffers import (
-    Allocation,
-    AllocationClass,
-    BufferAssignment,
-    BufferValue,
-    LiveRange,
-    ValueKey,
-)
+from hlotool.ir.buffers import Allocation, AllocationClass, BufferAssignment, BufferValue, LiveRange
 from hlotool.records import default, record
 
 
 @record
 class MemoryMap:
-    """An assignment with its lifetimes; `curves` are by the number of the allocation.
+    """An assignment with its lifetimes, None where nothing says when values are live.
 
-    Both are None where nothing says when values are live. Thread-local memory has no curve:
-    it belongs to threads, not to the program.
+    Curves are measured when they are asked for, and kept: `_curves` by the number of the
+    allocation, `_sums` by space and class.
     """
 
     assignment: BufferAssignment
     lifetimes: Lifetimes | None
-    curves: tuple[Curve, ...] | None
+    _curves: dict[int, Curve] = default(dict)
     _sums: dict[tuple[int, AllocationClass | None], Curve] = default(dict)
 
     def colors(self) -> tuple[int, ...]:
@@ -42,21 +35,24 @@ class MemoryMap:
 
     def curve(self, color: int, only: AllocationClass | None = None) -> Curve | None:
         """Return the bytes in use in a space over time, of one class of allocations or of all."""
-        if self.curves is None:
+        if self.lifetimes is None:
             return None
         if not self._sums:
-            self._sums.update(self._add_up(self.curves))
+            self._sums.update(self._add_up(self.lifetimes))
         return self._sums.get((color, only), Curve())
 
-    def _add_up(self, curves: tuple[Curve, ...]) -> dict[tuple[int, AllocationClass | None], Curve]:
-        """Sum the curves of each space, by class and (None) over all classes."""
-        alike: dict[tuple[int, AllocationClass | None], list[Curve]] = {}
-        for one in self.placed():
-            alike.setdefault((one.color, one.allocation_class), []).append(curves[one.number])
-        sums = {key: add_curves(parts) for key, parts in alike.items()}
-        for color in {color for color, _ in alike}:
-            sums[color, None] = add_curves(sums[key] for key in alike if key[0] == color)
-        return sums
+    def curve_of(self, allocation: Allocation) -> Curve | None:
+        """Return the bytes in use of an allocation over time.
+
+        Thread-local memory has no curve: it belongs to threads, not to the program.
+        """
+        if self.lifetimes is None or allocation.is_thread_local:
+            return None
+        known = self._curves.get(allocation.number)
+        if known is None:
+            blocks = _blocks(allocation.values, self.lifetimes)
+            known = self._curves[allocation.number] = occupancy(blocks)
+        return known
 
     def live_at(self, position: int, color: int) -> Iterator[tuple[Allocation, BufferValue]]:
         """Yield the values of a space that are live at a position, zero-sized ones left out."""
@@ -72,30 +68,38 @@ class MemoryMap:
             return None
         return self.lifetimes.ranges.get(value.key) or LiveRange(0, self.lifetimes.end)
 
+    def _add_up(self, lifetimes: Lifetimes) -> dict[tuple[int, AllocationClass | None], Curve]:
+        """Sum the curves of each space, by class and (None) of all classes."""
+        alone: dict[tuple[int, AllocationClass], list[BufferValue]] = {}
+        shared: dict[tuple[int, AllocationClass], list[Curve]] = {}
+        for one in self.placed():
+            key = one.color, one.allocation_class
+            if len(one.values) == 1:  # as in most of an estimate: no curve of its own is needed
+                alone.setdefault(key, []).append(one.values[0])
+            elif curve := self.curve_of(one):
+                shared.setdefault(key, []).append(curve)
+        sums: dict[tuple[int, AllocationClass | None], Curve] = {}
+        for key in alone | shared:
+            blocks = _blocks(alone.get(key, ()), lifetimes)
+            sums[key] = add_curves(shared.get(key, ()), blocks)
+        for color in {color for color, _ in sums}:
+            sums[color, None] = add_curves([sums[key] for key in sums if key[0] == color])
+        return sums
+
 
 def map_memory(assignment: BufferAssignment, lifetimes: Lifetimes | None) -> MemoryMap:
-    """Measure every allocation over time (docs/semantics.md, Memory).
+    """Return the map of an assignment (docs/semantics.md, Memory).
 
     A value without a range, such as a constant of a fused computation, is live throughout.
     """
-    if lifetimes is None:
-        return MemoryMap(assignment, None, None)
-    unknown = LiveRange(0, lifetimes.end)
-    curves = tuple(
-        Curve()
-        if allocation.is_thread_local
-        else occupancy(_blocks(allocation, lifetimes.ranges, unknown))
-        for allocation in assignment.allocations
-    )
-    return MemoryMap(assignment, lifetimes, curves)
+    return MemoryMap(assignment, lifetimes)
 
 
-def _blocks(
-    allocation: Allocation, ranges: Mapping[ValueKey, LiveRange], unknown: LiveRange
-) -> list[Block]:
+def _blocks(values: Iterable[BufferValue], lifetimes: Lifetimes) -> list[Block]:
+    ranges, throughout = lifetimes.ranges, LiveRange(0, lifetimes.end)
     blocks = []
-    for value in allocation.values:
-        found = ranges.get((value.instruction, value.index or ()), unknown)
+    for value in values:
+        found = ranges.get((value.instruction, value.index or ()), throughout)
         low = value.offset
         blocks.append(Block(low, low + value.size_bytes, found.start, found.end))
     return blocks

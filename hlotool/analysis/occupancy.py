@@ -65,9 +65,12 @@ def occupancy(blocks: Iterable[Block]) -> Curve:
     return _curve(changes)
 
 
-def add_curves(curves: Iterable[Curve]) -> Curve:
-    """Return the sum of several curves."""
+def add_curves(curves: Iterable[Curve], alone: Iterable[Block] = ()) -> Curve:
+    """Return the sum of several curves, and of blocks each in memory of its own."""
     changes: dict[int, int] = {}
+    for low, high, start, end in alone:
+        changes[start] = changes.get(start, 0) + high - low
+        changes[end + 1] = changes.get(end + 1, 0) + low - high
     for curve in curves:
         before = 0
         for position, level in zip(curve.positions, curve.levels, strict=True):
@@ -79,7 +82,7 @@ def add_curves(curves: Iterable[Curve]) -> Curve:
 def _curve(changes: dict[int, int]) -> Curve:
     """Add up changes by position; positions where nothing changes are left out."""
     positions = tuple(sorted(position for position, change in changes.items() if change))
-    return Curve(positions, tuple(accumulate(map(changes.__getitem__, positions))))
+    return Curve(positions, tuple(accumulate([changes[one] for one in positions])))
 
 
 def _one_range(blocks: Sequence[Block]) -> Curve:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from hlotool.analysis.schedule import Schedule
 from hlotool.errors import InputError
@@ -14,12 +14,8 @@ from hlotool.records import default, node_class
 MOST_NESTED: Final = 200  # levels of a tuple shape; dumps have two or three
 MOST_VALUES: Final = 50_000_000  # a limit for hand-written modules with omitted shapes
 
-
-class Position(NamedTuple):
-    """A place where a value is seen: an instruction, and an index of its shape."""
-
-    instruction: Instruction
-    shape_index: ShapeIndex
+# A place where a value is seen: an instruction, and an index of its shape.
+Position: TypeAlias = tuple[Instruction, ShapeIndex]
 
 
 @node_class
@@ -74,7 +70,10 @@ class Flow:
         self, instruction: Instruction, shape: Shape | None = None, index: ShapeIndex = ()
     ) -> Node:
         """Make new values for all of a shape."""
-        return self._build(instruction, shape or instruction.shape, index, None)
+        shape = shape or instruction.shape
+        if isinstance(shape, ArrayShape):
+            return Node(self.value(instruction, shape, index))
+        return self._build(instruction, shape, index, None)
 
     def phi(self, instruction: Instruction, inputs: list[Node]) -> Node:
         """Make phis for all of an instruction's shape, which meet at the same indices."""
