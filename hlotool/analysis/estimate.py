@@ -50,6 +50,7 @@ class Estimate:
 
     assignment: BufferAssignment
     lifetimes: Lifetimes
+    backend: Backend | None
 
 
 def estimate_assignment(module: Module) -> Estimate:
@@ -67,7 +68,8 @@ def estimate_assignment(module: Module) -> Estimate:
     allocations = tuple(
         _allocation(number, buffer, placed, leaving) for number, buffer in enumerate(buffers)
     )
-    return Estimate(BufferAssignment(module.source, allocations), name_ranges(flow, ranges))
+    assignment = BufferAssignment(module.source, allocations)
+    return Estimate(assignment, name_ranges(flow, ranges), backend)
 
 
 def _place_values(flow: Dataflow, backend: Backend | None) -> dict[Value, BufferValue]:

@@ -17,7 +17,6 @@ from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.ir.values import ShapeIndex
 from hlotool.records import record
 
-MOST_STEPS: Final = 10_000  # instructions of one fusion that are followed
 _FIRST_OPERAND: Final = frozenset(("dynamic-update-slice", "scatter", "set-dimension-size"))
 _SHARING: Final = (
     ELEMENTWISE
@@ -113,20 +112,17 @@ class _Way:
 
     def keeps_order_from(self, parameter: Instruction) -> bool:
         """Say whether all that follows a parameter goes over it in its own order."""
-        users = parameter.computation.users
-        pending = [parameter]
         seen = {parameter}
-        while pending and len(seen) < MOST_STEPS:
-            one = pending.pop()
-            if self.may_reduce and one.opcode == "reduce":
+        followed = {parameter}
+        for user in parameter.computation.instructions:
+            if followed.isdisjoint(user.operands):
                 continue
-            for user in users.get(one, ()):
-                if not self._allows(user, one):
-                    return False
-                if user not in seen:
-                    seen.add(user)
-                    pending.append(user)
-        return not pending and (self.output is None or self.output in seen)
+            if not all(self._allows(user, one) for one in user.operands if one in followed):
+                return False
+            seen.add(user)
+            if not self.may_reduce or user.opcode != "reduce":
+                followed.add(user)
+        return self.output is None or self.output in seen
 
     def _allows(self, user: Instruction, operand: Instruction) -> bool:
         if user.opcode in ELEMENTWISE or user.opcode == "tuple":

@@ -92,7 +92,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
             raise ValueError("neither a module nor a buffer assignment")
         estimate = estimate_assignment(module)
         memory = map_memory(estimate.assignment, estimate.lifetimes)
-        return _report_estimate(memory, find_backend(module))
+        return _report_estimate(memory, estimate.backend)
     if module is not None:
         check_belonging(module, assignment)
     memory = map_memory(assignment, find_lifetimes(assignment, module))
