@@ -30,7 +30,7 @@ class MemoryMap:
     def placed(self, color: int | None = None) -> Iterator[Allocation]:
         """Yield the allocations of a space, or of all, without thread-local ones."""
         for allocation in self.assignment.allocations:
-            if not allocation.is_thread_local and color in {None, allocation.color}:
+            if not allocation.is_thread_local and (color is None or allocation.color == color):
                 yield allocation
 
     def curve(self, color: int, only: AllocationClass | None = None) -> Curve | None:
@@ -70,18 +70,19 @@ class MemoryMap:
 
     def _add_up(self, lifetimes: Lifetimes) -> dict[tuple[int, AllocationClass | None], Curve]:
         """Sum the curves of each space, by class and (None) of all classes."""
-        alone: dict[tuple[int, AllocationClass], list[BufferValue]] = {}
-        shared: dict[tuple[int, AllocationClass], list[Curve]] = {}
+        parts: dict[tuple[int, AllocationClass], tuple[list[Curve], list[BufferValue]]] = {}
         for one in self.placed():
             key = one.color, one.allocation_class
+            if key not in parts:
+                parts[key] = [], []
+            shared, alone = parts[key]
             if len(one.values) == 1:  # as in most of an estimate: no curve of its own is needed
-                alone.setdefault(key, []).append(one.values[0])
+                alone.append(one.values[0])
             elif curve := self.curve_of(one):
-                shared.setdefault(key, []).append(curve)
+                shared.append(curve)
         sums: dict[tuple[int, AllocationClass | None], Curve] = {}
-        for key in alone | shared:
-            blocks = _blocks(alone.get(key, ()), lifetimes)
-            sums[key] = add_curves(shared.get(key, ()), blocks)
+        for key, (shared, alone) in parts.items():
+            sums[key] = add_curves(shared, _blocks(alone, lifetimes))
         for color in {color for color, _ in sums}:
             sums[color, None] = add_curves([sums[key] for key in sums if key[0] == color])
         return sums

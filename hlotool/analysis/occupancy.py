@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from hlotool.records import record
@@ -89,7 +88,7 @@ def _one_range(blocks: Sequence[Block]) -> Curve:
     """Return the curve of blocks that all lie in the same bytes: full where any is live."""
     size = blocks[0].high - blocks[0].low
     positions: list[int] = []
-    for _, _, start, end in sorted(blocks, key=attrgetter("start")):
+    for _, _, start, end in sorted(blocks):
         if not positions or start > positions[-1]:
             positions += (start, end + 1)
         elif end >= positions[-1]:
