@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from sample_rows import SAMPLES, Sample
 
-from hlotool.commands.options import RowOptions
 from hlotool.commands.output import check_options, find_target, render_document
+from hlotool.commands.row_options import RowOptions
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Document, DocumentSpec
 from hlotool.records import replace

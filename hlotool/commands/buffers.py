@@ -23,8 +23,9 @@ from hlotool.analysis.memory import MemoryReport, analyze_memory
 from hlotool.analysis.timeline import find_peaks, timeline
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.common import RowOptions, document_command, print_document
-from hlotool.commands.load import Loaded, Request, dump_options, load_one
+from hlotool.commands.load import dump_options
 from hlotool.commands.output import make_look
+from hlotool.commands.request import Loaded, Request, load_one
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.query.size import parse_size

@@ -11,7 +11,7 @@ from hlotool.analysis.estimate import TYPICAL_PERCENT
 from hlotool.analysis.memory import SPACE_NAMES, MemoryReport
 from hlotool.analysis.memory_fields import ESTIMATED, PEAK, TOTALS
 from hlotool.analysis.xla_peak import Reason, explain_xla_peak
-from hlotool.commands.load import Loaded
+from hlotool.commands.request import Loaded
 from hlotool.fields import Line
 
 _REASONS: Final[dict[Reason, str]] = {

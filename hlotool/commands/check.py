@@ -13,9 +13,10 @@ from hlotool.budgets.sentence import write_sentence
 from hlotool.commands.check_baseline import write_baseline
 from hlotool.commands.check_run import Run, exit_code, run_rules
 from hlotool.commands.common import RowOptions, document_command, print_document, write_text
-from hlotool.commands.load import Request, dump_options
+from hlotool.commands.load import dump_options
 from hlotool.commands.options import FORMATS
 from hlotool.commands.output import make_look, render_document
+from hlotool.commands.request import Request
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import Document, Line
 from hlotool.inputs.config import Config, RuleSpec, find_config, read_config

@@ -17,7 +17,7 @@ from hlotool.commands.diff_sides import (
     pair_candidates,
     read_side,
 )
-from hlotool.commands.load import Request, say
+from hlotool.commands.request import Request, say
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import StageChoice

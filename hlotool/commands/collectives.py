@@ -14,7 +14,8 @@ from hlotool.analysis.executions import count_executions
 from hlotool.analysis.mesh_axes import parse_mesh_axes
 from hlotool.commands.collectives_prose import heading, notes
 from hlotool.commands.common import RowOptions, document_command, print_document
-from hlotool.commands.load import Request, dump_options, load_one
+from hlotool.commands.load import dump_options
+from hlotool.commands.request import Request, load_one
 from hlotool.fields import Document
 
 _EXAMPLE = """\

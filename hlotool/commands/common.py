@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from hlotool.commands import COMMANDS
-from hlotool.commands.options import FORMATS, RowOptions, make_row_options, row_parameters
+from hlotool.commands.options import FORMATS, make_row_options, row_parameters
 from hlotool.commands.output import check_options, print_document, write_text
 from hlotool.commands.progress import progress, track
+from hlotool.commands.row_options import RowOptions
 from hlotool.fields import DocumentSpec, Field, Unit
 
 __all__ = [
@@ -73,21 +74,21 @@ class DocumentCommand(click.Command):
 
 def document_command(
     name: str, *specs: DocumentSpec, example: str, formats: Sequence[str] = FORMATS
-) -> Callable[[Callable[..., None]], DocumentCommand]:
+) -> Callable[[Callable[..., int | None]], DocumentCommand]:
     """Make a function the command `name`, with the shared options as `options: RowOptions`.
 
     `specs` are the documents it can print. Row options that fit none of them are refused
-    before the function is called.
+    before the function is called; what it returns, if anything, is the exit code.
     """
 
-    def decorate(function: Callable[..., None]) -> DocumentCommand:
+    def decorate(function: Callable[..., int | None]) -> DocumentCommand:
         shared = {each.name for each in row_parameters(formats)}
 
         @wraps(function)
-        def call(**values: Any) -> None:
+        def call(**values: Any) -> int | None:
             options = make_row_options({key: values.pop(key) for key in shared if key in values})
             check_options(specs, options)
-            function(**values, options=options)
+            return function(**values, options=options)
 
         return click.command(
             name,

@@ -16,7 +16,8 @@ from hlotool.analysis.missed import find_missed
 from hlotool.analysis.recompute import find_recomputed
 from hlotool.analysis.roofline import estimate_times
 from hlotool.commands.common import RowOptions, document_command, print_document
-from hlotool.commands.load import Request, dump_options, load_one
+from hlotool.commands.load import dump_options
+from hlotool.commands.request import Request, load_one
 from hlotool.fields import Document, Line
 from hlotool.query.size import parse_size
 from hlotool.records import replace

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-import click
-
 from hlotool.analysis.module_row import ModuleRow, measure_program
 from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
-from hlotool.commands.common import RowOptions, print_document, progress
-from hlotool.commands.load import say
+from hlotool.commands.output import print_document
+from hlotool.commands.progress import progress
+from hlotool.commands.request import say
+from hlotool.commands.row_options import RowOptions
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Input, Inputs
 from hlotool.inputs.parallel import Failure, map_inputs
@@ -17,10 +17,10 @@ from hlotool.inputs.places import short_place
 from hlotool.loading import load
 
 
-def print_modules(found: Inputs, options: RowOptions) -> None:
+def print_modules(found: Inputs, options: RowOptions) -> int:
     """Print the table of a directory; a program that cannot be read costs one row.
 
-    Its error goes to stderr too, and the exit code is then that of the first one.
+    Its error goes to stderr too, and the exit code returned is then that of the first one.
     """
     with progress("reading", sum(one.size_bytes for one in found.inputs)) as advance:
         measure = partial(measure_input, found.path)
@@ -35,8 +35,7 @@ def print_modules(found: Inputs, options: RowOptions) -> None:
     print_document(
         Document(SUMMARY_DIRECTORY, InputPaths(found.path), rows={"modules": rows}), options
     )
-    if failures:
-        click.get_current_context().exit(failures[0].exit_code)
+    return failures[0].exit_code if failures else 0
 
 
 def measure_input(directory: str, chosen: Input) -> ModuleRow:

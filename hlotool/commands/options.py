@@ -7,53 +7,11 @@ from typing import Any
 
 import click
 
+from hlotool.commands.row_options import RowOptions
 from hlotool.errors import UsageError
-from hlotool.query.select import Query
-from hlotool.records import record
 from hlotool.render.units import UNITS
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
-_FOR_EYES = frozenset({"table", "markdown"})
-
-
-@record
-class RowOptions:
-    """What the user asked of rows and output; '' and None where not given."""
-
-    format: str = "table"
-    where: str = ""
-    sort: str = ""
-    limit: int | None = None
-    rows: str = ""
-    by: str = ""
-    columns: str = ""
-    is_wide: bool = False
-    units: str = "auto"
-    output: str = ""
-    no_color: bool = False
-
-    @property
-    def is_for_eyes(self) -> bool:
-        """Whether the output is a table or markdown: cut, folded and with a TOTAL."""
-        return self.format in _FOR_EYES
-
-    @property
-    def chooses_rows(self) -> bool:
-        """Whether an option says which rows of one list are wanted, and how."""
-        return bool(self.where or self.sort or self.by or self.columns or self.rows)
-
-    def query(self, default_limit: int) -> Query:
-        """Return the row options for the list that they act on."""
-        return Query(
-            where=self.where,
-            sort=self.sort,
-            by=self.by,
-            columns=self.columns,
-            limit=self.limit,
-            default_limit=default_limit if self.is_for_eyes else 0,
-            is_wide=self.is_wide or not self.is_for_eyes,
-            is_folded=self.is_for_eyes,
-        )
 
 
 def make_row_options(values: Mapping[str, Any]) -> RowOptions:

@@ -1,0 +1,70 @@
+"""Which dump the user means, and the one program a command is about."""
+
+from __future__ import annotations
+
+import sys
+
+from hlotool.fields import Unit
+from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
+from hlotool.loading import Loaded, find_largest, load
+from hlotool.records import default, record
+
+__all__ = ["Loaded", "Request", "load_chosen", "load_one", "say"]
+
+
+@record
+class Request:
+    """Which dump the user means: PATH and the options that choose in it.
+
+    `budgets` are those of --budget. `found` remembers what PATH led to: standard input can
+    be read only once.
+    """
+
+    path: str
+    stage: StageChoice = "after"
+    module: str | None = None
+    named: NamedFiles = default(NamedFiles)
+    budgets: tuple[str, ...] = ()
+    found: list[Inputs] = default(list)
+
+    def find(self) -> Inputs:
+        """Return the inputs that PATH leads to, and tell the user what was passed over."""
+        if not self.found:
+            self.found.append(find_inputs(self.path, self.stage, self.module, self.named))
+            for note in self.found[0].notes:
+                say(note)
+        return self.found[0]
+
+
+def load_one(request: Request, *, with_buffers: bool = False) -> Loaded:
+    """Read the one program a command is about.
+
+    Where several match, the one with the most allocated memory, and stderr says so. The
+    buffer assignment is read only on request.
+    """
+    return load_chosen(request.find(), request.path, with_buffers=with_buffers)
+
+
+def load_chosen(found: Inputs, path: str, *, with_buffers: bool = False) -> Loaded:
+    """Read the largest of the inputs found; say on stderr that a choice was made."""
+    if len(found.inputs) == 1:
+        return load(found.inputs[0], path, with_buffers=with_buffers)
+    from hlotool.render.units import format_value  # noqa: PLC0415  start-up time
+
+    chosen, size_bytes = find_largest(found)
+    why = (
+        f"the one with the most allocated memory ({format_value(size_bytes, Unit.BYTES)})"
+        if size_bytes is not None
+        else "the first, as none has a readable buffer assignment"
+    )
+    say(
+        f"{len(found.inputs)} modules match in {path}; this is about {chosen.path}, {why}. "
+        "Choose with --module."
+    )
+    return load(chosen, path, with_buffers=with_buffers)
+
+
+def say(message: str) -> None:
+    """Print a diagnostic on stderr."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"hlotool: {message}\n")
