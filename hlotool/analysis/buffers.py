@@ -7,7 +7,8 @@ from typing import Literal
 
 from hlotool.analysis.facts import FactBook
 from hlotool.analysis.instant import find_holdings
-from hlotool.analysis.memory import MemoryReport, MemorySource, padding_of, unpadded_bytes_of
+from hlotool.analysis.memory import MemoryReport, padding_of, unpadded_bytes_of
+from hlotool.analysis.memory_records import MemorySource
 from hlotool.errors import UsageError
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue, LiveRange
 from hlotool.ir.module import Module

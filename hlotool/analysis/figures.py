@@ -95,7 +95,8 @@ class Program:
         cost, collectives = self.cost, self.collectives
         if not (module and executions and costs and cost and collectives):
             return ()
-        evidence = Evidence(module, executions, costs, cost, collectives, self.memory)
+        memory = self.memory.figures() if self.memory else None
+        evidence = Evidence(module, executions, costs, cost, collectives, memory)
         return find_findings(evidence)
 
     def record(self, block: str) -> object | None:

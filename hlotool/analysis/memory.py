@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.belonging import check_belonging
@@ -10,15 +10,21 @@ from hlotool.analysis.estimate import HOST_ARRAY_BYTES, estimate_assignment
 from hlotool.analysis.instant import find_holdings
 from hlotool.analysis.lifetimes import find_lifetimes
 from hlotool.analysis.memory_map import MemoryMap, map_memory
-from hlotool.analysis.memory_records import Estimated, Peak, SpaceRow, Totals
+from hlotool.analysis.memory_records import (
+    Estimated,
+    LifetimeSource,
+    MemoryFigures,
+    MemorySource,
+    Peak,
+    SpaceRow,
+    Totals,
+)
 from hlotool.analysis.schedule import find_problem
 from hlotool.analysis.space_sums import SpaceSums, add_up_space
 from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Module
 from hlotool.ir.shape import TupleShape
 from hlotool.records import field_names, record
-
-MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
 
 # What the compilers call the spaces; numbers of unknown backends stay numbers.
 SPACE_NAMES: Final[dict[tuple[Backend | None, int], str]] = {
@@ -43,13 +49,25 @@ class MemoryReport:
     """
 
     source: MemorySource
-    lifetimes: Literal["live-range", "derived"] | None
+    lifetimes: LifetimeSource | None
     backend: Backend | None
     spaces: tuple[SpaceRow, ...]
     totals: Totals
     peak: Peak
     estimated: Estimated | None
     map: MemoryMap
+
+    def figures(self) -> MemoryFigures:
+        """Return the figures alone."""
+        return MemoryFigures(
+            self.source,
+            self.lifetimes,
+            self.backend,
+            self.spaces,
+            self.totals,
+            self.peak,
+            self.estimated,
+        )
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""
@@ -108,6 +126,14 @@ def find_memory(module: Module | None, assignment: BufferAssignment | None) -> M
     if assignment is not None and assignment.live_ranges is None and not has_schedule:
         module = None
     return analyze_memory(module, assignment)
+
+
+def find_memory_figures(
+    module: Module | None, assignment: BufferAssignment | None
+) -> MemoryFigures | None:
+    """Return what `find_memory` does, without the map."""
+    report = find_memory(module, assignment)
+    return report.figures() if report else None
 
 
 def _report(memory: MemoryMap, backend: Backend | None) -> MemoryReport:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
+from hlotool.analysis.backend import Backend
 from hlotool.records import record
+
+MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
+LifetimeSource: TypeAlias = Literal["live-range", "derived"]
 
 
 @record
@@ -93,3 +99,19 @@ class Estimated:
     alias_bytes: int
     temp_peak_bytes: int
     is_lower_bound: bool
+
+
+@record
+class MemoryFigures:
+    """All figures about a module's memory, without the map they were read off.
+
+    `peak` and `estimated` are about space 0.
+    """
+
+    source: MemorySource
+    lifetimes: LifetimeSource | None
+    backend: Backend | None
+    spaces: tuple[SpaceRow, ...]
+    totals: Totals
+    peak: Peak
+    estimated: Estimated | None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hlotool.analysis.call_graph import read_call_graph
 from hlotool.analysis.collectives import CollectiveTotals, analyze_collectives
 from hlotool.analysis.cost import CostReport, analyze_cost, measure_costs
 from hlotool.analysis.executions import count_executions
 from hlotool.analysis.findings import Evidence, Finding, find_findings
 from hlotool.analysis.inventory import DtypeRow, LoopRow, ModuleFacts, OpcodeRow, take_inventory
-from hlotool.analysis.memory import MemoryReport, find_memory
+from hlotool.analysis.memory_records import MemoryFigures
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.records import record
@@ -23,18 +25,23 @@ class Summary:
     dtypes: tuple[DtypeRow, ...]
     loops: tuple[LoopRow, ...]
     cost: CostReport
-    memory: MemoryReport | None
+    memory: MemoryFigures | None
     collectives: CollectiveTotals
     findings: tuple[Finding, ...]
 
 
 def summarize(
-    module: Module, assignment: BufferAssignment | None = None, *, with_findings: bool = True
+    module: Module,
+    assignment: BufferAssignment | None = None,
+    *,
+    with_findings: bool = True,
+    find_memory: Callable[[], MemoryFigures | None] | None = None,
 ) -> Summary:
     """Run the analyses that a summary shows; each docstring says what it counts.
 
     Memory comes from the buffer assignment; without one it is an estimate, and None where
-    there is no schedule either. Raises what the analyses raise.
+    there is no schedule either. `find_memory` gives its figures where somebody is already
+    making them, and is asked last. Raises what the analyses raise.
     """
     executions = count_executions(module)
     inventory = take_inventory(module, executions)
@@ -42,7 +49,7 @@ def summarize(
     costs = measure_costs(module, graph)
     cost = analyze_cost(module, executions, costs)
     collectives = analyze_collectives(module, executions, costs, graph=graph)
-    memory = find_memory(module, assignment)
+    memory = find_memory() if find_memory else _find_memory(module, assignment)
     evidence = Evidence(module, executions, costs, cost, collectives, memory)
     return Summary(
         inventory.module,
@@ -54,3 +61,9 @@ def summarize(
         collectives.totals,
         find_findings(evidence) if with_findings else (),
     )
+
+
+def _find_memory(module: Module, assignment: BufferAssignment | None) -> MemoryFigures | None:
+    from hlotool.analysis.memory import find_memory_figures  # noqa: PLC0415  start-up time
+
+    return find_memory_figures(module, assignment)

@@ -8,8 +8,8 @@ from hlotool.analysis.collectives_fields import TOTALS as COLLECTIVE_TOTALS
 from hlotool.analysis.cost_fields import COST
 from hlotool.analysis.findings.fields import FINDINGS
 from hlotool.analysis.inventory import DtypeRow, LoopRow, ModuleFacts, OpcodeRow
-from hlotool.analysis.memory import MemoryReport
 from hlotool.analysis.memory_fields import ESTIMATED, PEAK, TOTALS
+from hlotool.analysis.memory_records import MemoryFigures
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 from hlotool.records import replace
 
@@ -194,7 +194,7 @@ LOOPS: Final = RowList(
 
 MEMORY: Final = Block(
     "memory",
-    MemoryReport,
+    MemoryFigures,
     (
         Field(
             "source",

@@ -1,28 +1,20 @@
-"""The answer of `hlotool summary`: which analyses, which lines of prose, which tables.
+"""The answer of `hlotool summary`: what is read, and what works beside what.
 
 Knows nothing of click, so that the plain command line can do without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from functools import partial
 
-from hlotool.analysis.cost_fields import COST
-from hlotool.analysis.findings import Finding
-from hlotool.analysis.findings.fields import FINDINGS
-from hlotool.analysis.inventory import ModuleFacts
-from hlotool.analysis.memory_fields import ESTIMATED, TOTALS
-from hlotool.analysis.summary import Summary, summarize
-from hlotool.analysis.summary_fields import COLLECTIVES, MODULE, SUMMARY
+from hlotool.analysis.memory_records import MemoryFigures
 from hlotool.commands.output import print_document
-from hlotool.commands.request import Loaded, Request, load_chosen
+from hlotool.commands.request import Request, load_chosen
 from hlotool.commands.row_options import RowOptions
-from hlotool.fields import Block, Document, Line
-
-_ORDER: Final = ("loops", "opcodes", "dtypes")  # of the tables
-_FINDING: Final = Block("finding", Finding, FINDINGS.fields, FINDINGS.meaning)
-_MOST_FINDINGS: Final = 8  # shown as sentences; --rows findings lists all
+from hlotool.inputs import Input
+from hlotool.inputs.beside import start_beside
+from hlotool.ir import Module
+from hlotool.loading import input_paths, read_assignment
 
 
 def answer_summary(request: Request, options: RowOptions, *, with_findings: bool = True) -> int:
@@ -32,131 +24,21 @@ def answer_summary(request: Request, options: RowOptions, *, with_findings: bool
         from hlotool.commands.modules import print_modules  # noqa: PLC0415  start-up time
 
         return print_modules(found, options)
-    loaded = load_chosen(found, request.path, with_buffers=True)
-    answer = summarize(loaded.expect_module(), loaded.assignment, with_findings=with_findings)
-    print_document(_document(loaded, answer, has_findings=with_findings), options)
+    loaded = load_chosen(found, request.path)
+    module, chosen = loaded.expect_module(), loaded.input
+    memory = start_beside(partial(_find_memory, module, chosen), chosen.size_bytes)
+    # Imported only now: the other process need not wait for them.
+    from hlotool.analysis.summary import summarize  # noqa: PLC0415
+    from hlotool.commands.summary_prose import describe_summary  # noqa: PLC0415
+
+    answer = summarize(module, with_findings=with_findings, find_memory=memory)
+    paths = input_paths(request.path, chosen, with_buffers=True)
+    print_document(describe_summary(answer, paths, has_findings=with_findings), options)
     return 0
 
 
-def _document(loaded: Loaded, found: Summary, *, has_findings: bool) -> Document:
-    rows: dict[str, Sequence[object]] = {
-        "opcodes": found.opcodes,
-        "dtypes": found.dtypes,
-        "loops": found.loops,
-    }
-    if has_findings:
-        rows["findings"] = found.findings
-    return Document(
-        spec=SUMMARY,
-        input=loaded.paths,
-        blocks={
-            "module": found.module,
-            "cost": found.cost,
-            "memory": found.memory,
-            "collectives": found.collectives,
-        },
-        rows=rows,
-        lines=(
-            *_header(found.module),
-            *_memory(found),
-            *_cost(found),
-            *_collectives(found),
-            *_findings(found),
-        ),
-        shown=tuple(name for name in _ORDER if rows.get(name)),
-    )
+def _find_memory(module: Module, chosen: Input) -> MemoryFigures | None:
+    """Return the memory figures, from the buffer assignment where there is one."""
+    from hlotool.analysis.memory import find_memory_figures  # noqa: PLC0415  start-up time
 
-
-def _header(facts: ModuleFacts) -> tuple[Line, ...]:
-    scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
-    split = " × ".join(
-        [_plural(facts.num_partitions, "partition"), _plural(facts.replica_count, "replica")]
-    )
-    backend = facts.backend or "backend unknown"
-    return (
-        Line(f"{{name}}: {backend}, {scheduled}, {split}", MODULE, facts),
-        Line(
-            "{instruction_count} instructions in {computation_count} computations; "
-            "{executed_instruction_count} run outside fusions and reducers",
-            MODULE,
-            facts,
-        ),
-        Line(
-            "{parameter_count} parameters {parameter_bytes}, {donated_parameter_count} of them "
-            "donated {donated_bytes}; result {result_bytes}",
-            MODULE,
-            facts,
-        ),
-    )
-
-
-def _memory(found: Summary) -> tuple[Line, ...]:
-    memory = found.memory
-    if memory is None:
-        return (Line("memory: unknown, as the module is not scheduled"),)
-    if memory.estimated:
-        return (
-            Line(
-                "memory: estimated peak {peak_bytes}, temp {temp_peak_bytes} of it at most",
-                ESTIMATED,
-                memory.estimated,
-            ),
-        )
-    return (
-        Line(
-            "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments {argument_bytes}, "
-            "outputs {output_bytes}, aliased {alias_bytes}, temp {temp_bytes}",
-            TOTALS,
-            memory.totals,
-        ),
-    )
-
-
-def _cost(found: Summary) -> tuple[Line, ...]:
-    of_whole = " (whole program, before partitioning)" if found.cost.scope == "program" else ""
-    hidden = (
-        ", and {custom_call_flops_per_run} more in custom calls"
-        if found.cost.custom_call_flops_per_run
-        else ""
-    )
-    return (
-        Line(
-            f"work per run{of_whole}: {{flops_per_run}} flops, {{matrix_flops_per_run}} of them "
-            f"in matrix products{hidden}; {{bytes_accessed_per_run}} accessed",
-            COST,
-            found.cost,
-        ),
-    )
-
-
-def _collectives(found: Summary) -> tuple[Line, ...]:
-    totals = found.collectives
-    if not totals.count:
-        return ()
-    return (
-        Line(
-            "collectives: {count} run {executions} times and send {wire_bytes_per_run} per device",
-            COLLECTIVES,
-            totals,
-        ),
-    )
-
-
-def _findings(found: Summary) -> tuple[Line, ...]:
-    """Say what is worth a look in sentences, which a table would cut."""
-    if not found.findings:
-        return ()
-    shown = found.findings[:_MOST_FINDINGS]
-    lines = [Line(""), Line("Findings")]
-    for one in shown:
-        size = "{bytes}: " if one.bytes is not None else ""
-        place = " ({source})" if one.source else ""
-        lines.append(Line(f"* {size}{{message}}{place}", _FINDING, one))
-    if len(shown) < len(found.findings):
-        more = len(found.findings) - len(shown)
-        lines.append(Line(f"… and {more} more; --rows findings lists all"))
-    return tuple(lines)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return find_memory_figures(module, read_assignment(chosen))

@@ -7,6 +7,7 @@ threads. Only inputs and results are sent between them, never a text or a module
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
@@ -74,6 +75,19 @@ def available_processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def can_fork() -> bool:
+    """Return whether a copy of this process is cheap and safe: Linux, and no other threads.
+
+    A lock that another thread (a library's, JAX's) holds would stay locked in the copy.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208
+    except OSError:
+        return False  # nothing tells
 
 
 def call(function: Callable[[Item], Result], item: Item) -> Result | Failure:

@@ -6,10 +6,7 @@ Kept apart because importing the machinery costs more than reading a small dump.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -17,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.context import BaseContext
 from typing import Final
 
-from hlotool.inputs.parallel import Failure, Item, Result, call
+from hlotool.inputs.parallel import Failure, Item, Result, call, can_fork
 
 _CHUNKS_PER_PROCESS: Final = 8  # small inputs are sent together, but not all of them
 _CAN_HOLD: Final = hasattr(signal, "pthread_sigmask")  # not on Windows
@@ -86,17 +83,8 @@ def _call_chunk(function: Callable[[Item], Result], items: list[Item]) -> list[R
 
 
 def choose_context() -> BaseContext:
-    """Choose how processes start: fork where that is safe, it is ten times as fast.
-
-    A process with other threads (a library's, JAX's) must not fork: a lock held by one of
-    them would stay locked in the child.
-    """
-    try:
-        threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
-    except OSError:
-        threads = threading.active_count() + 1  # cannot see the threads of libraries
-    is_safe = sys.platform == "linux" and threads == 1
-    return multiprocessing.get_context("fork" if is_safe else "spawn")
+    """Choose how processes start: fork where that is safe, it is ten times as fast."""
+    return multiprocessing.get_context("fork" if can_fork() else "spawn")
 
 
 @contextmanager

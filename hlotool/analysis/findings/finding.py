@@ -10,7 +10,7 @@ from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.collectives import CollectiveReport
 from hlotool.analysis.cost import CostModel, CostReport
 from hlotool.analysis.executions import Executions
-from hlotool.analysis.memory import MemoryReport
+from hlotool.analysis.memory_records import MemoryFigures
 from hlotool.analysis.missed import MissedRow, find_missed
 from hlotool.ir.module import Module
 from hlotool.records import record
@@ -46,7 +46,7 @@ class Evidence:
     costs: CostModel
     cost: CostReport
     collectives: CollectiveReport | None = None
-    memory: MemoryReport | None = None
+    memory: MemoryFigures | None = None
 
     @cached_property
     def backend(self) -> Backend | None:

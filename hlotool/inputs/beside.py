@@ -1,0 +1,73 @@
+"""Do a part of the work in a second process, beside the rest, where that is cheap and safe.
+
+Analyses hold Python's lock, so threads would not help. The second process is a copy of this
+one: it has the module already, and only its result is sent back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from hlotool.inputs.parallel import MIN_PARALLEL_BYTES, available_processors, can_fork
+
+T = TypeVar("T")
+
+# Above this, memory may be what is short: the copies share it only until they touch it.
+_MOST_BYTES: Final = 1 << 26
+
+
+def start_beside(function: Callable[[], T], size_bytes: int) -> Callable[[], T]:
+    """Start `function` in a process of its own; return what waits for its result.
+
+    `size_bytes` is how much text it works on. Where a second process does not pay or is not
+    safe, and where it fails in whatever way, the function is called here, when its result is
+    asked for; so an error is raised here as well. The result must be picklable.
+    """
+    is_worth_it = MIN_PARALLEL_BYTES <= size_bytes <= _MOST_BYTES
+    if not is_worth_it or available_processors() == 1 or not can_fork():
+        return function
+    this_process = os.getpid()
+    reading, writing = os.pipe()
+    try:
+        process = os.fork()
+        if process == 0:
+            os.close(reading)
+            os._exit(_send(function, writing))
+    except BaseException as error:
+        if os.getpid() != this_process:  # no exception may lead the copy back into the program
+            os._exit(1)
+        os.close(reading)
+        os.close(writing)
+        if isinstance(error, OSError):  # no more processes, no more memory
+            return function
+        raise
+    os.close(writing)
+    return lambda: _receive(function, process, reading)
+
+
+def _send(function: Callable[[], object], writing: int) -> int:
+    """Write a result to the pipe; return the process's exit code."""
+    import pickle  # noqa: PLC0415  start-up time
+
+    data = pickle.dumps(function(), pickle.HIGHEST_PROTOCOL)
+    with open(writing, "wb") as pipe:
+        pipe.write(data)
+    return 0
+
+
+def _receive(function: Callable[[], T], process: int, reading: int) -> T:
+    """Read the result of the other process, or work it out where that has failed."""
+    import pickle  # noqa: PLC0415  start-up time
+
+    with open(reading, "rb") as pipe:
+        data = pipe.read()
+    try:
+        _, status = os.waitpid(process, 0)
+    except ChildProcessError:  # whoever started us has all children reaped
+        status = -1
+    if status:
+        return function()
+    result: Any = pickle.loads(data)  # noqa: S301  written by a copy of this process
+    return result  # type: ignore[no-any-return]
