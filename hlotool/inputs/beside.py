@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 # Above this, memory may be what is short: the copies share it only until they touch it.
 _MOST_BYTES: Final = 1 << 26
+_LENGTH_BYTES: Final = 8
 
 
 def start_beside(function: Callable[[], T], size_bytes: int) -> Callable[[], T]:
@@ -31,8 +32,7 @@ def start_beside(function: Callable[[], T], size_bytes: int) -> Callable[[], T]:
     this_process = os.getpid()
     reading, writing = os.pipe()
     try:
-        process = os.fork()
-        if process == 0:
+        if os.fork() == 0:
             os.close(reading)
             os._exit(_send(function, writing))
     except BaseException as error:
@@ -44,30 +44,31 @@ def start_beside(function: Callable[[], T], size_bytes: int) -> Callable[[], T]:
             return function
         raise
     os.close(writing)
-    return lambda: _receive(function, process, reading)
+    return lambda: _receive(function, reading)
 
 
 def _send(function: Callable[[], object], writing: int) -> int:
-    """Write a result to the pipe; return the process's exit code."""
+    """Write a result to the pipe, behind its length; return the process's exit code."""
     import pickle  # noqa: PLC0415  start-up time
 
     data = pickle.dumps(function(), pickle.HIGHEST_PROTOCOL)
     with open(writing, "wb") as pipe:
-        pipe.write(data)
+        pipe.write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
     return 0
 
 
-def _receive(function: Callable[[], T], process: int, reading: int) -> T:
-    """Read the result of the other process, or work it out where that has failed."""
+def _receive(function: Callable[[], T], reading: int) -> T:
+    """Read the result of the other process, or work it out where that has failed.
+
+    The other process is left to end by itself, which lasts longer than reading: its memory
+    is taken apart. The system buries it when this process ends.
+    """
     import pickle  # noqa: PLC0415  start-up time
 
     with open(reading, "rb") as pipe:
+        length = int.from_bytes(pipe.read(_LENGTH_BYTES), "big")
         data = pipe.read()
-    try:
-        _, status = os.waitpid(process, 0)
-    except ChildProcessError:  # whoever started us has all children reaped
-        status = -1
-    if status:
+    if not data or len(data) != length:
         return function()
     result: Any = pickle.loads(data)  # noqa: S301  written by a copy of this process
     return result  # type: ignore[no-any-return]

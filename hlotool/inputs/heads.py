@@ -38,8 +38,10 @@ class ModuleHead:
     results: tuple[Array, ...] | None = None
 
 
-def read_module_head(text: str, begin: int = 0) -> ModuleHead:
+def read_module_head(text: str, begin: int = 0, *, with_signature: bool = True) -> ModuleHead:
     """Read the header line of a module that starts at an offset; an empty head without one.
+
+    The signature, most of the line, only where asked for.
 
     header = "HloModule " name { ", " key "=" value }
 
@@ -51,7 +53,7 @@ def read_module_head(text: str, begin: int = 0) -> ModuleHead:
     end = text.find("\n", begin)
     line = text[begin : end if end >= 0 else len(text)]
     counts = {key: int(value) for key, value in _COUNT.findall(line)}
-    parameters, results = _read_signature(line)
+    parameters, results = _read_signature(line) if with_signature else (None, None)
     return ModuleHead(
         name[1],
         _SCHEDULED.search(line) is not None,
