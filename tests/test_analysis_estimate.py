@@ -6,7 +6,8 @@ import pytest
 from buffer_accuracy import measure, measured_dumps, row
 from buffer_dumps import ROOT, SHARED, Dump
 
-from hlotool.analysis.estimate import TYPICAL_PERCENT, estimate_assignment, estimate_size
+from hlotool.analysis.estimate import TYPICAL_PERCENT, estimate_assignment
+from hlotool.analysis.estimated_size import estimate_size
 from hlotool.analysis.memory import analyze_memory
 from hlotool.ir.buffers import Allocation
 from hlotool.parse import parse_module

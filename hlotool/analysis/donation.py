@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from hlotool.analysis.backend import find_backend
-from hlotool.analysis.estimate import estimate_size
+from hlotool.analysis.estimated_size import estimate_size
 from hlotool.analysis.in_place import follow
 from hlotool.ir.buffers import format_position
 from hlotool.ir.module import Instruction, Module

@@ -15,33 +15,18 @@ from typing import Final
 
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.dataflow import Dataflow, find_values
+from hlotool.analysis.estimated_size import estimate_size
 from hlotool.analysis.lifetimes import Lifetimes, name_ranges, shared_buffers, value_ranges
 from hlotool.analysis.may_share import Pair, may_share, shares_by_choice
 from hlotool.analysis.schedule import require_schedule
 from hlotool.analysis.values import Value, resolve
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.ir.module import Instruction, Module
-from hlotool.ir.shape import Shape, TupleShape
+from hlotool.ir.shape import TupleShape
 from hlotool.records import record
 
 TYPICAL_PERCENT: Final = 1  # how far off it typically is; measured, see docs/accuracy.md
-HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
-_TPU_TUPLE_BYTES: Final = 512
-_POINTER_BYTES: Final = 8
-_TPU_HOST_SPACE: Final = 4
 _MOST_COMPARED: Final = 64  # values of one buffer that are looked at before sharing it
-
-
-def estimate_size(shape: Shape, backend: Backend | None) -> int:
-    """Return the bytes a backend gives a value; 0 where the shape has an unknown dimension.
-
-    Tuples cost their own table: a pointer an element, on TPU 512 bytes.
-    """
-    if isinstance(shape, TupleShape):
-        return _TPU_TUPLE_BYTES if backend == "tpu" else _POINTER_BYTES * len(shape.elements)
-    if backend == "tpu" and shape.memory_space == _TPU_HOST_SPACE:
-        return HOST_ARRAY_BYTES
-    return shape.size_bytes or 0
 
 
 @record

@@ -6,7 +6,8 @@ from typing import Final
 
 from hlotool.analysis.backend import Backend, find_backend
 from hlotool.analysis.belonging import check_belonging
-from hlotool.analysis.estimate import HOST_ARRAY_BYTES, estimate_assignment
+from hlotool.analysis.estimate import estimate_assignment
+from hlotool.analysis.estimated_size import HOST_ARRAY_BYTES
 from hlotool.analysis.instant import find_holdings
 from hlotool.analysis.lifetimes import find_lifetimes
 from hlotool.analysis.memory_map import MemoryMap, map_memory

@@ -140,6 +140,8 @@ def find_dump_file_name(filename: str) -> DumpFileName | None:
     characters, so files of one module may differ in that. The prefix is a timestamp, or
     whatever somebody put before the name (then set off by one of `.`, `_`, `-`).
     """
+    if "module_" not in filename:
+        return None
     plain = strip_compression(filename)
     start = _START.match(plain) or _LATE_START.match(plain)
     if start is None:
