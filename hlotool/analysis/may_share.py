@@ -17,6 +17,7 @@ from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.ir.values import ShapeIndex
 from hlotool.records import record
 
+MOST_FOLLOWED: Final = 10_000  # instructions; larger fusions are taken to share nothing
 _FIRST_OPERAND: Final = frozenset(("dynamic-update-slice", "scatter", "set-dimension-size"))
 _SHARING: Final = (
     ELEMENTWISE
@@ -114,7 +115,10 @@ class _Way:
         """Say whether all that follows a parameter goes over it in its own order."""
         seen = {parameter}
         followed = {parameter}
-        for user in parameter.computation.instructions:
+        instructions = parameter.computation.instructions
+        if len(instructions) > MOST_FOLLOWED:
+            return False
+        for user in instructions:
             if followed.isdisjoint(user.operands):
                 continue
             if not all(self._allows(user, one) for one in user.operands if one in followed):
