@@ -103,6 +103,12 @@ def field_names(kind: type[object]) -> tuple[str, ...]:
     return tuple(getattr(kind, "__dataclass_fields__", ())) if names is None else names
 
 
+def list_values(value: object) -> list[object]:
+    """Return the values of a record's fields, in their order."""
+    made: Any = value
+    return list(made.record_values(made))
+
+
 def find_default(kind: type[object], name: str, otherwise: object = None) -> object:
     """Return the default of a record's field, `otherwise` where it has none."""
     found = getattr(kind, "record_defaults", {}).get(name, otherwise)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from hlotool.analysis.backend import Backend
-from hlotool.records import record
+from hlotool.records import list_values, record
 
 MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
 LifetimeSource: TypeAlias = Literal["live-range", "derived"]
@@ -115,3 +115,31 @@ class MemoryFigures:
     totals: Totals
     peak: Peak
     estimated: Estimated | None
+
+
+def pack_figures(figures: MemoryFigures) -> list[object]:
+    """Return figures as lists that JSON holds, to send them to another process."""
+    estimated = figures.estimated
+    return [
+        figures.source,
+        figures.lifetimes,
+        figures.backend,
+        [list_values(space) for space in figures.spaces],
+        list_values(figures.totals),
+        list_values(figures.peak),
+        None if estimated is None else list_values(estimated),
+    ]
+
+
+def unpack_figures(packed: list[Any]) -> MemoryFigures:
+    """Undo `pack_figures`; only what that has made may be given."""
+    source, lifetimes, backend, spaces, totals, peak, estimated = packed
+    return MemoryFigures(
+        source,
+        lifetimes,
+        backend,
+        tuple(SpaceRow(*space) for space in spaces),
+        Totals(*totals),
+        Peak(*peak),
+        None if estimated is None else Estimated(*estimated),
+    )
