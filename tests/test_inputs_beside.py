@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,14 +33,15 @@ def _two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_fork
 @pytest.mark.usefixtures("_two_processors")
 def test_large_work_is_done_beside() -> None:
-    result = start_beside(os.getpid, LARGE)
-    assert result() != os.getpid()
+    with start_beside(os.getpid, LARGE) as work:
+        assert work.result() != os.getpid()
 
 
 @needs_fork
 @pytest.mark.usefixtures("_two_processors")
 def test_a_result_larger_than_a_pipe_comes_back() -> None:
-    assert start_beside(lambda: "x" * 10_000_000, LARGE)() == "x" * 10_000_000
+    with start_beside(lambda: "x" * 10_000_000, LARGE) as work:
+        assert work.result() == "x" * 10_000_000
 
 
 @needs_fork
@@ -48,9 +50,8 @@ def test_an_error_is_raised_here() -> None:
     def fail() -> int:
         raise InputError("this is no dump.")
 
-    result = start_beside(fail, LARGE)
-    with pytest.raises(InputError, match="no dump"):
-        result()
+    with start_beside(fail, LARGE) as work, pytest.raises(InputError, match="no dump"):
+        work.result()
 
 
 @needs_fork
@@ -73,14 +74,16 @@ def test_a_process_that_dies_is_made_up_for(end: Callable[[], None]) -> None:
             end()
         return "done"
 
-    assert start_beside(work, LARGE)() == "done"
+    with start_beside(work, LARGE) as beside_us:
+        assert beside_us.result() == "done"
 
 
 @needs_fork
 @pytest.mark.usefixtures("_two_processors")
 def test_what_cannot_be_sent_is_made_here() -> None:
     made = object()
-    assert start_beside(lambda: made, LARGE)() is made
+    with start_beside(lambda: made, LARGE) as work:
+        assert work.result() is made
 
 
 @pytest.mark.usefixtures("_two_processors")
@@ -89,13 +92,15 @@ def test_no_process_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(os, "fork", refuse, raising=False)
-    assert start_beside(os.getpid, LARGE)() == os.getpid()
+    with start_beside(os.getpid, LARGE) as work:
+        assert work.result() == os.getpid()
 
 
 @pytest.mark.usefixtures("_two_processors")
 @pytest.mark.parametrize("size_bytes", [0, LARGE - 1, 1 << 40])
 def test_small_and_huge_work_stays_here(size_bytes: int) -> None:
-    assert start_beside(os.getpid, size_bytes)() == os.getpid()
+    with start_beside(os.getpid, size_bytes) as work:
+        assert work.result() == os.getpid()
 
 
 @pytest.mark.parametrize(("name", "value"), [("available_processors", 1), ("can_fork", False)])
@@ -104,7 +109,8 @@ def test_where_it_does_not_pay_it_stays_here(
     name: str, value: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(beside, name, lambda: value)
-    assert start_beside(os.getpid, LARGE)() == os.getpid()
+    with start_beside(os.getpid, LARGE) as work:
+        assert work.result() == os.getpid()
 
 
 @needs_fork
@@ -131,21 +137,39 @@ def test_a_summary_is_the_same_either_way(name: str) -> None:
 
 
 @needs_fork
-def test_no_second_process_is_left_behind(tmp_path: Path) -> None:
-    """The other process ends by itself when nobody reads what it has to say."""
-    script = (
-        "import os, sys, time; from hlotool.inputs import beside; "
-        "beside.available_processors = lambda: 2; "
-        "beside.start_beside(lambda: (time.sleep(0.3), open(sys.argv[1], 'w').close(), "
-        f"'x' * 10_000_000), {LARGE}); os._exit(5)"
-    )
-    mark = tmp_path / "mark"
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(mark)],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        timeout=30,
-    )  # returns when the second process has closed its ends, too
-    assert (done.returncode, done.stdout, done.stderr) == (5, b"", b"")
-    assert mark.exists()
+@pytest.mark.usefixtures("_two_processors")
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_no_process_is_left_behind(*, is_wanted: bool) -> None:
+    """Neither running nor unburied, and soon, though its work would last a minute."""
+    here = os.getpid()
+
+    def work() -> int:
+        if not is_wanted:
+            time.sleep(60)
+        return os.getpid()
+
+    with start_beside(work, LARGE) as beside_us:
+        process = beside_us._process  # noqa: SLF001
+        assert process not in (None, here)
+        if is_wanted:
+            assert beside_us.result() == process
+    with pytest.raises(ProcessLookupError):
+        os.kill(process or 0, 0)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(process or 0, os.WNOHANG)
+
+
+@needs_fork
+@pytest.mark.usefixtures("_two_processors")
+def test_an_error_of_ours_ends_the_other_process() -> None:
+    started: list[int | None] = []
+
+    def fail_beside() -> None:
+        with start_beside(lambda: time.sleep(60), LARGE) as work:
+            started.append(work._process)  # noqa: SLF001
+            raise InputError("this is no dump.")
+
+    with pytest.raises(InputError):
+        fail_beside()
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[0] or 0, 0)

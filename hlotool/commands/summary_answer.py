@@ -26,19 +26,18 @@ def answer_summary(request: Request, options: RowOptions, *, with_findings: bool
         return print_modules(found, options)
     loaded = load_chosen(found, request.path)
     module, chosen = loaded.expect_module(), loaded.input
-    memory = start_beside(partial(_find_memory, module, chosen), chosen.size_bytes)
+    with start_beside(partial(_find_memory, module, chosen), chosen.size_bytes) as memory:
+        # Imported only now: the other process need not wait for them.
+        from hlotool.analysis.summary import summarize  # noqa: PLC0415
+        from hlotool.commands.summary_prose import describe_summary  # noqa: PLC0415
 
-    def find_memory() -> MemoryFigures | None:
-        packed = memory()
-        return None if packed is None else unpack_figures(packed)
+        def find_memory() -> MemoryFigures | None:
+            packed = memory.result()
+            return None if packed is None else unpack_figures(packed)
 
-    # Imported only now: the other process need not wait for them.
-    from hlotool.analysis.summary import summarize  # noqa: PLC0415
-    from hlotool.commands.summary_prose import describe_summary  # noqa: PLC0415
-
-    answer = summarize(module, with_findings=with_findings, find_memory=find_memory)
-    paths = input_paths(request.path, chosen, with_buffers=True)
-    print_document(describe_summary(answer, paths, has_findings=with_findings), options)
+        answer = summarize(module, with_findings=with_findings, find_memory=find_memory)
+        paths = input_paths(request.path, chosen, with_buffers=True)
+        print_document(describe_summary(answer, paths, has_findings=with_findings), options)
     return 0
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, Self
 
 from hlotool.inputs.parallel import MIN_PARALLEL_BYTES, available_processors, can_fork
 
@@ -17,8 +18,51 @@ _MOST_BYTES: Final = 1 << 26
 _LENGTH_BYTES: Final = 8
 
 
-def start_beside(function: Callable[[], Any], size_bytes: int) -> Callable[[], Any]:
-    """Start `function` in a process of its own; return what waits for its result.
+class Beside:
+    """Work that a second process does, or that is left for this one; a context manager.
+
+    Leaving the context ends the other process if its result was never asked for.
+    """
+
+    def __init__(
+        self, function: Callable[[], Any], process: int | None = None, reading: int | None = None
+    ) -> None:
+        self._function = function
+        self._process = process
+        self._reading = reading  # the end of the pipe, until it is read
+
+    def result(self) -> Any:
+        """Return the result of the other process; work it out here where there is none."""
+        import json  # noqa: PLC0415  start-up time, and quicker to import than pickle
+
+        if self._reading is None:
+            return self._function()
+        reading, self._reading = self._reading, None
+        with open(reading, "rb") as pipe:  # noqa: PTH123  (a descriptor)
+            length = int.from_bytes(pipe.read(_LENGTH_BYTES), "big")
+            data = pipe.read()
+        return json.loads(data) if data and len(data) == length else self._function()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """See the other process out: by now it has ended, unless nobody wanted its result."""
+        if self._process is None:
+            return
+        if self._reading is not None:
+            import signal  # noqa: PLC0415  start-up time
+
+            os.close(self._reading)
+            with suppress(ProcessLookupError):
+                os.kill(self._process, signal.SIGKILL)
+        with suppress(ChildProcessError):  # whoever started us may have all children reaped
+            os.waitpid(self._process, 0)
+        self._process = self._reading = None
+
+
+def start_beside(function: Callable[[], Any], size_bytes: int) -> Beside:
+    """Start `function` in a process of its own; its result is to be asked for in a `with`.
 
     `size_bytes` is how much text it works on. Where a second process does not pay or is not
     safe, and where it fails in whatever way, the function is called here, when its result is
@@ -27,11 +71,12 @@ def start_beside(function: Callable[[], Any], size_bytes: int) -> Callable[[], A
     """
     is_worth_it = MIN_PARALLEL_BYTES <= size_bytes <= _MOST_BYTES
     if not is_worth_it or available_processors() == 1 or not can_fork():
-        return function
+        return Beside(function)
     this_process = os.getpid()
     reading, writing = os.pipe()
     try:
-        if os.fork() == 0:
+        process = os.fork()
+        if process == 0:
             os.close(reading)
             os._exit(_send(function, writing))
     except BaseException as error:
@@ -40,10 +85,10 @@ def start_beside(function: Callable[[], Any], size_bytes: int) -> Callable[[], A
         os.close(reading)
         os.close(writing)
         if isinstance(error, OSError):  # no more processes, no more memory
-            return function
+            return Beside(function)
         raise
     os.close(writing)
-    return lambda: _receive(function, reading)
+    return Beside(function, process, reading)
 
 
 def _send(function: Callable[[], Any], writing: int) -> int:
@@ -54,17 +99,3 @@ def _send(function: Callable[[], Any], writing: int) -> int:
     with open(writing, "wb") as pipe:
         pipe.write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
     return 0
-
-
-def _receive(function: Callable[[], Any], reading: int) -> Any:
-    """Read the result of the other process, or work it out where that has failed.
-
-    The other process is left to end by itself, which lasts longer than reading: its memory
-    is taken apart. The system buries it when this process ends.
-    """
-    import json  # noqa: PLC0415  start-up time, and quicker to import than pickle
-
-    with open(reading, "rb") as pipe:
-        length = int.from_bytes(pipe.read(_LENGTH_BYTES), "big")
-        data = pipe.read()
-    return json.loads(data) if data and len(data) == length else function()
