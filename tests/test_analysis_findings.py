@@ -213,6 +213,10 @@ def test_exposed_collective() -> None:
     assert [(one.message, one.bytes) for one in exposed] == [
         ("Nothing is computed while s (all-reduce) sends: 100 % of all bytes sent.", 2 * MIB)
     ]
+    little = "k = bf16[2] constant({1, 2})\n  j = bf16[2] negate(k)"
+    found = find(collective("bf16", "all-reduce", between=little))
+    (message,) = [one.message for one in found if one.code == "exposed-collective"]
+    assert message.startswith("Next to nothing is computed while s (all-reduce) sends")
     work = "k = bf16[64,64] dot(m, m), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
     assert "exposed-collective" not in codes(find(collective("bf16", "all-reduce", between=work)))
 

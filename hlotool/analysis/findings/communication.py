@@ -22,17 +22,22 @@ _REDUCING: Final = frozenset(("all-reduce", "collective-reduce", "reduce-scatter
 
 
 def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
-    """Find large collectives during which nothing is computed; not on CPU, where all are such."""
+    """Find large collectives during which nothing is computed, or too little to hide them.
+
+    Not on CPU, where all are such.
+    """
     for rows in _group_large(evidence):
         exposed = [row for row in rows if row.is_exposed]
         if exposed and _is_large(evidence, exposed):
             names = name_all([row.name for row in exposed])
             over = f" over {', '.join(exposed[0].axes)}" if exposed[0].axes else ""
             verb = "sends" if len(exposed) == 1 else "send"
+            is_busy = any(row.overlap_instructions and not row.is_sync for row in exposed)
+            what = "Next to nothing" if is_busy else "Nothing"
             yield _make(
                 exposed,
                 "exposed-collective",
-                f"Nothing is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
+                f"{what} is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
                 f"{_share(evidence, exposed)} of all bytes sent.",
                 "warning",
             )
