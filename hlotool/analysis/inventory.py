@@ -128,13 +128,18 @@ class _Shapes:
         """Add up the bytes of so many results of each shape; None when one is unknown."""
         total = 0
         for key, count in counts.items():
-            if key not in self._sizes:
-                self._sizes[key] = self.known[key].size_bytes
-            size = self._sizes[key]
+            size = self.size_of(self.known[key])
             if size is None:
                 return None
             total += size * count
         return total
+
+    def size_of(self, shape: Shape) -> int | None:
+        """Return the bytes of a shape, or of a part of one; None when unknown."""
+        key = id(shape)
+        if key not in self._sizes:
+            self._sizes[key] = shape.size_bytes
+        return self._sizes[key]
 
 
 def take_inventory(module: Module, executions: Executions) -> Inventory:
@@ -247,7 +252,7 @@ def _count_dtypes(counted: _Counted, shapes: _Shapes) -> tuple[DtypeRow, ...]:
     tallies: defaultdict[str, _TypeTally] = defaultdict(_TypeTally)
     for key, count in made.items():
         for leaf in shapes.known[key].leaves():
-            tally, size = tallies[leaf.dtype], leaf.size_bytes
+            tally, size = tallies[leaf.dtype], shapes.size_of(leaf)
             tally.count += count
             part = None if size is None else size * count
             tally.result_bytes = _plus(tally.result_bytes, part)
