@@ -8,6 +8,7 @@ import sys
 from typing import NoReturn
 
 from hlotool.commands.plain import find_plain
+from hlotool.commands.say import say
 from hlotool.errors import HlotoolError
 
 _NEW_OBJECTS = 100_000  # made between two runs of the collector; an answer is mostly not garbage
@@ -41,7 +42,7 @@ def run(args: list[str] | None = None) -> int:
 
         return run_group(arguments)
     except HlotoolError as error:
-        _say(str(error))
+        say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -56,9 +57,3 @@ def _flush() -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def _say(message: str) -> None:
-    """Print a diagnostic; stdout is for answers only."""
-    if sys.stderr is not None:
-        sys.stderr.write(f"hlotool: {message}\n")

@@ -106,6 +106,7 @@ def test_start_up_is_light() -> None:
         "hlotool.cli",
         "hlotool.commands",
         "hlotool.commands.plain",
+        "hlotool.commands.say",
         "hlotool.errors",
         "hlotool.group",
         "hlotool.records",

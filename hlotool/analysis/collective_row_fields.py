@@ -23,6 +23,19 @@ PAYLOAD_PER_RUN: Final = (
     Field("known_payload_bytes_per_run", Unit.BYTES, "the same with the unknown counted once"),
 )
 
+WIRE_PER_RUN: Final = (
+    Field(
+        "wire_bytes_per_run",
+        Unit.BYTES,
+        "wire_bytes times executions; multiplied exactly, then rounded up",
+        heading="wire/run",
+        in_table=True,
+        is_nullable=True,
+        once="known_wire_bytes_per_run",
+    ),
+    Field("known_wire_bytes_per_run", Unit.BYTES, "the same with the unknown counted once"),
+)
+
 ROWS: Final = RowList(
     "rows",
     CollectiveRow,
@@ -51,16 +64,7 @@ ROWS: Final = RowList(
             in_table=True,
         ),
         Field("dtype", Unit.TEXT, "the element type, several with commas", in_table=True),
-        Field(
-            "wire_bytes_per_run",
-            Unit.BYTES,
-            "wire_bytes times executions; multiplied exactly, then rounded up",
-            heading="wire/run",
-            in_table=True,
-            is_nullable=True,
-            once="known_wire_bytes_per_run",
-        ),
-        Field("known_wire_bytes_per_run", Unit.BYTES, "the same with the unknown counted once"),
+        *WIRE_PER_RUN,
         Field(
             "wire_bytes",
             Unit.BYTES,

@@ -12,7 +12,7 @@ from hlotool.analysis.collective_records import (
     KindRow,
     OperandRow,
 )
-from hlotool.analysis.collective_row_fields import PAYLOAD_PER_RUN, ROWS, WIRE
+from hlotool.analysis.collective_row_fields import PAYLOAD_PER_RUN, ROWS, WIRE, WIRE_PER_RUN
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 from hlotool.records import replace
 
@@ -110,16 +110,7 @@ OPERANDS: Final = RowList(
         Field("wire_bytes", Unit.BYTES, WIRE, "wire", is_nullable=True),
         Field("executions", Unit.COUNT, "as the collective", "runs", is_nullable=True),
         *PAYLOAD_PER_RUN,
-        Field(
-            "wire_bytes_per_run",
-            Unit.BYTES,
-            "wire_bytes times executions",
-            heading="wire/run",
-            in_table=True,
-            is_nullable=True,
-            once="known_wire_bytes_per_run",
-        ),
-        Field("known_wire_bytes_per_run", Unit.BYTES, "the same with the unknown counted once"),
+        *WIRE_PER_RUN,
         Field(
             "op_name",
             Unit.TEXT,

@@ -54,12 +54,13 @@ _SCOPE: Final = Field(
 _WHAT: Final = Field(
     "what", Unit.TEXT, "the details as one text", heading="what differs", in_table=True
 )
-_SOURCE: Final = (
-    Field("op_name", Unit.TEXT, "the name that tracing gave it", is_nullable=True),
-    _SCOPE,
+_OP_NAME: Final = Field("op_name", Unit.TEXT, "the name that tracing gave it", is_nullable=True)
+_LINE: Final = Field("source_line", Unit.NUMBER, "line in that file", is_nullable=True)
+_FILE_AND_LINE: Final = (
     Field("source_file", Unit.TEXT, "file of the user's program", is_nullable=True),
-    Field("source_line", Unit.NUMBER, "line in that file", is_nullable=True),
+    _LINE,
 )
+_SOURCE: Final = (_OP_NAME, _SCOPE, *_FILE_AND_LINE)
 
 
 def _sides(what: str, *, is_nullable: bool, in_table: bool = True) -> tuple[Field, ...]:
@@ -118,13 +119,11 @@ MEMORY: Final = RowList(
         Field("right_shape", Unit.TEXT, "its shape on the right", is_nullable=True),
         Field("shape", Unit.TEXT, "its shape; both where they differ", in_table=True),
         *_sides("bytes held at the peak", is_nullable=False),
-        Field("op_name", Unit.TEXT, "the name that tracing gave it", is_nullable=True),
-        Field("scope", Unit.TEXT, "module path in the user's program", in_table=True,
-              is_nullable=True, null_text=""),
+        _OP_NAME,
+        _SCOPE,
         Field("source", Unit.TEXT, "file and line, short", in_table=True, is_nullable=True,
               null_text=""),
-        Field("source_file", Unit.TEXT, "file of the user's program", is_nullable=True),
-        Field("source_line", Unit.NUMBER, "line in that file", is_nullable=True),
+        *_FILE_AND_LINE,
         Field("parameter_name", Unit.TEXT, "what the user calls the parameter", is_nullable=True),
     ),
     "values that hold memory at only one of the peaks, or another amount at each",
@@ -166,7 +165,7 @@ COLLECTIVES: Final = RowList(
         Field("scope", Unit.TEXT, "module path of the largest", in_table=True, is_nullable=True,
               null_text=""),
         Field("source_file", Unit.TEXT, "file of the largest", is_nullable=True),
-        Field("source_line", Unit.NUMBER, "line in that file", is_nullable=True),
+        _LINE,
     ),
     "collectives by kind, axes, group size and dtype, where number or bytes differ",
     size="delta_bytes",

@@ -39,6 +39,10 @@ def _per_run(name: str, unit: Unit, meaning: str, heading: str = "") -> tuple[Fi
     )
 
 
+_OPERATION: Final = (
+    Field("opcode", Unit.TEXT, "the opcode", in_table=True),
+    Field("shape", Unit.TEXT, "the result's shape", in_table=True),
+)
 _EXECUTIONS: Final = (
     Field(
         "executions",
@@ -156,8 +160,7 @@ MISSED: Final = RowList(
     (
         Field("name", Unit.TEXT, "the first of these", heading="instruction", in_table=True),
         Field("count", Unit.TIMES, "equal operations from one place", heading="×", in_table=True),
-        Field("opcode", Unit.TEXT, "the opcode", in_table=True),
-        Field("shape", Unit.TEXT, "the result's shape", in_table=True),
+        *_OPERATION,
         Field("computation", Unit.TEXT, "where they stand"),
         _once("operand_bytes", Unit.BYTES, "size of all operands"),
         _once("result_bytes", Unit.BYTES, "size of all results"),
@@ -184,8 +187,7 @@ RECOMPUTE: Final = RowList(
     (
         Field("name", Unit.TEXT, "the operation in the first", heading="operation", in_table=True),
         Field("count", Unit.TIMES, "how many compute this value", heading="×", in_table=True),
-        Field("opcode", Unit.TEXT, "the opcode", in_table=True),
-        Field("shape", Unit.TEXT, "the result's shape", in_table=True),
+        *_OPERATION,
         Field("computation", Unit.TEXT, "where the fusions stand"),
         _once("flops", Unit.FLOPS, "floating-point operations to compute it once"),
         _once("transcendentals", Unit.FLOPS, "transcendentals to compute it once"),
@@ -208,8 +210,7 @@ EXPANDED: Final = RowList(
     ExpandedRow,
     (
         Field("name", Unit.TEXT, "the instruction", heading="instruction", in_table=True),
-        Field("opcode", Unit.TEXT, "the opcode", in_table=True),
-        Field("shape", Unit.TEXT, "the result's shape", in_table=True),
+        *_OPERATION,
         Field("operands", Unit.LIST, "its operands by name", in_table=True),
         Field(
             "place",

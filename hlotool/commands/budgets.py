@@ -8,7 +8,8 @@ from hlotool.analysis.check import count_results
 from hlotool.budgets.rule import compile_rule
 from hlotool.budgets.sentence import write_sentence
 from hlotool.commands.check_run import exit_code, run_rules
-from hlotool.commands.request import Request, say
+from hlotool.commands.request import Request
+from hlotool.commands.say import say
 from hlotool.inputs.config import RuleSpec
 from hlotool.render.units import format_value
 

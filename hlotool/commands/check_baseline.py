@@ -11,7 +11,8 @@ from hlotool.analysis.diff.metrics import DIFFED
 from hlotool.analysis.diff.saved import PLACES
 from hlotool.analysis.figures import Program
 from hlotool.commands.common import track
-from hlotool.commands.request import Request, say
+from hlotool.commands.request import Request
+from hlotool.commands.say import say
 from hlotool.errors import UsageError
 from hlotool.inputs.saved import BASELINE_SCHEMA
 from hlotool.loading import load

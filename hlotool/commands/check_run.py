@@ -17,7 +17,8 @@ from hlotool.commands.diff_sides import (
     pair_candidates,
     read_side,
 )
-from hlotool.commands.request import Request, say
+from hlotool.commands.request import Request
+from hlotool.commands.say import say
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import StageChoice

@@ -13,7 +13,7 @@ from hlotool.analysis.diff.verdict import find_verdict
 from hlotool.analysis.diff_directory_fields import DIFF_DIRECTORY, ModuleDiff
 from hlotool.commands.common import RowOptions, print_document, progress
 from hlotool.commands.diff_sides import Argument, Pairing, read_side
-from hlotool.commands.request import say
+from hlotool.commands.say import say
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs.parallel import Failure, map_inputs
 from hlotool.records import record

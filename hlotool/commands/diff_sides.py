@@ -10,7 +10,7 @@ from hlotool.analysis.diff.report import DiffSide
 from hlotool.analysis.diff.saved import SavedFigures
 from hlotool.analysis.diff_fields import SideFacts
 from hlotool.analysis.figures import Program
-from hlotool.commands.request import say
+from hlotool.commands.say import say
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Input, Inputs, StageChoice, find_inputs

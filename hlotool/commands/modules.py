@@ -8,8 +8,8 @@ from hlotool.analysis.module_row import ModuleRow, measure_program
 from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
 from hlotool.commands.output import print_document
 from hlotool.commands.progress import progress
-from hlotool.commands.request import say
 from hlotool.commands.row_options import RowOptions
+from hlotool.commands.say import say
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Input, Inputs
 from hlotool.inputs.parallel import Failure, map_inputs

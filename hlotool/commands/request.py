@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
+from hlotool.commands.say import say
 from hlotool.fields import Unit
 from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
 from hlotool.loading import Loaded, find_largest, load
 from hlotool.records import default, record
 
-__all__ = ["Loaded", "Request", "load_chosen", "load_one", "say"]
+__all__ = ["Loaded", "Request", "load_chosen", "load_one"]
 
 
 @record
@@ -62,9 +61,3 @@ def load_chosen(found: Inputs, path: str, *, with_buffers: bool = False) -> Load
         "Choose with --module."
     )
     return load(chosen, path, with_buffers=with_buffers)
-
-
-def say(message: str) -> None:
-    """Print a diagnostic on stderr."""
-    if sys.stderr is not None:
-        sys.stderr.write(f"hlotool: {message}\n")

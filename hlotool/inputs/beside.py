@@ -33,10 +33,10 @@ class Beside:
 
     def result(self) -> Any:
         """Return the result of the other process; work it out here where there is none."""
-        import json  # noqa: PLC0415  start-up time, and quicker to import than pickle
-
         if self._reading is None:
             return self._function()
+        import json  # noqa: PLC0415  start-up time, and quicker to import than pickle
+
         reading, self._reading = self._reading, None
         with open(reading, "rb") as pipe:  # noqa: PTH123  (a descriptor)
             length = int.from_bytes(pipe.read(_LENGTH_BYTES), "big")
