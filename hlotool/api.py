@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # an analysis is imported when it is asked for
     from hlotool.analysis.buffers import BufferRow
     from hlotool.analysis.collectives import CollectiveReport
     from hlotool.analysis.fusions import FusionReport
-    from hlotool.analysis.memory import MemoryReport
+    from hlotool.analysis.memory_records import MemoryFigures
     from hlotool.analysis.summary import Summary
 
 _TEXT = "<text>"
@@ -45,7 +45,7 @@ class Compiled(Protocol):
 class Buffers:
     """Memory figures, and the values live at the peak of space 0."""
 
-    memory: MemoryReport
+    memory: MemoryFigures
     rows: tuple[BufferRow, ...]
 
 
@@ -72,10 +72,10 @@ class Dump:
         from hlotool.analysis.buffers import rows_at  # noqa: PLC0415
         from hlotool.analysis.memory import analyze_memory  # noqa: PLC0415
 
-        memory = analyze_memory(self.module, self.assignment)
-        position = memory.peak.position
-        found = [] if position is None else rows_at(memory, self.module, position, 0)
-        return Buffers(memory, tuple(found))
+        report = analyze_memory(self.module, self.assignment)
+        position = report.figures.peak.position
+        found = [] if position is None else rows_at(report, self.module, position, 0)
+        return Buffers(report.figures, tuple(found))
 
     def fusions(self) -> FusionReport:
         """Return what `hlotool fusions` shows."""

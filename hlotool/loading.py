@@ -91,14 +91,12 @@ def allocated_bytes(chosen: Input) -> int | None:
     """Return what the runtime reserves in the default space; None where nothing tells."""
     if chosen.buffers is None:
         return None
-    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415  start-up time
+    from hlotool.analysis.memory_map import map_memory  # noqa: PLC0415  start-up time
+    from hlotool.analysis.space_sums import add_up_space  # noqa: PLC0415
+    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415
 
     assignment = parse_buffer_assignment(chosen.buffers.read())
-    return sum(
-        one.size_bytes
-        for one in assignment.allocations
-        if not one.color and not one.is_thread_local
-    )
+    return add_up_space(map_memory(assignment, None), 0).allocated
 
 
 def _read(file: DumpFile | None) -> Source | None:

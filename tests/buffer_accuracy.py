@@ -41,8 +41,8 @@ def measure(dump: Dump) -> Accuracy:
     module = dump.module if dump.path.is_dir() else sent_module()
     derived = derive_lifetimes(find_values(require_schedule(module)))
     equal = sum(derived.ranges.get(key) == found for key, found in printed.ranges.items())
-    real = analyze_memory(module, dump.assignment).peak.bytes
-    estimated = analyze_memory(module, None).estimated
+    real = analyze_memory(module, dump.assignment).figures.peak.bytes
+    estimated = analyze_memory(module, None).figures.estimated
     if real is None or estimated is None:
         raise ValueError(f"{dump.name} has no peak")
     return Accuracy(shown_name(dump), len(printed.ranges), equal, real, estimated.peak_bytes)

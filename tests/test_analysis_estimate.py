@@ -40,12 +40,14 @@ def test_accuracy_is_what_the_documentation_says(dump: Dump) -> None:
 def test_modules_without_an_assignment(number: str) -> None:
     (path,) = (SHARED / "seeds").glob(f"{number}*")
     report = analyze_memory(parse_module(Source(path.read_text("utf-8"), path.name)), None)
-    assert report.source == "estimate"
-    assert report.estimated is not None
-    assert report.estimated.peak_bytes > report.estimated.argument_bytes
-    assert report.totals.allocated_bytes is report.totals.reported_total_bytes is None
-    assert report.spaces == ()
-    assert report.peak.bytes is None
+    assert report.figures.source == "estimate"
+    assert report.figures.estimated is not None
+    assert report.figures.estimated.peak_bytes > report.figures.estimated.argument_bytes
+    assert (
+        report.figures.totals.allocated_bytes is report.figures.totals.reported_total_bytes is None
+    )
+    assert report.figures.spaces == ()
+    assert report.figures.peak.bytes is None
 
 
 def module(entry: str, header: str = "", before: str = "") -> str:
@@ -157,6 +159,6 @@ def test_an_unknown_dimension_is_not_counted() -> None:
         ROOT a = f32[?] negate(p)
     """)
     assert [one.size_bytes for one in allocations(text)] == [0, 0]
-    estimated = analyze_memory(parse_module(Source(text)), None).estimated
+    estimated = analyze_memory(parse_module(Source(text)), None).figures.estimated
     assert estimated is not None
     assert estimated.is_lower_bound

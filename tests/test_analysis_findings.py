@@ -26,7 +26,7 @@ def collect(module: Module, assignment: str = "") -> Evidence:
     executions, costs = count_executions(module), measure_costs(module)
     memory = None
     if assignment:
-        memory = analyze_memory(module, parse_buffer_assignment(Source(assignment))).figures()
+        memory = analyze_memory(module, parse_buffer_assignment(Source(assignment))).figures
     return Evidence(
         module,
         executions,

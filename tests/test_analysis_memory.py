@@ -37,7 +37,7 @@ OTHER_TEMP = {
 @pytest.mark.parametrize("dump", MEASURED, ids=name)
 def test_classes_are_those_of_memory_analysis(dump: Dump) -> None:
     theirs = dump.oracle["memory_analysis"]
-    ours = analyze(dump).totals
+    ours = analyze(dump).figures.totals
     assert ours.argument_bytes == theirs["argument_size_in_bytes"]
     assert ours.output_bytes == theirs["output_size_in_bytes"]
     assert ours.alias_bytes == theirs["alias_size_in_bytes"]
@@ -70,7 +70,7 @@ def test_temp_peak_is_that_of_the_heap_simulator(dump: Dump) -> None:
         for one in dump.assignment.allocations
         if one.allocation_class == "temp" and not one.color
     }
-    found = analyze(dump).totals.temp_peak_bytes
+    found = analyze(dump).figures.totals.temp_peak_bytes
     assert found is not None
     if not numbers or has_only_tables(dump):  # nothing was simulated
         assert found <= TRACE_TOLERANCE
@@ -83,7 +83,7 @@ def test_temp_peak_is_that_of_the_heap_simulator(dump: Dump) -> None:
 
 @pytest.mark.parametrize("dump", [d for d in MEASURED if d.backend == "gpu"], ids=name)
 def test_reserved_peak_is_the_peak_memory_of_gpu(dump: Dump) -> None:
-    found = analyze(dump).totals.reserved_peak_bytes
+    found = analyze(dump).figures.totals.reserved_peak_bytes
     assert found is not None
     assert abs(found - dump.oracle["memory_analysis"]["peak_memory_in_bytes"]) <= GPU_TOLERANCE
 
@@ -91,10 +91,10 @@ def test_reserved_peak_is_the_peak_memory_of_gpu(dump: Dump) -> None:
 @pytest.mark.parametrize("dump", DUMPS, ids=name)
 def test_figures_fit_together(dump: Dump) -> None:
     report = analyze(dump)
-    totals = report.totals
+    totals = report.figures.totals
     assert totals.reported_total_matches is True
-    assert report.spaces[0].color == 0
-    for space in report.spaces:
+    assert report.figures.spaces[0].color == 0
+    for space in report.figures.spaces:
         sums = (space.argument_bytes, space.output_bytes, space.temp_bytes, space.constant_bytes)
         assert None not in sums
         assert sum(one or 0 for one in sums) - (space.alias_bytes or 0) == space.allocated_bytes
@@ -104,7 +104,9 @@ def test_figures_fit_together(dump: Dump) -> None:
         assert space.allocated_bytes is not None
         assert space.temp_peak_bytes <= space.peak_bytes <= space.allocated_bytes
         assert space.temp_peak_bytes <= space.reserved_peak_bytes <= space.allocated_bytes
-    assert totals.all_spaces_bytes == sum(space.allocated_bytes or 0 for space in report.spaces)
+    assert totals.all_spaces_bytes == sum(
+        space.allocated_bytes or 0 for space in report.figures.spaces
+    )
     assert totals.all_spaces_bytes is not None
     assert totals.thread_local_bytes is not None
     assert totals.reported_total_bytes == totals.all_spaces_bytes + totals.thread_local_bytes
@@ -114,12 +116,12 @@ def test_figures_fit_together(dump: Dump) -> None:
 def test_lifetimes_derived_from_the_module_change_nothing(dump: Dump) -> None:
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     derived, printed = analyze_memory(dump.module, bare), analyze(dump)
-    assert (derived.lifetimes, printed.lifetimes) == ("derived", "live-range")
-    assert derived.spaces == printed.spaces
-    assert derived.peak == replace(
-        printed.peak, xla_position=None, xla_bytes=None, bytes_at_xla_position=None
+    assert (derived.figures.lifetimes, printed.figures.lifetimes) == ("derived", "live-range")
+    assert derived.figures.spaces == printed.figures.spaces
+    assert derived.figures.peak == replace(
+        printed.figures.peak, xla_position=None, xla_bytes=None, bytes_at_xla_position=None
     )
-    assert derived.totals.reported_total_matches is None
+    assert derived.figures.totals.reported_total_matches is None
 
 
 # What was worked out by hand for the dumps users sent; XLA's own list is short on the second.
@@ -132,9 +134,9 @@ SENT = {
 @pytest.mark.parametrize("dump", [d for d in DUMPS if d.path.is_file()], ids=name)
 def test_dumps_users_sent(dump: Dump) -> None:
     report = analyze(dump)
-    peak = report.peak
+    peak = report.figures.peak
     assert SENT[dump.name] == (
-        report.totals.allocated_bytes,
+        report.figures.totals.allocated_bytes,
         peak.bytes,
         peak.position,
         peak.xla_bytes,
@@ -168,10 +170,13 @@ def test_without_anything_that_tells_when() -> None:
     dump = DUMPS[0]
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     report = analyze_memory(None, bare)
-    assert report.lifetimes is None
-    assert report.totals.allocated_bytes == analyze(dump).totals.allocated_bytes
-    assert (report.peak.bytes, report.peak.position) == (None, None)
-    assert (report.totals.peak_bytes, report.totals.fragmentation_bytes) == (None, None)
+    assert report.figures.lifetimes is None
+    assert report.figures.totals.allocated_bytes == analyze(dump).figures.totals.allocated_bytes
+    assert (report.figures.peak.bytes, report.figures.peak.position) == (None, None)
+    assert (report.figures.totals.peak_bytes, report.figures.totals.fragmentation_bytes) == (
+        None,
+        None,
+    )
 
 
 def test_unscheduled_module() -> None:

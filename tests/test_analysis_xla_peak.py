@@ -36,7 +36,7 @@ def test_reasons(dump: Dump) -> None:
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
 def test_silence_means_agreement(dump: Dump) -> None:
     report = analyze_memory(None if dump.path.is_file() else dump.module, of(dump))
-    peak = report.peak
+    peak = report.figures.peak
     found = explain_xla_peak(report)
     if of(dump).live_ranges is None:
         assert found is None

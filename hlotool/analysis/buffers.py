@@ -103,7 +103,7 @@ class Instant:
 
 def measure_headroom(report: MemoryReport, limit_bytes: int) -> Headroom:
     """Compare what space 0 reserves with a limit; the program's code is not in a dump."""
-    allocated = report.totals.allocated_bytes
+    allocated = report.figures.totals.allocated_bytes
     left = None if allocated is None else limit_bytes - allocated
     return Headroom(limit_bytes, allocated, left, None if left is None else left >= 0)
 
@@ -162,7 +162,7 @@ def rows_at(
     all rows add up to what is in use (docs/semantics.md). `color` None means all spaces.
     """
     book = FactBook(module, report.map.assignment)
-    is_estimate = report.source == "estimate"
+    is_estimate = report.figures.source == "estimate"
     colors = report.map.colors() if color is None else (color,)
     holdings = [one for each in colors for one in find_holdings(report.map, position, each)]
     return [
@@ -182,7 +182,7 @@ def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> 
     """Return every value of a space or (None) of all, thread-local ones too, by number."""
     memory = report.map
     book = FactBook(module, memory.assignment)
-    is_estimate = report.source == "estimate"
+    is_estimate = report.figures.source == "estimate"
     rows = [
         (
             value.number,

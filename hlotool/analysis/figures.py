@@ -70,9 +70,9 @@ class Program:
     def peak_rows(self) -> tuple[BufferRow, ...]:
         """The values of space 0 that hold memory at its peak."""
         report = self.memory
-        if report is None or report.peak.position is None:
+        if report is None or report.figures.peak.position is None:
             return ()
-        return tuple(rows_at(report, self.module, report.peak.position, 0))
+        return tuple(rows_at(report, self.module, report.figures.peak.position, 0))
 
     @cached_property
     def collectives(self) -> CollectiveReport | None:
@@ -95,7 +95,7 @@ class Program:
         cost, collectives = self.cost, self.collectives
         if not (module and executions and costs and cost and collectives):
             return ()
-        memory = self.memory.figures() if self.memory else None
+        memory = self.memory.figures if self.memory else None
         evidence = Evidence(module, executions, costs, cost, collectives, memory)
         return find_findings(evidence)
 
@@ -103,9 +103,9 @@ class Program:
         """Return the record that holds the metrics of a block, None where nothing tells."""
         match block:
             case "buffers":
-                return self.memory.totals if self.memory else None
+                return self.memory.figures.totals if self.memory else None
             case "buffers.estimated":
-                return self.memory.estimated if self.memory else None
+                return self.memory.figures.estimated if self.memory else None
             case "collectives":
                 return self.collectives.totals if self.collectives else None
             case "fusions":
@@ -141,7 +141,7 @@ class Program:
             case "buffers":
                 return self.peak_rows
             case "buffers.spaces":
-                return report.spaces if report else ()
+                return report.figures.spaces if report else ()
             case "buffers.donation":
                 return find_donations(self.module) if self.module else ()
             case "collectives":

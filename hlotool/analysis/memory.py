@@ -13,9 +13,7 @@ from hlotool.analysis.lifetimes import find_lifetimes
 from hlotool.analysis.memory_map import MemoryMap, map_memory
 from hlotool.analysis.memory_records import (
     Estimated,
-    LifetimeSource,
     MemoryFigures,
-    MemorySource,
     Peak,
     SpaceRow,
     Totals,
@@ -46,53 +44,35 @@ _UNSURE_BYTES: Final = frozenset((0, HOST_ARRAY_BYTES))
 class MemoryReport:
     """All figures about a module's memory, and the map they were read off.
 
-    `peak` and `estimated` are about space 0; `peak_of` gives the peak of another.
+    `figures` are mostly about space 0; the methods give those of another.
     """
 
-    source: MemorySource
-    lifetimes: LifetimeSource | None
-    backend: Backend | None
-    spaces: tuple[SpaceRow, ...]
-    totals: Totals
-    peak: Peak
-    estimated: Estimated | None
+    figures: MemoryFigures
     map: MemoryMap
-
-    def figures(self) -> MemoryFigures:
-        """Return the figures alone."""
-        return MemoryFigures(
-            self.source,
-            self.lifetimes,
-            self.backend,
-            self.spaces,
-            self.totals,
-            self.peak,
-            self.estimated,
-        )
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""
         found = _peak(self.map, color, add_up_space(self.map, color))
-        return _place_of(found) if self.estimated else found
+        return _place_of(found) if self.figures.estimated else found
 
     def estimated_of(self, color: int) -> Estimated | None:
         """Return the estimate of a space, None where an assignment tells."""
-        if self.estimated is None:
+        if self.figures.estimated is None:
             return None
         sums = add_up_space(self.map, color)
         return _estimated(self.map, _peak(self.map, color, sums), sums)
 
     def totals_of(self, color: int) -> Totals:
         """Return the totals with the figures of another space than 0 in them."""
-        for space in self.spaces:
+        for space in self.figures.spaces:
             if space.color == color:
                 return _totals(self.map, space)
-        return self.totals
+        return self.figures.totals
 
     def find_color(self, name: str) -> int | None:
         """Return the number of a space by its number or name, None if there is none such."""
         for color in self.map.colors():
-            if name in {str(color), SPACE_NAMES.get((self.backend, color))}:
+            if name in {str(color), SPACE_NAMES.get((self.figures.backend, color))}:
                 return color
         return None
 
@@ -134,12 +114,12 @@ def find_memory_figures(
 ) -> MemoryFigures | None:
     """Return what `find_memory` does, without the map."""
     report = find_memory(module, assignment)
-    return report.figures() if report else None
+    return report.figures if report else None
 
 
 def _report(memory: MemoryMap, backend: Backend | None) -> MemoryReport:
     spaces = tuple(_space(memory, color, backend) for color in memory.colors())
-    return MemoryReport(
+    figures = MemoryFigures(
         "buffer-assignment",
         memory.lifetimes.source if memory.lifetimes else None,
         backend,
@@ -147,14 +127,14 @@ def _report(memory: MemoryMap, backend: Backend | None) -> MemoryReport:
         _totals(memory, spaces[0]),
         _peak(memory, 0, add_up_space(memory, 0)),
         None,
-        memory,
     )
+    return MemoryReport(figures, memory)
 
 
 def _report_estimate(memory: MemoryMap, backend: Backend | None) -> MemoryReport:
     sums = add_up_space(memory, 0)
     peak = _peak(memory, 0, sums)
-    return MemoryReport(
+    figures = MemoryFigures(
         "estimate",
         memory.lifetimes.source if memory.lifetimes else None,
         backend,
@@ -162,8 +142,8 @@ def _report_estimate(memory: MemoryMap, backend: Backend | None) -> MemoryReport
         _NO_TOTALS,
         _place_of(peak),
         _estimated(memory, peak, sums),
-        memory,
     )
+    return MemoryReport(figures, memory)
 
 
 def _space(memory: MemoryMap, color: int, backend: Backend | None) -> SpaceRow:

@@ -7,7 +7,7 @@ from hlotool.analysis.call_graph import read_call_graph
 from hlotool.analysis.collectives import sum_collectives
 from hlotool.analysis.cost import analyze_cost, measure_costs
 from hlotool.analysis.executions import count_executions
-from hlotool.analysis.memory import find_memory
+from hlotool.analysis.memory import find_memory_figures
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.records import record
@@ -51,7 +51,7 @@ def measure_program(
 
     Memory is that of space 0, never an estimate. Raises what the analyses raise.
     """
-    memory = find_memory(module, assignment) if assignment is not None else None
+    memory = find_memory_figures(module, assignment) if assignment is not None else None
     allocated = memory.totals.allocated_bytes if memory else None
     temp = memory.totals.temp_bytes if memory else None
     peak = memory.totals.peak_bytes if memory else None

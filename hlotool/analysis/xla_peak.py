@@ -34,7 +34,7 @@ def explain_xla_peak(report: MemoryReport) -> XlaDifference | None:
     HloLiveRange::ComputePeakMemoryMoment (xla/hlo/utils/hlo_live_range.cc) charges a value
     ShapeUtil::ByteSizeOf of its defining instruction's whole shape; that is what goes wrong.
     """
-    live, peak = report.map.assignment.live_ranges, report.peak
+    live, peak = report.map.assignment.live_ranges, report.figures.peak
     if live is None or peak.position is None or peak.xla_position is None:
         return None
     is_other = peak.xla_position != peak.position and peak.bytes_at_xla_position != peak.bytes

@@ -89,15 +89,15 @@ def _document(loaded: Loaded, report: MemoryReport, asked: Asked, options: RowOp
         "rows": all_rows(report, loaded.module, color)
         if instant is None
         else rows_at(report, loaded.module, instant.position, color),
-        "spaces": report.spaces,
+        "spaces": report.figures.spaces,
     }
     blocks: dict[str, Any] = {
-        "totals": report.totals,
+        "totals": report.figures.totals,
         "peak": report.peak_of(main),
         "at": instant,
     }
-    if report.estimated:
-        blocks["estimated"] = report.estimated
+    if report.figures.estimated:
+        blocks["estimated"] = report.figures.estimated
     if asked.limit_bytes is not None:
         blocks["headroom"] = measure_headroom(report, asked.limit_bytes)
     if is_all:
@@ -106,14 +106,14 @@ def _document(loaded: Loaded, report: MemoryReport, asked: Asked, options: RowOp
     curve = _curve_lines(rows, report, main, options)
     return Document(
         spec=choose_columns(
-            is_tiled=report.backend == "tpu",
+            is_tiled=report.figures.backend == "tpu",
             is_all=is_all,
             has_copies=any(row.copy_instruction for row in rows.get("donation", ())),
         ),
         input=loaded.paths,
         rows=rows,
         blocks=blocks,
-        scalars=Sources(report.source, report.lifetimes),
+        scalars=Sources(report.figures.source, report.figures.lifetimes),
         lines=(*heading(loaded, report, main, instant), *curve),
         notes=notes(report, main, blocks.get("headroom")),
         shown=_shown(report, asked, is_all),
@@ -127,7 +127,8 @@ def _find_color(report: MemoryReport, space: str) -> int | None:
     color = report.find_color(space.lower())
     if color is None:
         known = [
-            f"{one.color} ({one.name})" if one.name else str(one.color) for one in report.spaces
+            f"{one.color} ({one.name})" if one.name else str(one.color)
+            for one in report.figures.spaces
         ] or [str(one) for one in report.map.colors()]
         raise UsageError(f"--space {space}: this program has {', '.join(known)}; or all.")
     return color
@@ -167,7 +168,7 @@ def _curve_lines(
 def _shown(report: MemoryReport, asked: Asked, is_all: bool) -> tuple[str, ...]:
     """Choose the tables, in order."""
     wanted = (
-        ("spaces", len(report.spaces) > 1 and asked.space == "0"),
+        ("spaces", len(report.figures.spaces) > 1 and asked.space == "0"),
         ("peaks", asked.peak_count is not None),
         ("allocations", is_all),
         ("rows", True),

@@ -28,8 +28,8 @@ def heading(
     """Return the lines above the tables: the peak, what is allocated, and the instant shown."""
     name = loaded.module.name if loaded.module else ""
     name = name or os.path.basename(loaded.paths.path)  # noqa: PTH119
-    title = f"{name} ({report.backend})" if report.backend else name
-    is_estimate = report.estimated is not None
+    title = f"{name} ({report.figures.backend})" if report.figures.backend else name
+    is_estimate = report.figures.estimated is not None
     lines = (_estimate if is_estimate else _assigned)(report, title, color)
     if instant is not None and instant.position != report.peak_of(color).position:
         lines.append(
@@ -66,7 +66,11 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
             Line(
                 "reserved peak {reserved_peak_bytes}, of it temp {temp_peak_bytes} at "
                 "{temp_peak_position}; fragmentation {fragmentation_bytes}"
-                + ("; padding at the peak {padding_bytes}" if report.backend == "tpu" else ""),
+                + (
+                    "; padding at the peak {padding_bytes}"
+                    if report.figures.backend == "tpu"
+                    else ""
+                ),
                 TOTALS,
                 totals,
             )
@@ -97,7 +101,7 @@ def _space(report: MemoryReport, color: int) -> str:
     """Name the space where there are several, or another than the default is shown."""
     if len(report.map.colors()) < 2 and not color:  # noqa: PLR2004
         return ""
-    name = SPACE_NAMES.get((report.backend, color))
+    name = SPACE_NAMES.get((report.figures.backend, color))
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
@@ -106,20 +110,20 @@ def notes(report: MemoryReport, color: int, headroom: Headroom | None) -> tuple[
     lines: list[Line] = []
     if headroom is not None:
         lines.append(_headroom(report, headroom))
-    if report.totals.reported_total_matches is False:
+    if report.figures.totals.reported_total_matches is False:
         lines.append(
             Line(
                 "The file says {reported_total_bytes} in total, which its allocations do not add "
                 "up to: it may be edited, or parts of two dumps.",
                 TOTALS,
-                report.totals,
+                report.figures.totals,
             )
         )
-    if report.source == "buffer-assignment" and report.lifetimes == "derived":
+    if report.figures.source == "buffer-assignment" and report.figures.lifetimes == "derived":
         lines.append(
             Line("Lifetimes are derived from the schedule, as no live ranges were dumped.")
         )
-    if report.lifetimes is None:
+    if report.figures.lifetimes is None:
         lines.append(
             Line("Give the live ranges (--live-range) or the module text (--module-text).")
         )
@@ -135,12 +139,12 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
         return []
     if difference.is_slight:
         text = "XLA's own peak: {xla_bytes} at {xla_position}, less than 0.1 % off."
-        return [Line(text, PEAK, report.peak)]
+        return [Line(text, PEAK, report.figures.peak)]
     reasons = [_REASONS[reason] for reason in difference.reasons]
     why = " and ".join([", ".join(reasons[:-1]), reasons[-1]] if reasons[1:] else reasons)
     why = why or "picks the instant by the sizes of whole instructions"
     text = "XLA's own peak: {xla_bytes} at {xla_position}, where {bytes_at_xla_position} are in use"
-    return [Line(f"{text}; it {why}.", PEAK, report.peak)]
+    return [Line(f"{text}; it {why}.", PEAK, report.figures.peak)]
 
 
 def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
@@ -151,7 +155,11 @@ def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
             headroom,
         )
     verdict = "fits" if headroom.fits else "does not fit"
-    code = "the program's code, tens of MiB" if report.backend == "tpu" else "the program's code"
+    code = (
+        "the program's code, tens of MiB"
+        if report.figures.backend == "tpu"
+        else "the program's code"
+    )
     return Line(
         f"{verdict} in {{limit_bytes}}: allocated {{allocated_bytes}}, headroom {{headroom_bytes}} "
         f"({code}, is not in a dump and comes on top)",

@@ -71,7 +71,7 @@ class Snapshot:
     def peak_bytes(self) -> int | None:
         """The estimated peak, None for a module that is not scheduled."""
         memory = self.program.memory
-        return memory.estimated.peak_bytes if memory and memory.estimated else None
+        return memory.figures.estimated.peak_bytes if memory and memory.figures.estimated else None
 
 
 def compare_snapshots(

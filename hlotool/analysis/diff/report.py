@@ -185,7 +185,7 @@ class _Comparison:
         if reports[0] is None or reports[1] is None:
             self.missing.append("memory")
             return ()
-        if reports[0].peak.position is None or reports[1].peak.position is None:
+        if reports[0].figures.peak.position is None or reports[1].figures.peak.position is None:
             self.missing.append("values at the peak")
             return ()
         return compare_memory(programs[0].peak_rows, programs[1].peak_rows, self.pairs)
