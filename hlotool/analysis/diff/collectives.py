@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from hlotool.analysis.collective_records import CollectiveRow
 from hlotool.analysis.diff.fold import Change
-from hlotool.records import record
+from hlotool.records import record, replace
 
 
 @record
@@ -55,7 +55,7 @@ def compare_collectives(
     rows = [
         _row(key, here.get(key, []), there.get(key, [])) for key in dict.fromkeys([*here, *there])
     ]
-    changed = [row for row in rows if _differs(row)]
+    changed = [row for row in rows if has_changed(row)]
     changed.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.kind, row.dtype))
     return tuple(changed)
 
@@ -72,14 +72,54 @@ def _row(
     key: _Key, left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
 ) -> CollectiveChange:
     kind, axes, group_size, dtype = key
-    here, there = _Sums.of(left), _Sums.of(right)
     largest = max(right or left, key=lambda row: row.known_wire_bytes_per_run)
-    return CollectiveChange(
-        change="added" if not left else "removed" if not right else "changed",
-        kind=kind,
+    return replace(
+        make_change(kind, _sum_up(left), _sum_up(right)),
         axes=axes,
         group_size=group_size,
         dtype=dtype,
+        scope=largest.scope,
+        source_file=largest.source_file,
+        source_line=largest.source_line,
+    )
+
+
+@record
+class Sums:
+    """What the collectives of a group add up to on one side; no exposure where nobody says."""
+
+    count: int
+    executions: int
+    payload_bytes: int
+    wire_bytes: int
+    exposed_count: int | None
+    is_lower_bound: bool
+
+
+def _sum_up(rows: Sequence[CollectiveRow]) -> Sums | None:
+    if not rows:
+        return None
+    return Sums(
+        len(rows),
+        sum(row.known_executions for row in rows),
+        sum(row.known_payload_bytes_per_run for row in rows),
+        sum(row.known_wire_bytes_per_run for row in rows),
+        sum(row.is_exposed is True for row in rows),
+        any(row.wire_bytes_per_run is None for row in rows),
+    )
+
+
+def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveChange:
+    """Put two sides together, None for a side that has none; all else is left open."""
+    is_told = all(side is None or side.exposed_count is not None for side in (left, right))
+    nothing = Sums(0, 0, 0, 0, 0 if is_told else None, is_lower_bound=False)
+    here, there = left or nothing, right or nothing
+    return CollectiveChange(
+        change="added" if left is None else "removed" if right is None else "changed",
+        kind=kind,
+        axes=None,
+        group_size=None,
+        dtype=None,
         count=there.count or here.count,
         left_count=here.count,
         right_count=there.count,
@@ -92,35 +132,15 @@ def _row(
         delta_bytes=there.wire_bytes - here.wire_bytes,
         left_exposed_count=here.exposed_count,
         right_exposed_count=there.exposed_count,
-        is_lower_bound=any(row.wire_bytes_per_run is None for row in (*left, *right)),
-        scope=largest.scope,
-        source_file=largest.source_file,
-        source_line=largest.source_line,
+        is_lower_bound=here.is_lower_bound or there.is_lower_bound,
+        scope=None,
+        source_file=None,
+        source_line=None,
     )
 
 
-@record
-class _Sums:
-    """What the collectives of a group add up to on one side."""
-
-    count: int
-    executions: int
-    payload_bytes: int
-    wire_bytes: int
-    exposed_count: int
-
-    @classmethod
-    def of(cls, rows: Sequence[CollectiveRow]) -> _Sums:
-        return cls(
-            len(rows),
-            sum(row.known_executions for row in rows),
-            sum(row.known_payload_bytes_per_run for row in rows),
-            sum(row.known_wire_bytes_per_run for row in rows),
-            sum(row.is_exposed is True for row in rows),
-        )
-
-
-def _differs(row: CollectiveChange) -> bool:
+def has_changed(row: CollectiveChange) -> bool:
+    """Whether number, executions, bytes or exposure differ."""
     left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
     right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
     return left != right or row.left_exposed_count != row.right_exposed_count

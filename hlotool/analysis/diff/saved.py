@@ -9,7 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from hlotool.analysis.collective_records import KindRow
-from hlotool.analysis.diff.collectives import CollectiveChange
+from hlotool.analysis.diff.collectives import (
+    CollectiveChange,
+    Sums,
+    has_changed,
+    make_change,
+)
 from hlotool.analysis.figures import Program
 from hlotool.records import record
 
@@ -25,6 +30,9 @@ PLACES: Final = {
     "module": ("module",),
     "fusions": ("fusions",),
 }
+_KIND_NUMBERS: Final = (
+    "count", "textual_count", "executions", "payload_bytes_per_run", "wire_bytes_per_run",
+)  # fmt: skip
 
 
 @record
@@ -51,11 +59,12 @@ class SavedFigures:
         return ()
 
     def kinds(self) -> tuple[KindRow, ...] | None:
-        """Return the collectives by kind, None where the document does not tell."""
+        """Return the collectives by kind, None where the document does not tell all of it."""
         rows = self._record("collectives").get("by_kind")
         if not isinstance(rows, list):
             return None
-        return tuple(_kind_row(row) for row in rows if isinstance(row, Mapping))
+        known = tuple(found for row in rows if (found := _kind_row(row)))
+        return known if len(known) == len(rows) else None
 
     def _count_fusions(self) -> object:
         """Return how many fusions run, which a summary counts among its opcodes."""
@@ -84,59 +93,43 @@ def compare_kinds(
 ) -> tuple[CollectiveChange, ...]:
     """Compare collectives by kind alone, which is all that a summary tells of them."""
     here, there = ({row.kind: row for row in side} for side in (left, right))
-    rows = [_compare(kind, here.get(kind), there.get(kind)) for kind in sorted({*here, *there})]
-    changed = [row for row in rows if _differs(row)]
+    rows = [
+        make_change(kind, _sums(here.get(kind)), _sums(there.get(kind)))
+        for kind in sorted({*here, *there})
+    ]
+    changed = [row for row in rows if has_changed(row)]
     return tuple(sorted(changed, key=lambda row: (-abs(row.delta_bytes), row.kind)))
 
 
-_NONE: Final = KindRow("", 0, 0, 0, 0, 0, is_lower_bound=False, is_upper_bound=False)
-
-
-def _compare(kind: str, left: KindRow | None, right: KindRow | None) -> CollectiveChange:
-    here, there = left or _NONE, right or _NONE
-    return CollectiveChange(
-        change="added" if left is None else "removed" if right is None else "changed",
-        kind=kind,
-        axes=None,
-        group_size=None,
-        dtype=None,
-        count=there.count or here.count,
-        left_count=here.count,
-        right_count=there.count,
-        left_executions=here.executions,
-        right_executions=there.executions,
-        left_payload_bytes=here.payload_bytes_per_run,
-        right_payload_bytes=there.payload_bytes_per_run,
-        left_bytes=here.wire_bytes_per_run,
-        right_bytes=there.wire_bytes_per_run,
-        delta_bytes=there.wire_bytes_per_run - here.wire_bytes_per_run,
-        left_exposed_count=None,
-        right_exposed_count=None,
-        is_lower_bound=here.is_lower_bound or there.is_lower_bound,
-        scope=None,
-        source_file=None,
-        source_line=None,
+def _sums(row: KindRow | None) -> Sums | None:
+    if row is None:
+        return None
+    return Sums(
+        row.count,
+        row.executions,
+        row.payload_bytes_per_run,
+        row.wire_bytes_per_run,
+        None,
+        row.is_lower_bound,
     )
 
 
-def _differs(row: CollectiveChange) -> bool:
-    left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
-    right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
-    return left != right
-
-
-def _kind_row(row: Json) -> KindRow:
-    def number(name: str) -> int:
-        value = row.get(name)
-        return value if isinstance(value, int) else 0
-
+def _kind_row(row: object) -> KindRow | None:
+    """Read one kind of a document, None where a figure is missing or no number."""
+    if not isinstance(row, Mapping):
+        return None
+    found = map(row.get, _KIND_NUMBERS)
+    numbers = [one for one in found if isinstance(one, int) and not isinstance(one, bool)]
+    if len(numbers) != len(_KIND_NUMBERS):
+        return None
+    count, textual_count, executions, payload_bytes, wire_bytes = numbers
     return KindRow(
         str(row.get("kind", "")),
-        number("count"),
-        number("textual_count"),
-        number("executions"),
-        number("payload_bytes_per_run"),
-        number("wire_bytes_per_run"),
+        count,
+        textual_count,
+        executions,
+        payload_bytes,
+        wire_bytes,
         is_lower_bound=row.get("is_lower_bound") is True,
         is_upper_bound=row.get("is_upper_bound") is True,
     )

@@ -1,0 +1,47 @@
+"""What a saved document tells of collectives; what it does not tell is unknown, not 0."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlotool.analysis.diff.saved import SavedFigures, compare_kinds
+
+KIND = {
+    "kind": "all-reduce",
+    "count": 2,
+    "textual_count": 2,
+    "executions": 24,
+    "payload_bytes_per_run": 4096,
+    "wire_bytes_per_run": 6144,
+    "is_lower_bound": True,
+}
+
+
+def saved(*kinds: object) -> SavedFigures:
+    return SavedFigures("x", {"collectives": {"by_kind": list(kinds)}})
+
+
+def test_kinds_are_read_and_compared() -> None:
+    (kind,) = kinds = saved(KIND).kinds() or ()
+    assert (kind.count, kind.wire_bytes_per_run, kind.is_lower_bound) == (2, 6144, True)
+    assert compare_kinds(kinds, kinds) == ()
+    (change,) = compare_kinds((), kinds)
+    assert (change.change, change.left_bytes, change.delta_bytes) == ("added", 0, 6144)
+    assert (change.left_exposed_count, change.right_exposed_count) == (None, None)
+    assert change.is_lower_bound
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {**KIND, "wire_bytes_per_run": None},
+        {**KIND, "executions": "24"},
+        {**KIND, "count": True},
+        {key: value for key, value in KIND.items() if key != "payload_bytes_per_run"},
+        None,
+    ],
+    ids=["null", "text", "flag", "missing", "no-row"],
+)
+def test_a_missing_figure_makes_collectives_unknown(wrong: object) -> None:
+    assert saved(KIND, wrong).kinds() is None
+    assert SavedFigures("x", {}).kinds() is None
