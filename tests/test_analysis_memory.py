@@ -9,6 +9,7 @@ from hlotool.analysis.memory import MemoryReport, analyze_memory, find_memory
 from hlotool.errors import InputError, ParseError
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
+from hlotool.parse.buffers import parse_buffer_assignment
 from hlotool.records import replace
 from hlotool.source import Source
 
@@ -184,3 +185,17 @@ def test_unscheduled_module() -> None:
     assert find_memory(module, None) is None
     with pytest.raises(InputError, match="not scheduled"):
         analyze_memory(module, None)
+
+
+def test_padding_of_an_unknown_size_is_unknown() -> None:
+    call = 'ROOT c = f32[?] custom-call(), custom_call_target="f"'
+    text = f"HloModule m, is_scheduled=true\n\nENTRY e {{\n  {call}\n}}\n"
+    assignment = parse_buffer_assignment(
+        Source(
+            "BufferAssignment:\n"
+            "allocation 0: size 64, maybe-live-out:\n"
+            " value: <0 c @0> (size=64,offset=0): f32[?]\n"
+        )
+    )
+    (space,) = analyze_memory(parse_module(Source(text)), assignment).figures.spaces
+    assert (space.peak_bytes, space.padding_bytes) == (64, None)

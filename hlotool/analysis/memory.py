@@ -246,7 +246,9 @@ def _padding(memory: MemoryMap, color: int, position: int | None) -> int | None:
     """Add up the padding of the values that hold bytes at a position."""
     if position is None:
         return None
-    return sum(padding_of(one.value) or 0 for one in find_holdings(memory, position, color))
+    parts = [padding_of(one.value) for one in find_holdings(memory, position, color)]
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 def padding_of(value: BufferValue) -> int | None:

@@ -120,15 +120,21 @@ class OverlapMeter:
         return self._judge(work, payload_bytes, is_sync=is_sync)
 
     def _judge(self, work: _Work, payload_bytes: int | None, *, is_sync: bool = False) -> Overlap:
-        """Say whether the work is enough to call a collective hidden."""
+        """Say whether the work is enough to call a collective hidden; None where nobody knows."""
         if self._costs is None:
             is_exposed = True if is_sync or not work.count else None
             return Overlap(work.count, None, None, is_exposed)
-        payload = payload_bytes or 0
-        is_real = bool(work.count) and (
-            work.hidden > 0 or work.size * _REAL_WORK >= payload or work.flops >= payload
-        )
-        return Overlap(work.count, work.flops, work.size, is_sync or not is_real)
+        is_exposed = is_sync or not work.count or self._is_too_little(work, payload_bytes)
+        return Overlap(work.count, work.flops, work.size, is_exposed)
+
+    @staticmethod
+    def _is_too_little(work: _Work, payload_bytes: int | None) -> bool | None:
+        """Whether work beside a collective hides less than its payload; see `_REAL_WORK`."""
+        if work.hidden:  # custom calls, say, of which nobody knows how much they do
+            return False
+        if payload_bytes is None:
+            return None
+        return work.size * _REAL_WORK < payload_bytes and work.flops < payload_bytes
 
     def _sums_of(self, computation: Computation) -> dict[Instruction, _Work]:
         """Add up the work of a computation before each start and done; once for each.
