@@ -157,7 +157,7 @@ ROWS: Final = RowList(
         Field(
             "is_exposed",
             Unit.FLAG,
-            "whether no real work is done meanwhile; null where the order or the payload is unknown",
+            "whether no real work is done meanwhile; null where order or payload is unknown",
             in_table=True,
             is_nullable=True,
         ),
