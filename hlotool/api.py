@@ -12,23 +12,24 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from hlotool.errors import NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Input, NamedFiles, StageChoice, find_inputs
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
-from hlotool.loading import Loaded
-from hlotool.loading import load as load_input
 from hlotool.parse import parse_module
-from hlotool.records import record
+from hlotool.program.loading import Loaded
+from hlotool.program.loading import load as load_input
 from hlotool.source import Source
 
 if TYPE_CHECKING:  # an analysis is imported when it is asked for
-    from hlotool.analysis.buffers import BufferRow
-    from hlotool.analysis.collectives import CollectiveReport
-    from hlotool.analysis.fusions import FusionReport
-    from hlotool.analysis.memory_records import MemoryFigures
-    from hlotool.analysis.summary import Summary
+    from hlotool.analysis.collectives.report import CollectiveReport
+    from hlotool.analysis.fusions.report import FusionReport
+    from hlotool.analysis.memory.figures import MemoryFigures
+    from hlotool.analysis.memory.value_rows import BufferRow
+    from hlotool.analysis.summary.report import Summary
 
 _TEXT = "<text>"
 
@@ -41,16 +42,14 @@ class Compiled(Protocol):
         """Return the module as HLO text."""
 
 
-@record
-class Buffers:
+class Buffers(Struct, frozen=True):
     """Memory figures, and the values live at the peak of space 0."""
 
     memory: MemoryFigures
     rows: tuple[BufferRow, ...]
 
 
-@record
-class Dump:
+class Dump(Struct, frozen=True):
     """One program of a dump. `assignment` is None where the dump holds none."""
 
     module: Module
@@ -59,7 +58,7 @@ class Dump:
 
     def summary(self) -> Summary:
         """Return what `hlotool summary` shows."""
-        from hlotool.analysis.summary import summarize  # noqa: PLC0415
+        from hlotool.analysis.summary.report import summarize  # noqa: PLC0415
 
         return summarize(self.module, self.assignment)
 
@@ -69,8 +68,8 @@ class Dump:
         Rows are empty where nothing says when values are live. Raises InputError for a
         module that is neither scheduled nor has a buffer assignment.
         """
-        from hlotool.analysis.buffers import rows_at  # noqa: PLC0415
-        from hlotool.analysis.memory import analyze_memory  # noqa: PLC0415
+        from hlotool.analysis.memory.report import analyze_memory  # noqa: PLC0415
+        from hlotool.analysis.memory.value_rows import rows_at  # noqa: PLC0415
 
         report = analyze_memory(self.module, self.assignment)
         position = report.figures.peak.position
@@ -80,17 +79,17 @@ class Dump:
     def fusions(self) -> FusionReport:
         """Return what `hlotool fusions` shows."""
         from hlotool.analysis.cost import measure_costs  # noqa: PLC0415
-        from hlotool.analysis.executions import count_executions  # noqa: PLC0415
-        from hlotool.analysis.fusions import find_fusions  # noqa: PLC0415
+        from hlotool.analysis.fusions.report import find_fusions  # noqa: PLC0415
+        from hlotool.analysis.graph.executions import count_executions  # noqa: PLC0415
 
         executions = count_executions(self.module)
         return find_fusions(self.module, executions, measure_costs(self.module))
 
     def collectives(self) -> CollectiveReport:
         """Return what `hlotool collectives` shows."""
-        from hlotool.analysis.collectives import analyze_collectives  # noqa: PLC0415
+        from hlotool.analysis.collectives.report import analyze_collectives  # noqa: PLC0415
         from hlotool.analysis.cost import measure_costs  # noqa: PLC0415
-        from hlotool.analysis.executions import count_executions  # noqa: PLC0415
+        from hlotool.analysis.graph.executions import count_executions  # noqa: PLC0415
 
         executions = count_executions(self.module)
         return analyze_collectives(self.module, executions, measure_costs(self.module))

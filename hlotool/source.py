@@ -6,11 +6,10 @@ printed; no reader counts newlines.
 
 from __future__ import annotations
 
-from hlotool.records import record
+from msgspec import Struct
 
 
-@record
-class Source:
+class Source(Struct, frozen=True):
     """The whole text of one dump; `name` is the path as the user typed it."""
 
     text: str

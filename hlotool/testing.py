@@ -18,14 +18,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from hlotool.analysis.figure_fields import ROW_LISTS
-from hlotool.analysis.figures import Program
 from hlotool.api import Compiled, load
-from hlotool.budgets.judge import judge_rule
-from hlotool.budgets.rule import compile_rule
-from hlotool.budgets.sentence import write_sentence
-from hlotool.inputs.config import RuleSpec
+from hlotool.check.config import RuleSpec
+from hlotool.check.judge import judge_rule
+from hlotool.check.rule import compile_rule
+from hlotool.check.sentence import write_sentence
 from hlotool.ir import Module
+from hlotool.program.figures import ROW_LISTS
+from hlotool.program.program import Program
 from hlotool.query.where import compile_where
 from hlotool.render.units import format_value
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from buffer_dumps import ROOT, SHARED, Dump, find_dumps
 
-from hlotool.analysis.dataflow import find_values
-from hlotool.analysis.lifetimes import derive_lifetimes
-from hlotool.analysis.memory import analyze_memory
-from hlotool.analysis.schedule import require_schedule
+from hlotool.analysis.dataflow.dataflow import find_values
+from hlotool.analysis.dataflow.lifetimes import derive_lifetimes
+from hlotool.analysis.dataflow.schedule import require_schedule
+from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir.module import Module
 from hlotool.parse import parse_module
 from hlotool.source import Source

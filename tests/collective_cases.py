@@ -12,10 +12,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hlotool.analysis.collectives import CollectiveOptions, CollectiveReport, analyze_collectives
+from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.report import (
+    CollectiveOptions,
+    CollectiveReport,
+    analyze_collectives,
+)
 from hlotool.analysis.cost import measure_costs
-from hlotool.analysis.executions import count_executions
-from hlotool.analysis.mesh_axes import parse_mesh_axes
+from hlotool.analysis.graph.executions import count_executions
 from hlotool.parse import parse_module
 from hlotool.source import Source
 

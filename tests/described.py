@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import FieldInfo, fields
+
 from hlotool.ir import (
     ArrayShape,
     Computation,
@@ -16,9 +19,6 @@ from hlotool.ir import (
     TupleShape,
 )
 from hlotool.parse.styles import REQUIRED
-from hlotool.records import field_names, find_default
-
-_NOTHING = object()  # equal to no value
 
 
 def plain(value: object) -> Any:
@@ -28,17 +28,23 @@ def plain(value: object) -> Any:
     """
     if isinstance(value, ArrayShape | TupleShape):
         return str(value)
-    if field_names(type(value)):
+    if isinstance(value, Struct):
         return {
-            name: plain(getattr(value, name))
-            for name in field_names(type(value))
-            if getattr(value, name) != find_default(type(value), name, _NOTHING)
+            each.name: plain(getattr(value, each.name))
+            for each in fields(value)
+            if getattr(value, each.name) != _default(each)
         }
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
     return value
+
+
+def _default(field: FieldInfo) -> object:
+    if field.default_factory is not NODEFAULT:
+        return field.default_factory()
+    return field.default  # NODEFAULT, which equals no value, where there is none
 
 
 def describe_layouts(shape: Shape) -> list[dict[str, Any] | None]:

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlotool.analysis.diff.changes import compare_instructions
-from hlotool.analysis.diff.header import compare_headers
-from hlotool.analysis.diff.order import compare_order
-from hlotool.analysis.diff.structure import compare_structure
+from hlotool.diff.blocks.changes import compare_instructions
+from hlotool.diff.blocks.header import compare_headers
+from hlotool.diff.blocks.order import compare_order
+from hlotool.diff.match.structure import compare_structure
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.source import Source

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hlotool.inputs import DumpFile
-from hlotool.inputs.programs import Program
+from hlotool.inputs.dump.programs import Program
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "testdata" / "inputs"

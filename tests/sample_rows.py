@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hlotool.fields import Field, Fold, RowList, Unit
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One row; every field has a default so that a test states only what it is about."""
 
     name: str = "fusion"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.check import Limits, RuleResult, compare_margin, count_results, judge
+from hlotool.check.limits import Limits, RuleResult, compare_margin, count_results, judge
 
 SIZES = st.integers(0, 2**60)
 SHARES = st.fractions(0, 2)

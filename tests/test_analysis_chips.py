@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.analysis.chips import find_chip
+from hlotool.analysis.cost.chips import find_chip
 from hlotool.errors import HlotoolError, InputError, UsageError
 
 DATA = Path(__file__).resolve().parents[1] / "hlotool/data/chips.toml"

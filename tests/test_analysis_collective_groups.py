@@ -9,9 +9,9 @@ from collective_cases import analyze
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hlotool.analysis.collective_groups import DeviceGroups
-from hlotool.analysis.collectives import CollectiveRow
-from hlotool.analysis.mesh_axes import AxisFinder, find_span
+from hlotool.analysis.collectives.device_groups import DeviceGroups
+from hlotool.analysis.collectives.mesh_axes import AxisFinder, find_span
+from hlotool.analysis.collectives.report import CollectiveRow
 from hlotool.ir import Mesh, MeshAxis
 
 MODULE = """\

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from collective_cases import ROOT, analyze
 
-from hlotool.analysis.collective_times import (
+from hlotool.analysis.collectives.link_times import (
     LinkSpeed,
     estimate_times,
     find_link_speed,
     parse_bandwidth,
     parse_latency,
 )
-from hlotool.analysis.collectives import CollectiveOptions
+from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.errors import UsageError
 
 

@@ -28,8 +28,8 @@ from pathlib import Path
 import pytest
 from collective_cases import ROOT, analyze
 
-from hlotool.analysis.collectives import CollectiveOptions, CollectiveReport
-from hlotool.analysis.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
 from hlotool.ir import ArrayShape
 from hlotool.parse import parse_module
 from hlotool.source import Source

@@ -6,7 +6,7 @@ import pytest
 from cost_cases import Case, count_custom_calls, list_corpus, list_dumps, read_module
 
 from hlotool.analysis.cost import analyze_cost, measure_costs
-from hlotool.analysis.executions import count_executions
+from hlotool.analysis.graph.executions import count_executions
 from hlotool.errors import ParseError
 from hlotool.parse import parse_module
 from hlotool.source import Source

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import pytest
 from cost_cases import Case, list_dumps
 
-from hlotool.analysis.call_graph import read_call_graph
-from hlotool.analysis.cost.applications import find_applications
+from hlotool.analysis.cost.invocations import find_applications
 from hlotool.analysis.cost.operations import find_work
+from hlotool.analysis.graph.call_graph import read_call_graph
 from hlotool.ir import Computation, Instruction
 
 EXCEPTIONS: dict[str, str] = {}

@@ -10,7 +10,7 @@ import pytest
 from cost_cases import ROOT, SHARED, read_module
 
 from hlotool.analysis.cost import CostReport, analyze_cost
-from hlotool.analysis.executions import count_executions
+from hlotool.analysis.graph.executions import count_executions
 
 DEVICES = 8
 

@@ -20,8 +20,8 @@ from diff_cases import (
     without_metadata,
 )
 
-from hlotool.analysis.diff.changes import compare_instructions
-from hlotool.analysis.diff.structure import compare_structure
+from hlotool.diff.blocks.changes import compare_instructions
+from hlotool.diff.match.structure import compare_structure
 
 LARGE_BYTES = 300_000  # larger dumps take too long to be compared three times
 DUMPS = [

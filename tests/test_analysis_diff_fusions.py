@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from diff_cases import BASE, DIFF, parse, read_case, renamed
 
-from hlotool.analysis.diff.report import DiffOptions, DiffSide, compare_programs
-from hlotool.analysis.figures import Program
+from hlotool.diff.report import DiffOptions, DiffSide, compare_programs
+from hlotool.program.program import Program
 
 CASES = sorted((DIFF / "fusions").glob("*.txt"))
 ONLY = DiffOptions(only=("fusions",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.diff.saved import SavedFigures, compare_kinds
+from hlotool.diff.saved import SavedFigures, compare_kinds
 
 KIND = {
     "kind": "all-reduce",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from diff_cases import BASE, CASES, parse, read_case, renamed, reordered
 
-from hlotool.analysis.diff.structure import _reached, compare_structure
-from hlotool.analysis.diff.text import TextBlock, write_texts
+from hlotool.diff.blocks.text import TextBlock, write_texts
+from hlotool.diff.match.structure import _reached, compare_structure
 from hlotool.errors import UsageError
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.donation import DonationRow, find_donations
+from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.parse import parse_module
 from hlotool.source import Source
 

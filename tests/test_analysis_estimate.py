@@ -6,9 +6,9 @@ import pytest
 from buffer_accuracy import measure, measured_dumps, row
 from buffer_dumps import ROOT, SHARED, Dump
 
-from hlotool.analysis.estimate import TYPICAL_PERCENT, estimate_assignment
-from hlotool.analysis.estimated_size import estimate_size
-from hlotool.analysis.memory import analyze_memory
+from hlotool.analysis.memory.estimate import TYPICAL_PERCENT, estimate_assignment
+from hlotool.analysis.memory.estimated_size import estimate_size
+from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir.buffers import Allocation
 from hlotool.parse import parse_module
 from hlotool.source import Source

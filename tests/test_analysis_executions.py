@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.analysis.executions import Executions, count_executions
-from hlotool.analysis.trip_counts import count_iterations
+from hlotool.analysis.graph.executions import Executions, count_executions
+from hlotool.analysis.graph.trip_counts import count_iterations
 from hlotool.errors import InputError
 from hlotool.ir import Module
 from hlotool.parse import parse_module

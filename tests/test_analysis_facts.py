@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from buffer_dumps import Dump, find_dumps
 
-from hlotool.analysis.dataflow import find_values
-from hlotool.analysis.estimate import estimate_assignment
-from hlotool.analysis.facts import FactBook, Facts, count_uses
-from hlotool.analysis.schedule import flatten_schedule
+from hlotool.analysis.dataflow.dataflow import find_values
+from hlotool.analysis.dataflow.schedule import flatten_schedule
+from hlotool.analysis.memory.estimate import estimate_assignment
+from hlotool.analysis.memory.value_origin import FactBook, Facts, count_uses
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
 from hlotool.source import Source

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import pytest
 from cost_cases import Case, list_dumps
 
-from hlotool.analysis.collectives import analyze_collectives
+from hlotool.analysis.collectives.report import analyze_collectives
 from hlotool.analysis.cost import analyze_cost, measure_costs
-from hlotool.analysis.executions import count_executions
 from hlotool.analysis.findings import FINDERS, Evidence, Finding, find_findings
 from hlotool.analysis.findings.fields import CODES
-from hlotool.analysis.memory import analyze_memory
+from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment

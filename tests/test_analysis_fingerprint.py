@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.call_graph import read_call_graph
-from hlotool.analysis.fingerprint import fingerprint_computations
+from hlotool.analysis.graph.call_graph import read_call_graph
+from hlotool.analysis.graph.fingerprint import fingerprint_computations
 from hlotool.errors import InputError
 from hlotool.parse import parse_module
 from hlotool.source import Source

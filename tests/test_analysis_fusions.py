@@ -8,16 +8,15 @@ from functools import cache
 import pytest
 from cost_cases import Case, list_dumps
 
-from hlotool.analysis.chips import find_chip
 from hlotool.analysis.cost import CostModel, analyze_cost, measure_costs
-from hlotool.analysis.executions import Executions, count_executions
-from hlotool.analysis.expansion import expand_fusion
-from hlotool.analysis.fusions import FusionReport, FusionRow, find_fusions
-from hlotool.analysis.roofline import estimate_times
+from hlotool.analysis.cost.chips import find_chip
+from hlotool.analysis.cost.roofline import estimate_times
+from hlotool.analysis.fusions.expansion import expand_fusion
+from hlotool.analysis.fusions.report import FusionReport, FusionRow, find_fusions
+from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.errors import UsageError
 from hlotool.ir import Module
 from hlotool.parse import parse_module
-from hlotool.records import field_names
 from hlotool.source import Source
 
 DUMPS = [case for case in list_dumps() if "after" in case.path.name]
@@ -305,6 +304,6 @@ def test_estimates_are_the_longer_of_two_times() -> None:
     assert compute.estimated_seconds == pytest.approx(
         (compute.flops_per_run or 0) / chip.flops_per_second
     )
-    names = set(field_names(FusionRow)) - {"bound", "estimated_seconds"}
+    names = set(FusionRow.__struct_fields__) - {"bound", "estimated_seconds"}
     for before, after in zip(measured(case)[2].rows, estimated, strict=True):
         assert all(getattr(before, name) == getattr(after, name) for name in names)

@@ -7,9 +7,9 @@ from buffer_dumps import Dump, find_dumps
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.instant import MOST_ALIASES, find_holdings
-from hlotool.analysis.lifetimes import Lifetimes, find_lifetimes
-from hlotool.analysis.memory_map import MemoryMap, map_memory
+from hlotool.analysis.dataflow.lifetimes import Lifetimes, find_lifetimes
+from hlotool.analysis.memory.holdings import MOST_ALIASES, find_holdings
+from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange, ValueKey
 from hlotool.ir.shape import ArrayShape
 from hlotool.source import Source

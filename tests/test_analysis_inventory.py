@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.analysis.executions import count_executions
-from hlotool.analysis.inventory import Inventory, take_inventory
+from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.summary.module_counts import Inventory, take_inventory
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.source import Source

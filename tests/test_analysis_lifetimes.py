@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from buffer_dumps import SHARED, Dump, find_dumps
 
-from hlotool.analysis.dataflow import find_values
-from hlotool.analysis.lifetimes import Lifetimes, derive_lifetimes, find_lifetimes
-from hlotool.analysis.schedule import require_schedule
+from hlotool.analysis.dataflow.dataflow import find_values
+from hlotool.analysis.dataflow.lifetimes import Lifetimes, derive_lifetimes, find_lifetimes
+from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.errors import InputError
 from hlotool.ir.buffers import BufferAssignment, LiveRange
 from hlotool.parse import parse_module

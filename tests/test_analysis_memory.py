@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from buffer_dumps import Dump, find_dumps
+from msgspec.structs import replace
 
-from hlotool.analysis.memory import MemoryReport, analyze_memory, find_memory
+from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.errors import InputError, ParseError
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment
-from hlotool.records import replace
 from hlotool.source import Source
 
 DUMPS = find_dumps()

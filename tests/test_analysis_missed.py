@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hlotool.analysis.cost import measure_costs
-from hlotool.analysis.executions import count_executions
-from hlotool.analysis.missed import MissedRow, find_missed
+from hlotool.analysis.fusions.missed import MissedRow, find_missed
+from hlotool.analysis.graph.executions import count_executions
 from hlotool.parse import parse_module
 from hlotool.source import Source
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis import occupancy as module
-from hlotool.analysis.occupancy import Block, Curve, add_curves, occupancy
+from hlotool.analysis.memory import occupancy as module
+from hlotool.analysis.memory.occupancy import Block, Curve, add_curves, occupancy
 
 LAST = 16
 BLOCKS = st.lists(

@@ -9,9 +9,9 @@ import pytest
 from cost_cases import SHARED, read_module
 
 from hlotool.analysis.cost import CostReport, analyze_cost, measure_costs
-from hlotool.analysis.executions import count_executions
-from hlotool.analysis.fingerprint import fingerprint_computations
-from hlotool.analysis.fusions import FusionTotals, find_fusions
+from hlotool.analysis.fusions.report import FusionTotals, find_fusions
+from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.graph.fingerprint import fingerprint_computations
 
 PRINTED = SHARED / "dumps/printed"
 PROGRAMS = ("cpu.decode_step", "gpu_h100.transformer_train")

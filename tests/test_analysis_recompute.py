@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hlotool.analysis.cost import measure_costs
-from hlotool.analysis.executions import count_executions
-from hlotool.analysis.recompute import RecomputeRow, find_recomputed
+from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
+from hlotool.analysis.graph.executions import count_executions
 from hlotool.parse import parse_module
 from hlotool.source import Source
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.scope import find_scope
+from hlotool.analysis.origin.scope import find_scope
 
 CASES = {
     "": None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from buffer_dumps import Dump, find_dumps
 
-from hlotool.analysis.memory import analyze_memory
-from hlotool.analysis.xla_peak import Reason, explain_xla_peak
+from hlotool.analysis.memory.report import analyze_memory
+from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
 from hlotool.ir.buffers import BufferAssignment
 
 DUMPS = find_dumps()

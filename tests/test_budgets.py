@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from hlotool.analysis.check import RuleResult
-from hlotool.analysis.diff.saved import SavedFigures
-from hlotool.analysis.figure_fields import METRICS, ROW_LISTS
-from hlotool.analysis.figures import Program
 from hlotool.api import load
-from hlotool.budgets.judge import Baseline, judge_rule, unmatched
-from hlotool.budgets.names import NAMES, find_unit
-from hlotool.budgets.rule import compile_rule
+from hlotool.check.config import RuleSpec
+from hlotool.check.judge import Baseline, judge_rule, unmatched
+from hlotool.check.limits import RuleResult
+from hlotool.check.names import NAMES, find_unit
+from hlotool.check.rule import compile_rule
+from hlotool.diff.saved import SavedFigures
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.fields import Unit
-from hlotool.inputs.config import RuleSpec
+from hlotool.program.figures import METRICS, ROW_LISTS
+from hlotool.program.program import Program
 from hlotool.query.grammar import parse_expression
-from hlotool.records import replace
 
 ROOT = Path(__file__).parents[1]
 DUMP = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "mlp_train")

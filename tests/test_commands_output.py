@@ -7,13 +7,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
 
 from hlotool.commands.output import check_options, find_target, render_document
 from hlotool.commands.row_options import RowOptions
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Document, DocumentSpec
-from hlotool.records import replace
 from hlotool.render.look import Look
 from hlotool.render.schema import make_schema
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.budgets.rule import compile_rule
-from hlotool.inputs.config import read_config
+from hlotool.check.config import read_config
+from hlotool.check.rule import compile_rule
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCKS = [

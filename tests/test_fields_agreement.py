@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import pytest
 from fake_command import DOCUMENT
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.fields import Block, DocumentSpec, Field, Fold, RowList, Unit
 from hlotool.fields.agreement import find_disagreements
-from hlotool.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A record."""
 
     name: str

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hlotool.check.config import Config, RuleSpec, find_config, read_config
 from hlotool.errors import UsageError
-from hlotool.inputs.config import Config, RuleSpec, find_config, read_config
 
 BAD = sorted((Path(__file__).parents[1] / "testdata" / "check" / "bad").glob("*.toml"))
 BUDGET = """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from input_cases import INPUTS
 
 from hlotool.inputs import DumpFileName, Role, Stage, find_dump_file_name
-from hlotool.inputs.names import COMPANIONS, COMPRESSIONS
+from hlotool.inputs.dump.names import COMPANIONS, COMPRESSIONS
 
 BLOCKS = [
     block.splitlines()

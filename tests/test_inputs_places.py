@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlotool.inputs.places import short_place
+from hlotool.inputs.dump.short_path import short_place
 
 
 @pytest.mark.parametrize(

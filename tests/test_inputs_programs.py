@@ -12,9 +12,14 @@ from input_cases import INPUTS, SHARED, format_programs, read_case, write_case
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.inputs import DumpFile, NamedFiles, Stage, find_inputs
-from hlotool.inputs.directory import find_programs
-from hlotool.inputs.heads import HEAD_BYTES, ModuleHead, may_be_same_program, read_module_head
-from hlotool.inputs.programs import Program
+from hlotool.inputs.dump.directory import find_programs
+from hlotool.inputs.dump.programs import Program
+from hlotool.inputs.read.first_lines import (
+    HEAD_BYTES,
+    ModuleHead,
+    may_be_same_program,
+    read_module_head,
+)
 
 CASES = sorted((INPUTS / "directories").glob("*.txt"))
 HEADER = "HloModule jit_f, is_scheduled=true\n"
@@ -150,7 +155,7 @@ def test_depth_is_bounded(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hlotool.inputs.walk.MAX_FILES", 3)
+    monkeypatch.setattr("hlotool.inputs.dump.walk.MAX_FILES", 3)
     for number in range(4):
         (tmp_path / f"{number}").touch()
     with pytest.raises(InputError, match="more than 3 files"):

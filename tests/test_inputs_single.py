@@ -20,8 +20,8 @@ from input_cases import ROOT, SHARED
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.inputs import Input, NamedFiles, Stage, find_inputs
-from hlotool.inputs.compression import decompress
-from hlotool.inputs.reading import decode_text
+from hlotool.inputs.read.compression import decompress
+from hlotool.inputs.read.text import decode_text
 
 TEXT = "HloModule jit_f, is_scheduled=true\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n"
 HALVES = TEXT[:30].encode(), TEXT[30:].encode()

@@ -11,7 +11,7 @@ from sample_rows import SAMPLES, Sample
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Unit
 from hlotool.query.budget import Verdict, evaluate_budget, evaluate_value, parse_budget
-from hlotool.query.check import Names
+from hlotool.query.sense import Names
 
 NAMES = Names(
     {

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 
 from hlotool.errors import HlotoolError, QueryError, UsageError
@@ -15,7 +16,6 @@ from hlotool.fields import VARIOUS, Group, Grouping, Rest, RowList, Selection, S
 from hlotool.query.fold import split_name
 from hlotool.query.names import suggest, suggest_field
 from hlotool.query.select import Query, select_rows
-from hlotool.records import replace
 
 ROWS = (
     Sample(name="b", kind="loop", size_bytes=10, wire_bytes=1, flops=5),

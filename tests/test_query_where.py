@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sample_rows import FIELDS, Sample
 
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Unit
 from hlotool.query.where import compile_where
-from hlotool.records import replace
 
 FULL = Sample(
     name="all-gather.12",

@@ -13,11 +13,11 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 
 from hlotool.fields import Block, Document, DocumentSpec, Field, InputPaths, Selection, Unit
 from hlotool.query.select import Query, select_rows
-from hlotool.records import replace
 from hlotool.render.document import make_json, render_csv, render_json, render_jsonl
 from hlotool.render.schema import make_schema
 

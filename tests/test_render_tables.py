@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
 
 from hlotool.fields import Document, DocumentSpec, Line, Selection
 from hlotool.query.select import Query, select_rows
-from hlotool.records import replace
 from hlotool.render.cells import make_cells
 from hlotool.render.look import Look
 from hlotool.render.markdown import render_markdown

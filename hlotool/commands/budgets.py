@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from hlotool.analysis.check import count_results
-from hlotool.budgets.rule import compile_rule
-from hlotool.budgets.sentence import write_sentence
+from hlotool.check.config import RuleSpec
+from hlotool.check.limits import count_results
+from hlotool.check.rule import compile_rule
+from hlotool.check.sentence import write_sentence
 from hlotool.commands.check_run import exit_code, run_rules
 from hlotool.commands.request import Request
 from hlotool.commands.say import say
-from hlotool.inputs.config import RuleSpec
 from hlotool.render.units import format_value
 
 _WORDS = {

@@ -7,8 +7,12 @@ from functools import wraps
 from typing import Any, Final
 
 import click
+from msgspec import Struct
 
-from hlotool.analysis.buffers import (
+from hlotool.analysis.memory.donation import find_donations
+from hlotool.analysis.memory.report import MemoryReport, analyze_memory
+from hlotool.analysis.memory.timeline import find_peaks, timeline
+from hlotool.analysis.memory.value_rows import (
     Sources,
     all_rows,
     allocation_rows,
@@ -17,10 +21,7 @@ from hlotool.analysis.buffers import (
     measure_headroom,
     rows_at,
 )
-from hlotool.analysis.buffers_fields import BUFFERS, choose_columns
-from hlotool.analysis.donation import find_donations
-from hlotool.analysis.memory import MemoryReport, analyze_memory
-from hlotool.analysis.timeline import find_peaks, timeline
+from hlotool.analysis.memory.value_rows_fields import BUFFERS, choose_columns
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import dump_options
@@ -29,14 +30,12 @@ from hlotool.commands.request import Loaded, Request, load_one
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.query.size import parse_size
-from hlotool.records import record
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
 _EXAMPLE: Final = "hlotool buffers dump/module_0001.jit_step.txt --by class,scope"
 
 
-@record
-class Asked:
+class Asked(Struct, frozen=True):
     """What the command's own options ask for."""
 
     at: str = "peak"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from hlotool.analysis.buffers import Headroom, Instant
-from hlotool.analysis.buffers_fields import HEADROOM, INSTANT
-from hlotool.analysis.estimate import TYPICAL_PERCENT
-from hlotool.analysis.memory import SPACE_NAMES, MemoryReport
-from hlotool.analysis.memory_fields import ESTIMATED, PEAK, TOTALS
-from hlotool.analysis.xla_peak import Reason, explain_xla_peak
+from hlotool.analysis.memory.estimate import TYPICAL_PERCENT
+from hlotool.analysis.memory.figures_fields import ESTIMATED, PEAK, TOTALS
+from hlotool.analysis.memory.report import SPACE_NAMES, MemoryReport
+from hlotool.analysis.memory.value_rows import Headroom, Instant
+from hlotool.analysis.memory.value_rows_fields import HEADROOM, INSTANT
+from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
 from hlotool.commands.request import Loaded
 from hlotool.fields import Line
 

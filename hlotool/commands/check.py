@@ -7,9 +7,10 @@ import os
 import click
 
 from hlotool import __version__
-from hlotool.analysis.check import CheckFacts, RuleResult, count_results
-from hlotool.analysis.check_fields import CHECK, FACTS
-from hlotool.budgets.sentence import write_sentence
+from hlotool.check.answer_fields import CHECK, FACTS
+from hlotool.check.config import Config, RuleSpec, find_config, read_config
+from hlotool.check.limits import CheckFacts, RuleResult, count_results
+from hlotool.check.sentence import write_sentence
 from hlotool.commands.check_baseline import write_baseline
 from hlotool.commands.check_run import Run, exit_code, run_rules
 from hlotool.commands.common import RowOptions, document_command, print_document, write_text
@@ -19,7 +20,6 @@ from hlotool.commands.output import make_look, render_document
 from hlotool.commands.request import Request
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import Document, Line
-from hlotool.inputs.config import Config, RuleSpec, find_config, read_config
 from hlotool.render.github import render_github
 from hlotool.render.junit import render_junit
 from hlotool.render.outcome import Outcome, relative_file

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hlotool import __version__
-from hlotool.analysis.diff.metrics import DIFFED
-from hlotool.analysis.diff.saved import PLACES
-from hlotool.analysis.figures import Program
 from hlotool.commands.common import track
 from hlotool.commands.request import Request
 from hlotool.commands.say import say
+from hlotool.diff.blocks.metrics import DIFFED
+from hlotool.diff.saved import PLACES
 from hlotool.errors import UsageError
 from hlotool.inputs.saved import BASELINE_SCHEMA
-from hlotool.loading import load
+from hlotool.program.loading import load
+from hlotool.program.program import Program
 
 Json = dict[str, object]
 _KINDS = ("kind", "count", "executions", "payload_bytes_per_run", "wire_bytes_per_run")

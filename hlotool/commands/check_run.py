@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from hlotool.analysis.check import CheckFacts, RuleResult
-from hlotool.analysis.figures import Program
-from hlotool.budgets.judge import Baseline, judge_rule, unmatched
-from hlotool.budgets.rule import Rule, compile_rule
+from msgspec import Struct
+
+from hlotool.check.config import RuleSpec
+from hlotool.check.judge import Baseline, judge_rule, unmatched
+from hlotool.check.limits import CheckFacts, RuleResult
+from hlotool.check.rule import Rule, compile_rule
 from hlotool.commands.common import progress
 from hlotool.commands.diff_sides import (
     Argument,
@@ -22,16 +24,14 @@ from hlotool.commands.say import say
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import StageChoice
-from hlotool.inputs.config import RuleSpec
 from hlotool.inputs.parallel import Failure, map_inputs
-from hlotool.loading import input_paths, load
-from hlotool.records import record
+from hlotool.program.loading import input_paths, load
+from hlotool.program.program import Program
 
 _RANKS = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
 
 
-@record
-class Run:
+class Run(Struct, frozen=True):
     """What a check came to: all results, and the files they are about."""
 
     results: tuple[RuleResult, ...]
@@ -39,8 +39,7 @@ class Run:
     failure: Failure | None
 
 
-@record
-class _Task:
+class _Task(Struct, frozen=True):
     """One module, and the module of the baseline that it is compared with."""
 
     module: Candidate
@@ -52,8 +51,7 @@ class _Task:
         return sum(side.size_bytes for side in (self.module, self.baseline) if side)
 
 
-@record
-class _Checked:
+class _Checked(Struct, frozen=True):
     """The results of one module."""
 
     name: str

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import click
 
-from hlotool.analysis.collective_times import estimate_times, find_link_speed
-from hlotool.analysis.collectives import CollectiveOptions, analyze_collectives
-from hlotool.analysis.collectives_fields import COLLECTIVES, choose_columns
+from hlotool.analysis.collectives.answer_fields import COLLECTIVES, choose_columns
+from hlotool.analysis.collectives.link_times import estimate_times, find_link_speed
+from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.report import CollectiveOptions, analyze_collectives
 from hlotool.analysis.cost import measure_costs
-from hlotool.analysis.executions import count_executions
-from hlotool.analysis.mesh_axes import parse_mesh_axes
+from hlotool.analysis.graph.executions import count_executions
 from hlotool.commands.collectives_prose import heading, notes
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import dump_options

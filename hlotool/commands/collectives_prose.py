@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from hlotool.analysis.collective_times import LinkSpeed
-from hlotool.analysis.collectives import CollectiveOptions, CollectiveReport, CollectiveRow
-from hlotool.analysis.collectives_fields import EXPOSED, TOTALS
+from hlotool.analysis.collectives.answer_fields import EXPOSED, TOTALS
+from hlotool.analysis.collectives.link_times import LinkSpeed
+from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport, CollectiveRow
 from hlotool.fields import Line
 from hlotool.ir import Module
 

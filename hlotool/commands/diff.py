@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import click
+from msgspec.structs import replace
 
-from hlotool.analysis.diff.report import BLOCKS, DiffOptions, compare_programs
-from hlotool.analysis.diff.text import write_texts
-from hlotool.analysis.diff_directory_fields import DIFF_DIRECTORY
-from hlotool.analysis.diff_fields import DIFF
-from hlotool.analysis.diff_passes_fields import DIFF_PASSES
 from hlotool.commands.common import RowOptions, document_command, print_document, write_text
 from hlotool.commands.diff_answer import diff_document
 from hlotool.commands.diff_directory import print_directory
@@ -24,10 +20,14 @@ from hlotool.commands.diff_sides import (
     read_side,
 )
 from hlotool.commands.output import make_look
+from hlotool.diff.answer_fields import DIFF
+from hlotool.diff.blocks.text import write_texts
+from hlotool.diff.directory_fields import DIFF_DIRECTORY
+from hlotool.diff.passes_fields import DIFF_PASSES
+from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.query.names import suggest
-from hlotool.records import replace
 from hlotool.render.unified import render_unified
 
 _EXAMPLE = """\

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hlotool.analysis.diff.fold import InstructionChange
-from hlotool.analysis.diff.metrics import by_path, changed_metrics
-from hlotool.analysis.diff.report import DiffOptions, DiffReport
-from hlotool.analysis.diff.verdict import Verdict, find_verdict
-from hlotool.analysis.diff_fields import DIFF, ORDER, DiffFacts, SideFacts, name_columns
 from hlotool.commands.common import RowOptions
+from hlotool.diff.answer_fields import DIFF, ORDER, DiffFacts, SideFacts, name_columns
+from hlotool.diff.blocks.fold import InstructionChange
+from hlotool.diff.blocks.metrics import by_path, changed_metrics
+from hlotool.diff.blocks.verdict import Verdict, find_verdict
+from hlotool.diff.report import DiffOptions, DiffReport
 from hlotool.fields import Block, Document, Field, Line, Unit
 from hlotool.ir.opcodes import COLLECTIVES
 

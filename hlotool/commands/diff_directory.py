@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from functools import partial
 
 import click
+from msgspec import Struct
 
-from hlotool.analysis.diff.metrics import by_path
-from hlotool.analysis.diff.report import DiffOptions, compare_programs
-from hlotool.analysis.diff.verdict import find_verdict
-from hlotool.analysis.diff_directory_fields import DIFF_DIRECTORY, ModuleDiff
 from hlotool.commands.common import RowOptions, print_document, progress
 from hlotool.commands.diff_sides import Argument, Pairing, read_side
 from hlotool.commands.say import say
+from hlotool.diff.blocks.metrics import by_path
+from hlotool.diff.blocks.verdict import find_verdict
+from hlotool.diff.directory_fields import DIFF_DIRECTORY, ModuleDiff
+from hlotool.diff.report import DiffOptions, compare_programs
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs.parallel import Failure, map_inputs
-from hlotool.records import record
 
 
-@record
-class _Result:
+class _Result(Struct, frozen=True):
     """A row, and whether anything differs."""
 
     row: ModuleDiff

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hlotool.analysis.diff.passes import (
+from hlotool.commands.common import RowOptions, print_document, track
+from hlotool.diff.passes import (
     MEMORY,
     RESPECTS,
     PassRow,
@@ -15,15 +16,14 @@ from hlotool.analysis.diff.passes import (
     find_first,
     lone_row,
 )
-from hlotool.analysis.diff_passes_fields import DIFF_PASSES
-from hlotool.analysis.figures import Program
-from hlotool.commands.common import RowOptions, print_document, track
+from hlotool.diff.passes_fields import DIFF_PASSES
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs import DumpFile
-from hlotool.inputs.directory import find_programs
-from hlotool.inputs.programs import Program as DumpedProgram
+from hlotool.inputs.dump.directory import find_programs
+from hlotool.inputs.dump.programs import Program as DumpedProgram
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 
 _Step = tuple[int | None, str, str, DumpFile]  # step, pass, pipeline, text
 _Key = tuple[str, str, int]

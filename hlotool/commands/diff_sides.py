@@ -6,30 +6,29 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from hlotool.analysis.diff.report import DiffSide
-from hlotool.analysis.diff.saved import SavedFigures
-from hlotool.analysis.diff_fields import SideFacts
-from hlotool.analysis.figures import Program
+from msgspec import Struct
+
 from hlotool.commands.say import say
+from hlotool.diff.answer_fields import SideFacts
+from hlotool.diff.report import DiffSide
+from hlotool.diff.saved import SavedFigures
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
 from hlotool.inputs.saved import SavedModule, read_saved
-from hlotool.loading import load
 from hlotool.parse.debug_options import parse_debug_options
-from hlotool.records import record
+from hlotool.program.loading import load
+from hlotool.program.program import Program
 
 
-@record
-class Argument:
+class Argument(Struct, frozen=True):
     """OLD or NEW as typed: `[label=]PATH`."""
 
     label: str
     path: str
 
 
-@record
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One program of a side, not yet read, or one module of a saved document."""
 
     name: str
@@ -44,8 +43,7 @@ class Candidate:
         return self.input.size_bytes if self.input else 0
 
 
-@record
-class Pairing:
+class Pairing(Struct, frozen=True):
     """Programs of both sides that belong together; one is None where there is no other."""
 
     left: Candidate | None

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
+from msgspec.structs import replace
 
-from hlotool.analysis.chips import Chip, find_chip
 from hlotool.analysis.cost import measure_costs
-from hlotool.analysis.executions import count_executions
-from hlotool.analysis.expansion import expand_fusion
-from hlotool.analysis.fusions import FusionReport, find_fusions
-from hlotool.analysis.fusions_fields import FUSIONS, FUSIONS_ON_CHIP, TOTALS
-from hlotool.analysis.missed import find_missed
-from hlotool.analysis.recompute import find_recomputed
-from hlotool.analysis.roofline import estimate_times
+from hlotool.analysis.cost.chips import Chip, find_chip
+from hlotool.analysis.cost.roofline import estimate_times
+from hlotool.analysis.fusions.answer_fields import FUSIONS, FUSIONS_ON_CHIP, TOTALS
+from hlotool.analysis.fusions.expansion import expand_fusion
+from hlotool.analysis.fusions.missed import find_missed
+from hlotool.analysis.fusions.recompute import find_recomputed
+from hlotool.analysis.fusions.report import FusionReport, find_fusions
+from hlotool.analysis.graph.executions import count_executions
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import dump_options
 from hlotool.commands.request import Request, load_one
 from hlotool.fields import Document, Line
 from hlotool.query.size import parse_size
-from hlotool.records import replace
 
 _EXAMPLE = """\
 hlotool fusions dump/ --by kind,root_opcode

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from hlotool.analysis.module_row import ModuleRow, measure_program
-from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
+from hlotool.analysis.summary.program_row import ModuleRow, measure_program
+from hlotool.analysis.summary.program_row_fields import SUMMARY_DIRECTORY
 from hlotool.commands.output import print_document
 from hlotool.commands.progress import progress
 from hlotool.commands.row_options import RowOptions
 from hlotool.commands.say import say
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Input, Inputs
+from hlotool.inputs.dump.short_path import short_place
 from hlotool.inputs.parallel import Failure, map_inputs
-from hlotool.inputs.places import short_place
-from hlotool.loading import load
+from hlotool.program.loading import load
 
 
 def print_modules(found: Inputs, options: RowOptions) -> int:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from msgspec import Struct, field
+
 from hlotool.commands.say import say
 from hlotool.fields import Unit
 from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
-from hlotool.loading import Loaded, find_largest, load
-from hlotool.records import default, record
+from hlotool.program.loading import Loaded, find_largest, load
 
 __all__ = ["Loaded", "Request", "load_chosen", "load_one"]
 
 
-@record
-class Request:
+class Request(Struct, frozen=True):
     """Which dump the user means: PATH and the options that choose in it.
 
     `budgets` are those of --budget. `found` remembers what PATH led to: standard input can
@@ -22,9 +22,9 @@ class Request:
     path: str
     stage: StageChoice = "after"
     module: str | None = None
-    named: NamedFiles = default(NamedFiles)
+    named: NamedFiles = field(default_factory=NamedFiles)
     budgets: tuple[str, ...] = ()
-    found: list[Inputs] = default(list)
+    found: list[Inputs] = field(default_factory=list)
 
     def find(self) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.query.select import Query
-from hlotool.records import record
 
 _FOR_EYES: Final = frozenset({"table", "markdown"})
 
 
-@record
-class RowOptions:
+class RowOptions(Struct, frozen=True):
     """What the user asked of rows and output; '' and None where not given."""
 
     format: str = "table"

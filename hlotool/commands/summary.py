@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
-from hlotool.analysis.module_row_fields import SUMMARY_DIRECTORY
-from hlotool.analysis.summary_fields import SUMMARY
-from hlotool.commands.common import RowOptions, document_command
+from hlotool.analysis.summary.answer_fields import SUMMARY
+from hlotool.analysis.summary.program_row_fields import SUMMARY_DIRECTORY
+from hlotool.analysis.summary.report import summarize
+from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import dump_options
-from hlotool.commands.request import Request
-from hlotool.commands.summary_answer import answer_summary
+from hlotool.commands.modules import print_modules
+from hlotool.commands.request import Request, load_one
+from hlotool.commands.summary_prose import describe_summary
 
 
 @document_command(
@@ -22,7 +24,13 @@ from hlotool.commands.summary_answer import answer_summary
 @click.option("--no-findings", is_flag=True, help="Leave out what is worth a look.")
 def summary(request: Request, no_findings: bool, options: RowOptions) -> int:
     """Show what a module is and what is in it, on one screen; for a directory, its modules."""
-    return answer_summary(request, options, with_findings=not no_findings)
+    found = request.find()
+    if found.is_directory:
+        return print_modules(found, options)
+    loaded = load_one(request, with_buffers=True)
+    answer = summarize(loaded.expect_module(), loaded.assignment, with_findings=not no_findings)
+    print_document(describe_summary(answer, loaded.paths, has_findings=not no_findings), options)
+    return 0
 
 
 DOCUMENTS = (SUMMARY, SUMMARY_DIRECTORY)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from hlotool.analysis.cost_fields import COST
+from hlotool.analysis.cost.report_fields import COST
 from hlotool.analysis.findings import Finding
 from hlotool.analysis.findings.fields import FINDINGS
-from hlotool.analysis.inventory import ModuleFacts
-from hlotool.analysis.memory_fields import ESTIMATED, TOTALS
-from hlotool.analysis.summary import Summary
-from hlotool.analysis.summary_fields import COLLECTIVES, MODULE, SUMMARY
+from hlotool.analysis.memory.figures_fields import ESTIMATED, TOTALS
+from hlotool.analysis.summary.answer_fields import COLLECTIVES, MODULE, SUMMARY
+from hlotool.analysis.summary.module_counts import ModuleFacts
+from hlotool.analysis.summary.report import Summary
 from hlotool.fields import Block, Document, InputPaths, Line
 
 _ORDER: Final = ("loops", "opcodes", "dtypes")  # of the tables

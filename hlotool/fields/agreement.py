@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from hlotool.fields.document import DocumentSpec
 from hlotool.fields.field import Field, Unit
 from hlotool.fields.rows import Block, RowList
-from hlotool.records import field_names
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "in", "true", "false", "null"})  # of expressions
@@ -65,7 +64,7 @@ def _check_row_list(row_list: RowList) -> Iterator[str]:
     yield from _check_record(row_list.name, record, row_list.fields)
     declared = {each.attribute for each in row_list.fields}
     declared |= {each.unit_from for each in row_list.fields}
-    own = set(field_names(record))
+    own = set(getattr(record, "__struct_fields__", ()))
     for name in sorted(own - declared):
         yield f"{record.__name__}.{name} is not declared in {row_list.name}"
     names = [part.strip().lstrip("+-") for part in row_list.sort.split(",") if part.strip()]

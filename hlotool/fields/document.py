@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct, field
+
 from hlotool.fields.field import Field, Unit
 from hlotool.fields.rows import Block, RowList
-from hlotool.records import default, record
 
 
-@record
-class DocumentSpec:
+class DocumentSpec(Struct, frozen=True):
     """All that a document may hold, in the order JSON prints it."""
 
     name: str  # the schema is hlotool/<name>/v<version>
@@ -30,8 +30,7 @@ class DocumentSpec:
         return next((rows for rows in self.row_lists if rows.name == name), None)
 
 
-@record
-class InputPaths:
+class InputPaths(Struct, frozen=True):
     """Where the answer comes from: paths as the user typed them or as they were found."""
 
     path: str
@@ -54,8 +53,7 @@ INPUT_BLOCK = Block(
 )
 
 
-@record
-class Line:
+class Line(Struct, frozen=True):
     """A line of prose around a table: `"peak {peak_bytes} at {position}"` filled from a record.
 
     Names in braces are fields of `block`, shown in their unit and in `--units`; an unknown
@@ -68,8 +66,7 @@ class Line:
     record: object | None = None
 
 
-@record
-class Document:
+class Document(Struct, frozen=True):
     """A command's answer: records under the names of its spec, and prose for tables.
 
     `rows` and `blocks` hold every name of the spec that is not optional. `shown` are the
@@ -78,8 +75,8 @@ class Document:
 
     spec: DocumentSpec
     input: InputPaths | None
-    rows: Mapping[str, Sequence[object]] = default(dict)
-    blocks: Mapping[str, object | None] = default(dict)
+    rows: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    blocks: Mapping[str, object | None] = field(default_factory=dict)
     scalars: object | None = None
     lines: tuple[Line, ...] = ()  # above the tables
     notes: tuple[Line, ...] = ()  # below the tables

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from operator import attrgetter
 
-from hlotool.records import record
+from msgspec import Struct
 
 
 class Unit(Enum):
@@ -32,8 +32,7 @@ _NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.
 _HEADING_ENDINGS = ("_bytes", "_seconds")  # the value's unit says it already
 
 
-@record
-class Field:
+class Field(Struct, frozen=True):
     """One figure: a JSON key, a name in expressions, and perhaps a column.
 
     The record's attribute has the same name; a Python keyword (`class`) gets a trailing

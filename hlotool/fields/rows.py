@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.fields.field import Field
-from hlotool.records import record
 
 
 class Various(Enum):
@@ -18,8 +19,7 @@ class Various(Enum):
 VARIOUS: Final = Various.VARIOUS  # in a folded row, the field in which its rows differ
 
 
-@record
-class Fold:
+class Fold(Struct, frozen=True):
     """Which rows of a table are one row `×48`; JSON, JSON Lines and CSV are never folded.
 
     Rows fold when they agree in every field of `keys` and, where `name` is given, in that
@@ -31,8 +31,7 @@ class Fold:
     name: str = ""
 
 
-@record
-class RowList:
+class RowList(Struct, frozen=True):
     """A list of equal records in a document.
 
     `record` is the frozen dataclass of a row; tests check its annotations against `fields`.
@@ -69,8 +68,7 @@ class RowList:
         return self.field(self.key) if self.key else self.fields[0]
 
 
-@record
-class Block:
+class Block(Struct, frozen=True):
     """A record of scalars in a document, such as `totals`; may hold blocks and lists of records.
 
     `{name}` of a `Line` names one of `fields`; what is nested is the attribute of its name.

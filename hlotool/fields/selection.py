@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from hlotool.fields.field import Field
 from hlotool.fields.rows import RowList
-from hlotool.records import record
 
 
-@record
-class Sum:
+class Sum(Struct, frozen=True):
     """A sum over rows. A part that is unknown makes it lower; what may not happen, upper.
 
     The value is None where no part at all is known.
@@ -21,8 +21,7 @@ class Sum:
     is_upper_bound: bool = False
 
 
-@record
-class Rest:
+class Rest(Struct, frozen=True):
     """The rows a limit left out. `is_smaller`: every one is at most as large as those shown."""
 
     count: int
@@ -30,8 +29,7 @@ class Rest:
     is_smaller: bool = False
 
 
-@record
-class Group:
+class Group(Struct, frozen=True):
     """Rows that agree in one field, for `--by`; `groups` divides them by the next field."""
 
     label: object
@@ -42,8 +40,7 @@ class Group:
     rest: Rest | None = None  # groups below this one that a limit left out
 
 
-@record
-class Grouping:
+class Grouping(Struct, frozen=True):
     """All groups of a row list, outermost field first."""
 
     by: tuple[Field, ...]
@@ -53,8 +50,7 @@ class Grouping:
     rest: Rest | None = None  # outermost groups that a limit left out
 
 
-@record
-class Selection:
+class Selection(Struct, frozen=True):
     """Rows filtered, sorted and cut, with the columns to show and the totals over all of them.
 
     `rows_total` counts what the filter kept, before the limit. `totals` has one entry a

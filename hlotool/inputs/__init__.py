@@ -6,12 +6,12 @@ module: `directory.find_programs`, and `parallel.map_inputs`, which does the wor
 Nothing of HLO is parsed here beyond telling kinds apart.
 """
 
-from hlotool.inputs.files import DumpFile, Input, Inputs, StageChoice
+from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
+from hlotool.inputs.dump.names import DumpFileName, Role, Stage, find_dump_file_name
+from hlotool.inputs.dump.one_file import NamedFiles
 from hlotool.inputs.find import find_inputs
-from hlotool.inputs.kinds import Kind, detect_kind
-from hlotool.inputs.names import DumpFileName, Role, Stage, find_dump_file_name
-from hlotool.inputs.reading import read_source
-from hlotool.inputs.single import NamedFiles
+from hlotool.inputs.read.kinds import Kind, detect_kind
+from hlotool.inputs.read.text import read_source
 
 __all__ = [
     "DumpFile",

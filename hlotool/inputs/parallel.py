@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
+from msgspec import Struct
+
 from hlotool.errors import HlotoolError
-from hlotool.records import record
 
 # Below this, starting processes costs more than it saves (see docs/inputs.md).
 MIN_PARALLEL_BYTES: Final = 1 << 20
@@ -26,8 +27,7 @@ class Sized(Protocol):
         """How much there is to read."""
 
 
-@record
-class Failure:
+class Failure(Struct, frozen=True):
     """What stands in the place of a result when an input could not be read.
 
     Only its message goes from process to process: an error holds the whole text.

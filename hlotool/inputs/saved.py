@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.errors import InputError
-from hlotool.records import record
 from hlotool.source import Source
 
 SUMMARY_SCHEMA: Final = "hlotool/summary/v1"
@@ -26,16 +27,14 @@ _ROW_PLACES: Final = {
 }
 
 
-@record
-class SavedModule:
+class SavedModule(Struct, frozen=True):
     """The figures of one module, in the shape of a summary."""
 
     name: str
     figures: Mapping[str, object]
 
 
-@record
-class SavedDocument:
+class SavedDocument(Struct, frozen=True):
     """A document, and the modules it tells of."""
 
     path: str

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
+from msgspec import Struct, field
+
+from hlotool.ir.node import Node
 from hlotool.ir.shape import Shape
 from hlotool.ir.values import Metadata, ShapeIndex
-from hlotool.records import default, node_class, record
 from hlotool.source import Source
 
 AllocationClass: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
 ValueKey: TypeAlias = tuple[str, ShapeIndex]  # defining instruction and index: unique in a module
 
 
-@node_class
-class BufferValue:
+class BufferValue(Node, eq=False):
     """One value of an allocation: what an instruction defines at one index of its shape.
 
     `index` is None where the instruction is no tuple; () is then a tuple's own table.
@@ -48,8 +49,7 @@ class BufferValue:
         return format_position(self.instruction, self.index)
 
 
-@node_class
-class Allocation:
+class Allocation(Node, eq=False):
     """A range of memory that the runtime reserves, in one memory space (`color`).
 
     `other` holds the fields of the line that this reader has not met, as printed.
@@ -63,7 +63,7 @@ class Allocation:
     is_constant: bool = False
     is_thread_local: bool = False
     is_live_out: bool = False
-    values: list[BufferValue] = default(list)
+    values: list[BufferValue] = field(default_factory=list)
     other: tuple[str, ...] = ()
     start: int = 0
 
@@ -84,16 +84,14 @@ class Allocation:
         return self.parameter is not None and self.is_live_out
 
 
-@record
-class LiveRange:
+class LiveRange(Struct, frozen=True):
     """First and last position at which a value is live, both included."""
 
     start: int
     end: int
 
 
-@record
-class PeakEntry:
+class PeakEntry(Struct, frozen=True):
     """One line of XLA's own list of what lives at its peak; old dumps print no index."""
 
     instruction: str
@@ -101,8 +99,7 @@ class PeakEntry:
     size_bytes: int
 
 
-@record
-class LiveRanges:
+class LiveRanges(Struct, frozen=True):
     """The HloLiveRange section; positions run from 0 to `end`, the sequence's length.
 
     `peak_position` and `peak_entries` are XLA's own and not to be trusted: it charges a
@@ -117,8 +114,7 @@ class LiveRanges:
     source: Source
 
 
-@node_class
-class UsedValue:
+class UsedValue(Node, eq=False):
     """What the section `Used values` adds about a value: who uses it, who defines it.
 
     `start` and `end` bound the text of the defining instruction in `source`; `name` is
@@ -137,16 +133,14 @@ class UsedValue:
         return self.source.text[self.start : self.end]
 
 
-@record
-class Definition:
+class Definition(Struct, frozen=True):
     """What the text of a defining instruction says when the module itself is not at hand."""
 
     opcode: str
     metadata: Metadata
 
 
-@node_class
-class BufferAssignment:
+class BufferAssignment(Node, eq=False):
     """Everything a dump says about one module's memory; absent parts are None.
 
     `used` is keyed by the value's number. `reported_total_bytes` is the dump's own

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct, field
+
 from hlotool.ir.values import SourceLocation
-from hlotool.records import default, record
 
 
-@record
-class StackFrame:
+class StackFrame(Struct, frozen=True):
     """One row of StackFrames; `parent` is the real parent's row, 0 for none.
 
     The text prints the parent one too high (xla/hlo/ir/hlo_module.cc); the parser has
@@ -20,12 +20,11 @@ class StackFrame:
     parent: int
 
 
-@record
-class DebugInfo:
+class DebugInfo(Struct, frozen=True):
     """The four tables by their printed 1-based row numbers."""
 
-    locations: Mapping[int, SourceLocation] = default(dict)
-    frames: Mapping[int, StackFrame] = default(dict)
+    locations: Mapping[int, SourceLocation] = field(default_factory=dict)
+    frames: Mapping[int, StackFrame] = field(default_factory=dict)
 
     def find_location(self, frame: int) -> SourceLocation | None:
         """Return the innermost line of a stack frame, or None for an unknown number."""

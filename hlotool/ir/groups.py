@@ -10,15 +10,14 @@ from itertools import pairwise
 from math import prod
 from typing import Final
 
-from hlotool.records import record
+from msgspec import Struct
 
 Groups = tuple[tuple[int, ...], ...]
 
 MOST_DEVICES: Final = 1 << 22  # beyond this a group notation is taken for a mistake
 
 
-@record
-class Iota:
+class Iota(Struct, frozen=True):
     """`[dims]<=[reshape]T(perm)`: arange, reshaped, transposed, then reshaped to `dims`.
 
     `perm` is () for the identity.
@@ -33,16 +32,14 @@ class Iota:
         return transposed(range(count_devices(self.reshape)), self.reshape, self.perm)
 
 
-@record
-class MeshAxis:
+class MeshAxis(Struct, frozen=True):
     """One axis of a mesh: name and number of devices along it."""
 
     name: str
     size: int
 
 
-@record
-class AxisRef:
+class AxisRef(Struct, frozen=True):
     """A mesh axis, or the part `(pre_size)size` of it; `size` 0 means the whole axis."""
 
     name: str
@@ -53,8 +50,7 @@ class AxisRef:
         return f"{self.name}:({self.pre_size}){self.size}" if self.size else self.name
 
 
-@record
-class Mesh:
+class Mesh(Struct, frozen=True):
     """`mesh['a'=2,'b'=4], device_ids=...`; `device_ids` is None for 0, 1, 2, …."""
 
     axes: tuple[MeshAxis, ...]
@@ -73,8 +69,7 @@ class Mesh:
         return self.device_ids.expand() if isinstance(self.device_ids, Iota) else self.device_ids
 
 
-@record
-class ReplicaGroups:
+class ReplicaGroups(Struct, frozen=True):
     """`replica_groups=` in any notation; exactly one of the three forms is set.
 
     `listed` (V1; empty means one group of everybody), `iota` (V2, two-dimensional) or
@@ -116,8 +111,7 @@ class ReplicaGroups:
         return _rows(transposed(devices, dims, [*sorted(kept), *grouped]), width)
 
 
-@record
-class Sharding:
+class Sharding(Struct, frozen=True):
     """`sharding=` in any version; `kind` says which fields count.
 
     `kind`: replicated, manual, unknown, unreduced, maximal, tiled, named, tuple.
@@ -181,8 +175,7 @@ def _rows(devices: tuple[int, ...], width: int) -> Groups:
     return tuple(devices[at : at + width] for at in range(0, len(devices), width)) if width else ()
 
 
-@record
-class _Piece:
+class _Piece(Struct, frozen=True):
     """A part of a mesh axis between two sub-axis borders; `start` is its pre_size."""
 
     axis: str

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from msgspec import Struct, field
+
 from hlotool.ir.attribute_reader import AttributeReader
 from hlotool.ir.debug_info import DebugInfo
 from hlotool.ir.groups import ReplicaGroups, Sharding
+from hlotool.ir.node import Node
 from hlotool.ir.opcodes import MAY_CALL
 from hlotool.ir.shape import Shape
 from hlotool.ir.values import (
@@ -22,7 +25,6 @@ from hlotool.ir.values import (
     SourceLocation,
     WindowDimension,
 )
-from hlotool.records import default, node_class, record
 from hlotool.source import Source
 
 # Attributes that name computations, in the order an execution meets them.
@@ -41,8 +43,7 @@ CALL_KEYS = (
 _CALL_PLACES = {key: place for place, key in enumerate(CALL_KEYS)}
 
 
-@node_class
-class Instruction:
+class Instruction(Node, eq=False):
     """One instruction: `%name = shape opcode(operands), attributes`.
 
     `literal` is the text between the parentheses of `constant(...)` and `parameter(...)`.
@@ -198,8 +199,7 @@ class Instruction:
         return self.computation.module.reader.frontend_attributes(self)
 
 
-@node_class
-class Computation:
+class Computation(Node, eq=False, dict=True):
     """A named list of instructions, in dump order; that is schedule order when scheduled.
 
     There is at least one instruction, and the parameters are numbered 0, 1, 2, … without gap.
@@ -208,7 +208,7 @@ class Computation:
     name: str
     module: Module
     is_entry: bool = False
-    instructions: list[Instruction] = default(list)
+    instructions: list[Instruction] = field(default_factory=list)
     execution_thread: str = "main"
     marked_root: Instruction | None = None
 
@@ -237,8 +237,7 @@ class Computation:
         return {operand: tuple(users) for operand, users in lists.items()}
 
 
-@record
-class Header:
+class Header(Struct, frozen=True):
     """What the `HloModule` line says beside the name; `attributes` holds all of it, raw.
 
     `entry_parameters` and `entry_result` are the shapes of `entry_computation_layout`,
@@ -252,12 +251,11 @@ class Header:
     donors: tuple[Donor, ...] = ()
     entry_parameters: tuple[Shape, ...] | None = None
     entry_result: Shape | None = None
-    frontend_attributes: Mapping[str, str] = default(dict)
-    attributes: Mapping[str, str] = default(dict)
+    frontend_attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
-@node_class
-class Module:
+class Module(Node, eq=False, dict=True):
     """One program. `reader` reads attributes on demand; computations keep dump order.
 
     There is at least one computation. XLA prints callees first, but any order is read, and
@@ -267,9 +265,9 @@ class Module:
     name: str
     source: Source
     reader: AttributeReader
-    header: Header = default(Header)
-    debug_info: DebugInfo = default(DebugInfo)
-    computations: dict[str, Computation] = default(dict)
+    header: Header = field(default_factory=Header)
+    debug_info: DebugInfo = field(default_factory=DebugInfo)
+    computations: dict[str, Computation] = field(default_factory=dict)
 
     @cached_property
     def entry(self) -> Computation:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final, TypeAlias
 
-from hlotool.records import record
+from msgspec import Struct
 
 # Bits of one element. Source: xla/primitive_util.h `BitWidth`. `pred` is stored in a byte.
 DTYPE_BITS: Final[dict[str, int]] = {
@@ -28,8 +28,7 @@ UNBOUNDED: Final = -1  # a dimension printed `?`
 COMBINED: Final = -1  # a tile dimension printed `*`
 
 
-@record
-class Layout:
+class Layout(Struct, frozen=True):
     """How an array lies in memory, `{1,0:T(8,128)(2,1)S(1)}`.
 
     `minor_to_major[0]` is the dimension that varies fastest. `tiles` are outermost first;
@@ -46,8 +45,7 @@ class Layout:
     rest: str = ""
 
 
-@record
-class ArrayShape:
+class ArrayShape(Struct, frozen=True):
     """A dense array `bf16[128,<=1024]{1,0:T(8,128)}`, or `token[]`, `opaque[]`.
 
     `dims` holds bounds for dynamic dimensions and UNBOUNDED for `?`; `dynamic` lists the
@@ -136,8 +134,7 @@ class ArrayShape:
         return f"{self.dtype}[{dims}]"
 
 
-@record
-class TupleShape:
+class TupleShape(Struct, frozen=True):
     """A tuple of shapes, `(f32[8], (s32[], pred[]))`."""
 
     elements: tuple[Shape, ...]

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hlotool.records import default, record
+from msgspec import Struct, field
 
 ShapeIndex = tuple[int, ...]
 
 
-@record
-class Metadata:
+class Metadata(Struct, frozen=True):
     """`metadata={...}`: where an instruction comes from; '' and 0 where absent.
 
     `source_file` and the lines are those printed on the instruction itself; newer dumps
@@ -31,11 +30,10 @@ class Metadata:
     stack_frame_id: int = 0
     deduplicated_name: str = ""
     scheduling_name: str = ""
-    other: Mapping[str, str] = default(dict)  # keys this reader has not met
+    other: Mapping[str, str] = field(default_factory=dict)  # keys this reader has not met
 
 
-@record
-class SourceLocation:
+class SourceLocation(Struct, frozen=True):
     """A line of the user's program. `function` is '' where the dump does not say."""
 
     file: str
@@ -46,8 +44,7 @@ class SourceLocation:
     function: str = ""
 
 
-@record
-class WindowDimension:
+class WindowDimension(Struct, frozen=True):
     """One dimension of `window={size=3x3 stride=2x2 pad=1_1x1_1 ...}`."""
 
     size: int
@@ -59,8 +56,7 @@ class WindowDimension:
     is_reversed: bool = False
 
 
-@record
-class DimLabels:
+class DimLabels(Struct, frozen=True):
     """Convolution `dim_labels=b01f_01io->b01f`: dimension numbers per role.
 
     Spatial tuples are ordered by spatial number, so `lhs_spatial[k]`, `rhs_spatial[k]` and
@@ -78,8 +74,7 @@ class DimLabels:
     output_spatial: tuple[int, ...]
 
 
-@record
-class DotDimensions:
+class DotDimensions(Struct, frozen=True):
     """`lhs_contracting_dims` and its kin, () where absent."""
 
     lhs_contracting: tuple[int, ...] = ()
@@ -88,8 +83,7 @@ class DotDimensions:
     rhs_batch: tuple[int, ...] = ()
 
 
-@record
-class SliceDimension:
+class SliceDimension(Struct, frozen=True):
     """One `[start:limit:stride]` of `slice={...}`."""
 
     start: int
@@ -97,8 +91,7 @@ class SliceDimension:
     stride: int = 1
 
 
-@record
-class PaddingDimension:
+class PaddingDimension(Struct, frozen=True):
     """One `low_high_interior` of `padding=`; low and high may be negative."""
 
     low: int
@@ -106,8 +99,7 @@ class PaddingDimension:
     interior: int = 0
 
 
-@record
-class Alias:
+class Alias(Struct, frozen=True):
     """One pair of `input_output_alias` or `output_to_operand_aliasing`.
 
     `number` is the parameter or operand; `kind` is `may-alias`, `must-alias`, or '' where
@@ -120,16 +112,14 @@ class Alias:
     kind: str = ""
 
 
-@record
-class Donor:
+class Donor(Struct, frozen=True):
     """One `(parameter, {index})` of `buffer_donor`: donated, not yet aliased."""
 
     parameter: int
     index: ShapeIndex
 
 
-@record
-class BackendConfig:
+class BackendConfig(Struct, frozen=True):
     """`backend_config=`: `text` as printed (unquoted), `json` the object if it is one."""
 
     text: str

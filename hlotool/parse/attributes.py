@@ -13,7 +13,6 @@ from typing import Final
 from hlotool.errors import ParseError
 from hlotool.ir.module import CALL_KEYS
 from hlotool.parse.scanner import NAME, QUOTED, STRING, Scanner
-from hlotool.patterns import compile_later
 from hlotool.source import Source
 
 _BRACES_DEPTH: Final = 6  # what backend_config's JSON needs; deeper goes the slow way
@@ -30,15 +29,15 @@ _CHUNK: Final = rf"(?:[^\s,{{}}()\[\]\"'/=]++|=(?!=)|{STRING}|{_GROUP})"
 # `, key=value`; a value of several words (`mesh[...] {'a'}`, `s32[2] {1,2}`) is left to the
 # slow reader by the look-ahead, and so is the one with a comma (`mesh[a=4], device_ids=…`).
 _ATTRIBUTE = re.compile(rf", ({NAME})=({_CHUNK}++)(?=, (?!device_ids=){NAME}=|\Z)")
-_KEY = compile_later(rf"({NAME})=")
-_PLAIN = compile_later(r"[^\s,{}()\[\]\"'/]++|/(?![/*])")
-_MORE = compile_later(r"[ \t]*+\{")  # on the same line: on the next, an unnamed computation begins
-_CLOSED = compile_later(QUOTED, re.DOTALL)
+_KEY = re.compile(rf"({NAME})=")
+_PLAIN = re.compile(r"[^\s,{}()\[\]\"'/]++|/(?![/*])")
+_MORE = re.compile(r"[ \t]*+\{")  # on the same line: on the next, an unnamed computation begins
+_CLOSED = re.compile(QUOTED, re.DOTALL)
 
-_BODY_BEGINS = compile_later(rf"ROOT\s|%?{NAME}\s++=|\{{")
+_BODY_BEGINS = re.compile(rf"ROOT\s|%?{NAME}\s++=|\{{")
 
 # A definition at the beginning of a line: no value reaches over it, only a body holds it.
-_SWALLOWED = compile_later(rf"\n[ \t]*+(?:ROOT )?+%?+{NAME} = (?:[a-z][a-z0-9]*+\[|\()")
+_SWALLOWED = re.compile(rf"\n[ \t]*+(?:ROOT )?+%?+{NAME} = (?:[a-z][a-z0-9]*+\[|\()")
 
 BodyReader = Callable[[str], str]
 

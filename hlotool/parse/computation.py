@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec import Struct
+
 from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import DTYPE_BITS
@@ -13,8 +15,6 @@ from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
 from hlotool.parse.strings import unquote
 from hlotool.parse.styles import NO_NAMES
-from hlotool.patterns import compile_later
-from hlotool.records import record
 
 _INSIDE = r"[^()\n\"/]++|/\*index=[0-9]++\*/"  # of parentheses
 _PARENS = rf"\((?:{_INSIDE}|\((?:{_INSIDE}|\((?:{_INSIDE})*+\))*+\))*+\)"
@@ -28,12 +28,11 @@ _HEADER = re.compile(
     rf"\n*+(ENTRY )?+%?+({NAME}) "
     rf"(?:{_PARENS} -> (?:{_ARRAY}|\({_ELEMENTS}\)|([^\n]*?)) )?\{{\n"
 )
-_ENTRY = compile_later(r"ENTRY(?=[\s%{(])")
-_NAME = compile_later(NAME)
+_ENTRY = re.compile(r"ENTRY(?=[\s%{(])")
+_NAME = re.compile(NAME)
 
 
-@record
-class _Head:
+class _Head(Struct, frozen=True):
     """A computation's header; `start` is where the name stands."""
 
     name: str

@@ -6,6 +6,7 @@ Sources: xla/hlo/ir/replica_group.cc, mesh_and_axis.cc and hlo_parser.cc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from hlotool.ir.groups import (
@@ -19,9 +20,8 @@ from hlotool.ir.groups import (
 )
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.strings import unquote
-from hlotool.patterns import compile_later
 
-_AXIS_NAME = compile_later(r"'[^']*+'|\"[^\"]*+\"|[A-Za-z_][A-Za-z0-9_.\-]*+")
+_AXIS_NAME = re.compile(r"'[^']*+'|\"[^\"]*+\"|[A-Za-z_][A-Za-z0-9_.\-]*+")
 
 
 def parse_replica_groups(scanner: Scanner) -> ReplicaGroups:

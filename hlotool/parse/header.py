@@ -5,6 +5,7 @@ Source: xla/hlo/ir/hlo_module.cc (printing), hlo_parser.cc ParseHloModule (readi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -16,17 +17,16 @@ from hlotool.parse.attributes import skip_value
 from hlotool.parse.scanner import NAME, Scanner
 from hlotool.parse.shape import ShapeCache, parse_shape
 from hlotool.parse.strings import parse_string_map
-from hlotool.patterns import compile_later
 
 T = TypeVar("T")
 _EntryLayout = tuple[tuple[Shape, ...], Shape]  # parameters and result
 
-_NAME = compile_later(NAME)
-_KEY = compile_later(rf"({NAME})=")
-_BOOL = compile_later(r"true|false")
-_KIND = compile_later(r"may-alias|must-alias")
+_NAME = re.compile(NAME)
+_KEY = re.compile(rf"({NAME})=")
+_BOOL = re.compile(r"true|false")
+_KIND = re.compile(r"may-alias|must-alias")
 # An alias of a whole parameter, as most are.
-_ALIAS = compile_later(r" ?\{([0-9]{1,9}|)\}: \(([0-9]{1,9}), \{\}(?:, (may-alias|must-alias))?\)")
+_ALIAS = re.compile(r" ?\{([0-9]{1,9}|)\}: \(([0-9]{1,9}), \{\}(?:, (may-alias|must-alias))?\)")
 
 
 def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:

@@ -6,6 +6,7 @@ over several lines, comments, nested operands, bodies in place of computation na
 
 from __future__ import annotations
 
+import re
 from sys import intern
 
 from hlotool.ir.module import Computation, Instruction
@@ -17,16 +18,15 @@ from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
 from hlotool.parse.styles import CUT_OPERANDS, DELETED_OPERAND, NO_OPERANDS, NO_SHAPES
 from hlotool.parse.sugar import wrap_async
-from hlotool.patterns import compile_later
 
-_OPCODE = compile_later(r"[a-z][a-z0-9_\-]*+")
-_OPCODE_AHEAD = compile_later(r"(?!b\()([a-z][a-z0-9_\-]*+)\s*+\(")  # `b(` is a buffer's shape
-_NAME = compile_later(NAME)
-_ROOT = compile_later(r"ROOT(?=[\s%])")
-_PARAMETER_NUMBER = compile_later(r"[0-9]++")
-_ELEMENT = compile_later(r"#([0-9]{1,9})")
-_CUT = compile_later(r"\.\.\.(?:\(\+[0-9]+\))?")
-_DELETED = compile_later(r"null(?=\s*+[,)])")
+_OPCODE = re.compile(r"[a-z][a-z0-9_\-]*+")
+_OPCODE_AHEAD = re.compile(r"(?!b\()([a-z][a-z0-9_\-]*+)\s*+\(")  # `b(` is a buffer's shape
+_NAME = re.compile(NAME)
+_ROOT = re.compile(r"ROOT(?=[\s%])")
+_PARAMETER_NUMBER = re.compile(r"[0-9]++")
+_ELEMENT = re.compile(r"#([0-9]{1,9})")
+_CUT = re.compile(r"\.\.\.(?:\(\+[0-9]+\))?")
+_DELETED = re.compile(r"null(?=\s*+[,)])")
 
 
 class BodyReader:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from hlotool.ir.shape import COMBINED, Layout
 from hlotool.parse.scanner import Scanner
-from hlotool.patterns import compile_later
 
 _MOST: Final = 1 << 63
-_PART = compile_later(r"SC(?=\()|[DTLESPM](?=\()|[#*](?=\()")
-_NUMBER = compile_later(r"[0-9]{1,9}")
+_PART = re.compile(r"SC(?=\()|[DTLESPM](?=\()|[#*](?=\()")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def is_countable(sizes: Iterable[int]) -> bool:

@@ -16,7 +16,6 @@ from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.parse.operands import find_operands
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import ShapeCache
-from hlotool.patterns import compile_later
 
 _STRING: Final = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 _ARRAY: Final = r"[a-z][a-z0-9]*+\[[^\]\s]*+\](?:\{[^}\s]*+\})?+"
@@ -49,7 +48,7 @@ _PLAIN, _LEAVE, _PARAMETER, _CONSTANT = range(4)
 # body of a computation that is written in place of its name. Strings and raw values may look
 # so too; the descent can tell. No printer of XLA writes so, and looking costs a tenth of the
 # time, so it is left out of texts that no hand can have written.
-_DEFINITION = compile_later(r"[\s/]=")
+_DEFINITION = re.compile(r"[\s/]=")
 LONGEST_HAND_WRITTEN: Final = 1 << 20
 
 
@@ -88,7 +87,7 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
     text = shapes.source.text
     lookup = defined.__getitem__
     look = _DEFINITION.search if len(text) <= LONGEST_HAND_WRITTEN else None
-    add, new = computation.instructions.append, Instruction.__new__
+    add = computation.instructions.append
     operands: tuple[Instruction, ...]
     for match in LINE.finditer(text, start):
         root, name, shape_text, opcode, inside = match.group(1, 2, 3, 4, 5)
@@ -120,15 +119,7 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
             literal, operands = inside, ()
             if kind == _PARAMETER and not literal.isdecimal():
                 return match.start()
-        one = new(Instruction)  # and not Instruction(…): the call of __init__ costs 7 %
-        one.name = name
-        one.shape = shape
-        one.opcode = opcode
-        one.operands = operands
-        one.computation = computation
-        one.literal = literal
-        one.start = attributes
-        one.given_attributes = None
+        one = Instruction(name, shape, opcode, operands, computation, literal, attributes)
         if root:
             if computation.marked_root:
                 return match.start()

@@ -7,14 +7,13 @@ import re
 from hlotool.ir.values import Metadata
 from hlotool.parse.scanner import STRING, Scanner
 from hlotool.parse.strings import unquote
-from hlotool.patterns import compile_later
 
 _PAIR = re.compile(
     rf"([A-Za-z_]\w*+)=(?:({STRING})|(-?[0-9]{{1,18}})|(\{{[^{{}}\"]*+\}}|true|false))(?: |,|\Z)",
     re.ASCII,
 )
-_KEY = compile_later(r"[A-Za-z_]\w*+", re.ASCII)
-_WORD = compile_later(r"[\w.\-+]+", re.ASCII)
+_KEY = re.compile(r"[A-Za-z_]\w*+", re.ASCII)
+_WORD = re.compile(r"[\w.\-+]+", re.ASCII)
 _STRINGS = frozenset(("op_type", "op_name", "source_file", "deduplicated_name", "scheduling_name"))
 _NUMBERS = frozenset(
     ("source_line", "source_end_line", "source_column", "source_end_column", "stack_frame_id")

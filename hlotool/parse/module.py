@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hlotool.errors import ParseError
 from hlotool.ir.debug_info import DebugInfo
 from hlotool.ir.module import Header, Module
@@ -14,11 +16,10 @@ from hlotool.parse.scanner import NAME, TRUNCATED, Scanner
 from hlotool.parse.shape import ShapeCache
 from hlotool.parse.styles import check_style
 from hlotool.parse.tables import parse_tables
-from hlotool.patterns import compile_later
 from hlotool.source import Source
 
 _BOM = "\ufeff"
-_COMPUTATION_AHEAD = compile_later(rf"ENTRY\s|(?:%?{NAME})?+\s*+[{{(]")
+_COMPUTATION_AHEAD = re.compile(rf"ENTRY\s|(?:%?{NAME})?+\s*+[{{(]")
 
 
 def parse_module(source: Source) -> Module:

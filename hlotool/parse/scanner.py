@@ -14,7 +14,6 @@ import re
 from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
-from hlotool.patterns import compile_later
 from hlotool.source import Source
 
 # Levels of tuples, operands or computations: eight frames each for the deepest, well under
@@ -29,12 +28,12 @@ NAME: Final = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
 STRING: Final = r'(?:"[^"]*+(?<!\\)"|"[^"\\]*+(?:\\.[^"\\]*+)*+")'
 QUOTED: Final = rf"(?:{STRING}|'[^'\\]*+(?:\\.[^'\\]*+)*+')"
 
-_BLANKS = compile_later(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
+_BLANKS = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
 _BLANK_OR_SLASH: Final = frozenset(" \t\r\n/")
-_NAME = compile_later(NAME)
-_INTEGER = compile_later(r"-?[0-9]++")
-_QUOTED = compile_later(QUOTED, re.DOTALL)
-_WORD = compile_later(r"[A-Za-z0-9_.\-%]++|<=|->")
+_NAME = re.compile(NAME)
+_INTEGER = re.compile(r"-?[0-9]++")
+_QUOTED = re.compile(QUOTED, re.DOTALL)
+_WORD = re.compile(r"[A-Za-z0-9_.\-%]++|<=|->")
 _LONGEST_INTEGER: Final = len("-9223372036854775808")
 _LONGEST_WORD: Final = 40  # characters quoted in a message
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
@@ -43,7 +42,7 @@ _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
 def _compile_marks(opener: str, comment: str) -> re.Pattern[str]:
     """Match what skip_group must look at: one kind of bracket, strings, comments."""
     brackets = re.escape(opener + _CLOSERS[opener])
-    return compile_later(rf'[{brackets}]|{STRING}|"{comment}', re.DOTALL)
+    return re.compile(rf'[{brackets}]|{STRING}|"{comment}', re.DOTALL)
 
 
 _MARKS: Final = {opener: _compile_marks(opener, r"|/\*(?:.*?\*/)?+") for opener in _CLOSERS}

@@ -8,19 +8,18 @@ from hlotool.errors import ParseError
 from hlotool.ir.shape import DTYPE_BITS, UNBOUNDED, ArrayShape, Layout, Shape, TupleShape
 from hlotool.parse.layout import is_countable, parse_layout
 from hlotool.parse.scanner import MOST_NESTED, Scanner
-from hlotool.patterns import compile_later
 from hlotool.source import Source
 
-_DTYPE = compile_later(r"[a-z][a-z0-9]*+")
-_DIMENSION = compile_later(r"(<=)?([0-9]{1,19})|\?")
-_LAYOUT_OPENS = compile_later(r"\{(?:\s*+[0-9:]|\})")
+_DTYPE = re.compile(r"[a-z][a-z0-9]*+")
+_DIMENSION = re.compile(r"(<=)?([0-9]{1,19})|\?")
+_LAYOUT_OPENS = re.compile(r"\{(?:\s*+[0-9:]|\})")
 
 # An array as machines print it; dimensions of ten digits and more are left to the descent.
 _ARRAY = re.compile(r"([a-z][a-z0-9]*+)\[((?:[0-9]{1,9},)*+[0-9]{1,9})?+\](\{[^{}\s]*+\})?+")
-_INDEX = compile_later(r", /\*index=[0-9]++\*/")
+_INDEX = re.compile(r", /\*index=[0-9]++\*/")
 _FEW = 2  # dimensions of nine digits each that always fit 64 bits
 # One array in a tuple, with the tuples that begin before and end after it; `()` holds none.
-_STEP = compile_later(
+_STEP = re.compile(
     r"(?:/\*index=[0-9]++\*/)?+(\(*+)"
     r"([a-z][a-z0-9]*+\[[0-9,]*+\](?:\{[^{}\s]*+\})?+|(?<=\()(?=\)))"
     r"(\)*+)(?:, |\Z)"

@@ -5,13 +5,15 @@ Sources: xla/hlo/ir/hlo_sharding.cc, named_sharding.cc and hlo_parser.cc (ParseS
 
 from __future__ import annotations
 
+import re
+
+from msgspec.structs import replace
+
 from hlotool.ir.groups import AxisRef, Iota, Sharding
 from hlotool.parse.groups import parse_axes, parse_counts, parse_iota_source, parse_mesh
 from hlotool.parse.scanner import Scanner
-from hlotool.patterns import compile_later
-from hlotool.records import replace
 
-_WORD = compile_later(r"[a-z_]+")
+_WORD = re.compile(r"[a-z_]+")
 _PLAIN_KINDS = frozenset(("replicated", "manual", "unknown", "unreduced"))
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 from hlotool.parse.scanner import Scanner
-from hlotool.patterns import compile_later
 
-_ESCAPE = compile_later(r"((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{2}))++)|\\(.)", re.DOTALL)
-_OCTET = compile_later(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2}))")
+_ESCAPE = re.compile(r"((?:\\(?:[0-7]{1,3}|x[0-9a-fA-F]{2}))++)|\\(.)", re.DOTALL)
+_OCTET = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2}))")
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_KEY = compile_later(r"[^\s=,{}\"']++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"")
+_KEY = re.compile(r"[^\s=,{}\"']++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"")
 
 
 def unquote(text: str) -> str:

@@ -5,15 +5,16 @@ Source: xla/hlo/ir/hlo_module.cc. Every table is its keyword and one numbered ro
 
 from __future__ import annotations
 
+import re
+
 from hlotool.ir.debug_info import DebugInfo, StackFrame
 from hlotool.ir.values import SourceLocation
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.strings import unquote
-from hlotool.patterns import compile_later
 
-_TABLE = compile_later(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?=\s)")
-_NUMBER = compile_later(r"[0-9]{1,9}(?=\s)")
-_FIELD = compile_later(r"([a-z_]++)=(-?[0-9]{1,19})")
+_TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?=\s)")
+_NUMBER = re.compile(r"[0-9]{1,9}(?=\s)")
+_FIELD = re.compile(r"([a-z_]++)=(-?[0-9]{1,19})")
 
 
 def parse_tables(scanner: Scanner) -> DebugInfo:

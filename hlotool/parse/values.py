@@ -7,6 +7,7 @@ raises ParseError where the notation breaks.
 from __future__ import annotations
 
 import json
+import re
 
 from hlotool.ir.values import (
     BackendConfig,
@@ -17,14 +18,13 @@ from hlotool.ir.values import (
 )
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.strings import unquote
-from hlotool.patterns import compile_later
 
-_KEY = compile_later(r"[a-z_]+")
+_KEY = re.compile(r"[a-z_]+")
 _NUMBER = r"-?[0-9]{1,18}"
-_SIZES = compile_later(rf"{_NUMBER}(?:x{_NUMBER})*+")
+_SIZES = re.compile(rf"{_NUMBER}(?:x{_NUMBER})*+")
 _PAD = rf"{_NUMBER}_{_NUMBER}(?:_[0-9]{{1,18}})?"
-_PADS = compile_later(rf"{_PAD}(?:x{_PAD})*+")
-_LABELS = compile_later(r"([0-9bf?]+)_([0-9io?]+)->([0-9bf?]+)")
+_PADS = re.compile(rf"{_PAD}(?:x{_PAD})*+")
+_LABELS = re.compile(r"([0-9bf?]+)_([0-9io?]+)->([0-9bf?]+)")
 _WINDOW_DEFAULTS = {"size": 1, "stride": 1, "lhs_dilate": 1, "rhs_dilate": 1, "rhs_reversal": 0}
 
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from hlotool.errors import QueryError
 from hlotool.fields import Field, RowList
-from hlotool.query.check import Kind, Names, check_condition, check_value
 from hlotool.query.evaluate import Compiler, Reader, read_field
 from hlotool.query.expression import (
     Aggregate,
@@ -24,6 +23,7 @@ from hlotool.query.expression import (
     Or,
 )
 from hlotool.query.grammar import parse_expression
+from hlotool.query.sense import Kind, Names, check_condition, check_value
 from hlotool.query.sums import sum_field
 from hlotool.source import Source
 

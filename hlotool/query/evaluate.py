@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from hlotool.fields import Field, Unit
-from hlotool.query.check import compile_pattern
 from hlotool.query.expression import (
     Aggregate,
     And,
@@ -29,6 +28,7 @@ from hlotool.query.expression import (
     Not,
     Or,
 )
+from hlotool.query.sense import compile_pattern
 
 Row: TypeAlias = object
 Reader: TypeAlias = Callable[[Row], Any]  # a field's value; None where unknown

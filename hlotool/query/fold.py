@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from hlotool.fields import VARIOUS, Fold, RowList
-from hlotool.patterns import compile_later
-from hlotool.records import replace
+from msgspec.structs import replace
 
-_APPENDED = compile_later(r"[0-9]+|clone|remat[0-9]*")
-_INDEX = compile_later(r"\{[0-9,]*\}")
+from hlotool.fields import VARIOUS, Fold, RowList
+
+_APPENDED = re.compile(r"[0-9]+|clone|remat[0-9]*")
+_INDEX = re.compile(r"\{[0-9,]*\}")
 
 
 def fold_rows(row_list: RowList, fold: Fold, rows: Sequence[object]) -> list[object]:

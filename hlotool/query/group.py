@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Sum, Unit
 from hlotool.query.names import parse_names
 from hlotool.query.sums import sum_fields
-from hlotool.records import record
 from hlotool.source import Source
 
 COUNT = Field("count", Unit.COUNT, "rows in the group, folded ones counted singly")
@@ -17,8 +18,7 @@ SHARE = Field(
 )
 
 
-@record
-class _Plan:
+class _Plan(Struct, frozen=True):
     """What stays the same at every level of the grouping."""
 
     row_list: RowList

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Rest, RowList, Selection, Sum
 from hlotool.query.names import parse_names
 from hlotool.query.order import is_sorted_by_size, sort_rows
 from hlotool.query.sums import sum_field, sum_fields
-from hlotool.records import record
 from hlotool.source import Source
 
 
-@record
-class Query:
+class Query(Struct, frozen=True):
     """The row options as the user typed them; '' where absent."""
 
     where: str = ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hlotool.fields import Field
-from hlotool.query.check import Names, check_condition
 from hlotool.query.evaluate import Compiler, read_field
 from hlotool.query.grammar import parse_expression
+from hlotool.query.sense import Names, check_condition
 from hlotool.source import Source
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
-from hlotool.records import record, replace
 from hlotool.render.units import UNKNOWN, format_field, format_sum, format_value
 
 _INDENT = "  "
 TOTAL, COUNT_TITLE, SHARE_TITLE = "TOTAL", "count", "share"
 
 
-@record
-class Column:
+class Column(Struct, frozen=True):
     """One column of a finished table."""
 
     title: str
@@ -21,8 +22,7 @@ class Column:
     is_cuttable: bool  # text that may be cut in the middle
 
 
-@record
-class Cells:
+class Cells(Struct, frozen=True):
     """A finished table: nothing is left to format, only to lay out."""
 
     columns: tuple[Column, ...]

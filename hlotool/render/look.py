@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from hlotool.records import record
+from msgspec import Struct
 
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
-@record
-class Look:
+class Look(Struct, frozen=True):
     """What the terminal and the options ask of a table."""
 
     units: str = "auto"  # auto, B, KiB, MiB, GiB

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Literal, TypeAlias
 
-from hlotool.records import record
+from msgspec import Struct
 
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 
 
-@record
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One budget in one module. `text` says what was found, `advice` what its author says.
 
     `file` and `line` are where the user should look: a line of the program, else of the

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hlotool.analysis.buffers import rows_at
-from hlotool.analysis.memory import analyze_memory
-from hlotool.analysis.timeline import find_peaks, timeline
+from hlotool.analysis.memory.report import analyze_memory
+from hlotool.analysis.memory.timeline import find_peaks, timeline
+from hlotool.analysis.memory.value_rows import rows_at
 from hlotool.parse.buffers import parse_buffer_assignment
 from hlotool.source import Source
 

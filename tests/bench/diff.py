@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from diff_cases import renamed  # noqa: E402
 
-from hlotool.analysis.diff.changes import InstructionDiff, compare_instructions  # noqa: E402
-from hlotool.analysis.diff.structure import compare_structure  # noqa: E402
+from hlotool.diff.blocks.changes import InstructionDiff, compare_instructions  # noqa: E402
+from hlotool.diff.match.structure import compare_structure  # noqa: E402
 from hlotool.ir import Module  # noqa: E402
 from hlotool.parse import parse_module  # noqa: E402
 from hlotool.source import Source  # noqa: E402

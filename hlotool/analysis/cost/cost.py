@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hlotool.records import record
+from msgspec import Struct
 
 
-@record
-class Work:
+class Work(Struct, frozen=True):
     """Arithmetic of one operation, without what the computations it calls do."""
 
     flops: int = 0
@@ -16,8 +15,7 @@ class Work:
     matrix_flops: int = 0
 
 
-@record
-class Cost:
+class Cost(Struct, frozen=True):
     """Arithmetic and memory traffic; the same units whether once or per run.
 
     `flops`, `transcendentals` and `bytes_accessed` are XLA's HloCostAnalysis.

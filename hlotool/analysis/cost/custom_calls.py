@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.analysis.cost.attention import (
     count_cudnn_attention,
     count_te_attention,
@@ -24,7 +26,6 @@ from hlotool.analysis.cost.sizes import (
     operand_shape,
 )
 from hlotool.ir.module import Instruction
-from hlotool.records import record
 
 
 class CustomCallKind(Enum):
@@ -38,8 +39,7 @@ class CustomCallKind(Enum):
     UNKNOWN = "unknown"
 
 
-@record
-class CustomCall:
+class CustomCall(Struct, frozen=True):
     """A custom call's arithmetic; `flops` is None where nothing tells."""
 
     kind: CustomCallKind

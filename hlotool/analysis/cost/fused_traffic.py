@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
-from hlotool.records import record
 
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _SLICING: Final = frozenset(("dynamic-slice", "dynamic-update-slice", "slice"))
@@ -25,8 +26,7 @@ _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 Touched = tuple[Instruction, int]  # an instruction of a body, and the bytes it accesses
 
 
-@record
-class FusionTraffic:
+class FusionTraffic(Struct, frozen=True):
     """What a fusion reads of its parameters and constants, and writes of its results."""
 
     operands: tuple[Touched, ...]

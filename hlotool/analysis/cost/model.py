@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from hlotool.analysis.call_graph import CallGraph, read_call_graph
-from hlotool.analysis.cost.applications import APPLYING, find_applications, find_custom_body
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.cost.custom_calls import CustomCallKind, read_custom_call
 from hlotool.analysis.cost.fused_traffic import (
@@ -14,9 +12,11 @@ from hlotool.analysis.cost.fused_traffic import (
     measure_fusion_bytes,
     measure_fusion_traffic,
 )
+from hlotool.analysis.cost.invocations import APPLYING, find_applications, find_custom_body
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.analysis.cost.traffic import measure_bytes
+from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import ELEMENTWISE, OPCODES, TRANSCENDENTAL
 from hlotool.ir.shape import Shape

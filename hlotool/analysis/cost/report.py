@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from hlotool.analysis.cost.model import CostModel, measure_costs
-from hlotool.analysis.executions import Executions
+from hlotool.analysis.graph.executions import Executions
 from hlotool.ir.module import Module
-from hlotool.records import record
 
 CostScope: TypeAlias = Literal["device", "program"]
 
 _PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split it
 
 
-@record
-class CostReport:
+class CostReport(Struct, frozen=True):
     """Figures of the entry: once as XLA's cost analysis, `*_per_run` with trip counts.
 
     `is_lower_bound` and `is_upper_bound` hold if any of the figures is one.

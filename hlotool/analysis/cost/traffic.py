@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from hlotool.analysis.cost.applications import find_custom_body
 from hlotool.analysis.cost.fused_traffic import measure_fusion_bytes
+from hlotool.analysis.cost.invocations import find_custom_body
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, expect_array, first_array
 from hlotool.ir.module import Instruction
 from hlotool.ir.shape import ArrayShape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hlotool.analysis.collectives import CollectiveRow
+from hlotool.analysis.collectives.report import CollectiveRow
 from hlotool.analysis.findings.finding import (
     LEAST_BYTES,
     Evidence,

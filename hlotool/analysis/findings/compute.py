@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from hlotool.analysis.cost.custom_calls import read_custom_call
 from hlotool.analysis.findings.finding import Evidence, Finding, name_all, write_source
-from hlotool.analysis.fusion_flags import is_copy_only
-from hlotool.analysis.missed import MissedRow
-from hlotool.analysis.origin import find_origin
+from hlotool.analysis.fusions.flags import is_copy_only
+from hlotool.analysis.fusions.missed import MissedRow
+from hlotool.analysis.origin.origin import find_origin
 
 _MOVING = frozenset(("copy", "reshape", "transpose"))
 _MOST_NAMED = 3

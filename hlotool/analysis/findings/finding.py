@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
-from hlotool.analysis.backend import Backend, find_backend
-from hlotool.analysis.collectives import CollectiveReport
+from msgspec import Struct
+
+from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.cost import CostModel, CostReport
-from hlotool.analysis.executions import Executions
-from hlotool.analysis.memory_records import MemoryFigures
-from hlotool.analysis.missed import MissedRow, find_missed
+from hlotool.analysis.fusions.missed import MissedRow, find_missed
+from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.ir.module import Module
-from hlotool.records import record
 
 Severity: TypeAlias = Literal["info", "warning"]
 
@@ -21,8 +22,7 @@ LEAST_BYTES: Final = 1 << 20
 LEAST_SHARE: Final = 0.01  # of all bytes accessed in one run
 
 
-@record
-class Finding:
+class Finding(Struct, frozen=True):
     """One finding: a sentence, and how many bytes it is about.
 
     `bytes` are what the message speaks of: traffic or transfers of one run, or memory held;
@@ -37,8 +37,7 @@ class Finding:
     source: str | None
 
 
-@record
-class Evidence:
+class Evidence(Struct, frozen=True, dict=True):
     """The analyses of one module that findings are made from; None where not done."""
 
     module: Module

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hlotool.analysis.donation import DonationRow, find_donations
 from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, percent
-from hlotool.analysis.memory_records import SpaceRow
+from hlotool.analysis.memory.donation import DonationRow, find_donations
+from hlotool.analysis.memory.figures import SpaceRow
 
 LEAST_PADDING_SHARE: Final = 0.1
 LEAST_FRAGMENTATION_SHARE: Final = 0.05

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.executions import Executions
+from hlotool.analysis.graph.executions import Executions
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import DTYPE_BITS, ArrayShape
 

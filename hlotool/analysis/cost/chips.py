@@ -1,0 +1,106 @@
+"""What can a chip do? The peaks that estimates of time and headroom are made from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from msgspec import Struct
+
+from hlotool.errors import InputError, UsageError
+
+
+class Chip(Struct, frozen=True):
+    """Peaks of one device, as XLA sees devices: half a chip where a chip holds two.
+
+    `hbm_bytes` is the memory a program finds, `flops_per_second` dense bfloat16 matrix
+    arithmetic, `link_bytes_per_second` what goes out on a ring of neighbours; links are None
+    where no source states them. hlotool/data/chips.toml names the source of each figure.
+    """
+
+    name: str
+    description: str
+    hbm_bytes: int
+    hbm_bytes_per_second: float
+    flops_per_second: float
+    devices_per_chip: int = 1
+    link: str = ""
+    link_bytes_per_second: float | None = None
+    link_latency_seconds: float | None = None
+    is_link_within_node: bool = False
+
+
+_FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
+_LINK_FIGURES = ("link_bytes_per_second", "link_latency_seconds")
+_LARGEST = 1e30  # no figure of a chip comes near
+
+
+def find_chip(name: str, chip_file: str = "") -> Chip:
+    """Return a chip by name or alias; capitals do not count.
+
+    `chip_file` is a TOML file of the form of hlotool/data/chips.toml, whose tables and keys
+    add to it and replace it. Raises UsageError for an unknown name or a file that is none,
+    InputError for a file that cannot be read.
+    """
+    tables: dict[str, dict[str, object]] = {key: dict(value) for key, value in _known().items()}
+    if chip_file:
+        for key, changes in _read(Path(chip_file)).items():
+            tables.setdefault(key, {}).update(changes)
+    wanted = name.lower()
+    for key, table in tables.items():
+        aliases = table.get("aliases", ())
+        if key.lower() == wanted or (isinstance(aliases, (list, tuple)) and wanted in aliases):
+            return _make(key, table, chip_file)
+    raise UsageError(f"there is no chip {name!r}; known are {', '.join(sorted(tables))}.")
+
+
+@cache
+def _known() -> Mapping[str, dict[str, object]]:
+    return tomllib.loads((files("hlotool") / "data" / "chips.toml").read_text(encoding="utf-8"))
+
+
+def _read(path: Path) -> dict[str, dict[str, object]]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no TOML file: {error}.") from error
+    for key, table in tables.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: {key!r} stands outside a chip's table.")
+    return tables
+
+
+def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
+    """Divide a chip's figures among its devices."""
+    devices = table.get("devices_per_chip", 1)
+    if not isinstance(devices, int) or devices < 1:
+        raise UsageError(f"{chip_file}: devices_per_chip of {name!r} must be 1 or more.")
+    figures = [_read_figure(name, key, table, chip_file) / devices for key in _FIGURES]
+    memory, bandwidth, flops = figures
+    bytes_per_second, latency = (
+        _read_figure(name, key, table, chip_file) if key in table else None for key in _LINK_FIGURES
+    )
+    return Chip(
+        name,
+        str(table.get("description", name)),
+        int(memory),
+        bandwidth,
+        flops,
+        devices,
+        str(table.get("link", "links")),
+        None if bytes_per_second is None else bytes_per_second / devices,
+        latency,
+        table.get("link_within_node") is True,
+    )
+
+
+def _read_figure(name: str, key: str, table: Mapping[str, object], chip_file: str) -> float:
+    value = table.get(key)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _LARGEST:
+        return value
+    raise UsageError(f"{chip_file}: {key} of {name!r} must be a number above 0.")

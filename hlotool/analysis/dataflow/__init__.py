@@ -1,0 +1,1 @@
+"""Which memory is seen where, and how long: values, their flow through instructions, lifetimes."""

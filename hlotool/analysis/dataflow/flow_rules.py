@@ -1,0 +1,194 @@
+"""Rules of dataflow: which values an instruction defines, and which it passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from hlotool.analysis.dataflow.schedule import find_async_start
+from hlotool.analysis.dataflow.values import Flow, Node
+from hlotool.ir.module import Instruction
+from hlotool.ir.shape import ArrayShape, Shape, TupleShape
+
+_Rule = Callable[[Flow, Instruction], Node | None]
+
+
+def _forward(flow: Flow, instruction: Instruction) -> Node | None:
+    """Pass on the first operand: bitcast, domain, opt-barrier, add-dependency and dones."""
+    return flow.nodes.get(instruction.operands[0]) if instruction.operands else None
+
+
+def _element(flow: Flow, instruction: Instruction) -> Node | None:
+    return _child(_forward(flow, instruction), instruction.tuple_index)
+
+
+def _child(node: Node | None, number: int) -> Node | None:
+    return node.children[number] if node and 0 <= number < len(node.children) else None
+
+
+def _tuple(flow: Flow, instruction: Instruction) -> Node | None:
+    children = [flow.nodes.get(operand) for operand in instruction.operands]
+    own = flow.value(instruction, instruction.shape, ())
+    return Node(own, tuple(child for child in children if child is not None))
+
+
+def _copy(flow: Flow, instruction: Instruction) -> Node | None:
+    """Define the top of a copy; what a copied tuple points to is the same memory."""
+    old = _forward(flow, instruction)
+    own = flow.value(instruction, instruction.shape, ())
+    return Node(own, old.children if old else ())
+
+
+def _parameter(flow: Flow, instruction: Instruction) -> Node | None:
+    """Take a parameter's values from the call; those of the entry define their own."""
+    caller = flow.schedule.callers.get(instruction.computation)
+    if caller is None:
+        return None
+    number = instruction.parameter_number
+    if caller.opcode == "while":
+        init = flow.nodes.get(caller.operands[0])
+        if init is None:
+            return None
+        node = flow.phi(instruction, [init])
+        flow.loops.append((node, caller.callees("body")[0].root))
+        return node
+    if caller.opcode == "conditional":
+        number = 1 + caller.called_computations().index(instruction.computation)
+    elif caller.opcode in {"async-update", "async-done"}:
+        number += 1  # the first operand is the step before
+    if number >= len(caller.operands):
+        return None
+    return flow.nodes.get(caller.operands[number])
+
+
+def _while(flow: Flow, instruction: Instruction) -> Node | None:
+    body = instruction.callees("body")
+    init = _forward(flow, instruction)
+    if init is None or not body or body[0].root not in flow.nodes:
+        return None
+    return flow.phi(instruction, [flow.nodes[body[0].root], init])
+
+
+def _call(flow: Flow, instruction: Instruction) -> Node | None:
+    callee = instruction.callee()
+    return flow.nodes.get(callee.root) if callee else None
+
+
+def _conditional(flow: Flow, instruction: Instruction) -> Node | None:
+    roots = [flow.nodes.get(branch.root) for branch in instruction.called_computations()]
+    known = [node for node in roots if node is not None]
+    return flow.phi(instruction, known) if known else None
+
+
+def _async_start(flow: Flow, instruction: Instruction) -> Node | None:
+    return _bind(flow, instruction, instruction.operands)
+
+
+def _bind(flow: Flow, instruction: Instruction, bound: tuple[Instruction, ...]) -> Node | None:
+    """Define the tables and the context; operands and the wrapped result pass through."""
+    passed = {0: [flow.nodes.get(operand) for operand in bound]}
+    start = find_async_start(instruction)
+    callee = start.callee() if start else None
+    if callee is not None and callee.root in flow.nodes:
+        passed[1] = [flow.nodes[callee.root]]
+    return _start(flow, instruction, passed)
+
+
+def _start(
+    flow: Flow, instruction: Instruction, passed: dict[int, list[Node | None]]
+) -> Node | None:
+    """Define a tuple but for some elements, which hold one known node, or a tuple of them."""
+    shape = instruction.shape
+    if isinstance(shape, ArrayShape):
+        return None
+    own = flow.value(instruction, shape, ())
+    children: list[Node] = []
+    for number, element in enumerate(shape.elements):
+        known = [node for node in passed.get(number, ()) if node is not None]
+        old: Node | None = None
+        if isinstance(element, TupleShape) and len(element.elements) == len(known):
+            old = Node(own, tuple(known))
+        elif known and len(known[0].children) == _width(element):
+            old = known[0]
+        if old is None:
+            children.append(flow.define(instruction, element, (number,)))
+        else:
+            children.append(flow.retable(instruction, element, (number,), old))
+    return Node(own, tuple(children))
+
+
+def _width(shape: Shape) -> int:
+    return 0 if isinstance(shape, ArrayShape) else len(shape.elements)
+
+
+def _async_update(flow: Flow, instruction: Instruction) -> Node | None:
+    """Pass on the step before; or bind operands, as SparseCore does in a step of its own."""
+    if len(instruction.operands) > 1:
+        return _bind(flow, instruction, instruction.operands[1:])
+    old = _forward(flow, instruction)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _async_done(flow: Flow, instruction: Instruction) -> Node | None:
+    old = _child(_forward(flow, instruction), 1)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _forward_into(slot: int) -> _Rule:
+    """Define everything but the slot of a start's tuple that holds its operands again."""
+
+    def rule(flow: Flow, instruction: Instruction) -> Node | None:
+        operands = [flow.nodes.get(operand) for operand in instruction.operands]
+        return _start(flow, instruction, {slot: operands})
+
+    return rule
+
+
+def _result_of_start(flow: Flow, instruction: Instruction) -> Node | None:
+    """Pass on the second element of a start's tuple; a done of several defines the table."""
+    old = _child(_forward(flow, instruction), 1)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _copy_done(flow: Flow, instruction: Instruction) -> Node | None:
+    return _child(_forward(flow, instruction), 0)
+
+
+def _recv_done(flow: Flow, instruction: Instruction) -> Node | None:
+    old = _copy_done(flow, instruction)
+    shape = instruction.shape
+    if old is None or isinstance(shape, ArrayShape) or len(shape.elements) < 1:
+        return None
+    rest = [
+        flow.define(instruction, element, (number,))
+        for number, element in enumerate(shape.elements)
+        if number
+    ]
+    return Node(flow.value(instruction, shape, ()), (old, *rest))
+
+
+RULES: Final[dict[str, _Rule]] = {
+    "add-dependency": _forward,
+    "all-gather-done": _result_of_start,
+    "all-gather-start": _forward_into(0),
+    "all-reduce-done": _forward,
+    "async-done": _async_done,
+    "async-start": _async_start,
+    "async-update": _async_update,
+    "bitcast": _forward,
+    "call": _call,
+    "collective-permute-done": _result_of_start,
+    "collective-permute-start": _forward_into(0),
+    "conditional": _conditional,
+    "copy": _copy,
+    "copy-done": _copy_done,
+    "copy-start": _forward_into(1),
+    "domain": _forward,
+    "get-tuple-element": _element,
+    "opt-barrier": _forward,
+    "parameter": _parameter,
+    "recv-done": _recv_done,
+    "send": _forward_into(0),
+    "tuple": _tuple,
+    "while": _while,
+}

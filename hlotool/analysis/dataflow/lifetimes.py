@@ -1,0 +1,217 @@
+"""Lifetimes: when each value is live, as printed or derived from the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Literal
+
+from msgspec import Struct
+
+from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
+from hlotool.analysis.dataflow.in_place import must_share
+from hlotool.analysis.dataflow.schedule import Schedule, find_async_start, require_schedule
+from hlotool.analysis.dataflow.values import Value, resolve
+from hlotool.analysis.graph.backend import find_backend
+from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
+from hlotool.ir.module import Instruction, Module
+
+_ASYNC = frozenset(("async-start", "async-update", "async-done"))
+_SHALLOW = frozenset(("copy", "get-tuple-element"))
+_WITHOUT_USES = frozenset(("domain", "tuple"))
+
+
+class Lifetimes(Struct, frozen=True):
+    """First and last position of each value, both included; positions are 0 … `end`.
+
+    `source` says whether the live-range section was read or the schedule followed.
+    """
+
+    source: Literal["live-range", "derived"]
+    sequence: tuple[str, ...]
+    ranges: Mapping[ValueKey, LiveRange]
+
+    @property
+    def end(self) -> int:
+        """The position after the last instruction, where what leaves the program lives."""
+        return len(self.sequence)
+
+    def instruction_at(self, position: int) -> str | None:
+        """Return the instruction that runs at a position, None after the last."""
+        return self.sequence[position] if 0 <= position < len(self.sequence) else None
+
+
+def find_lifetimes(assignment: BufferAssignment, module: Module | None) -> Lifetimes | None:
+    """Return the printed lifetimes, else derived ones; None without a module to derive from.
+
+    Raises InputError when the module that would have to tell is not scheduled.
+    """
+    if assignment.live_ranges is not None:
+        live = assignment.live_ranges
+        return Lifetimes("live-range", live.sequence, live.ranges)
+    return derive_lifetimes(find_values(require_schedule(module))) if module else None
+
+
+def derive_lifetimes(flow: Dataflow) -> Lifetimes:
+    """Derive every value's range from the schedule, as XLA does.
+
+    Follows HloLiveRange (xla/hlo/utils/hlo_live_range.cc): from the definition, or the start
+    of the computation for parameters, to the last use, or the end of the computation for
+    what leaves it; values of one buffer are trimmed to abut.
+    """
+    return name_ranges(flow, value_ranges(flow, shared_buffers(flow)))
+
+
+def name_ranges(flow: Dataflow, ranges: Mapping[Value, LiveRange]) -> Lifetimes:
+    """Return ranges by the names of instructions, in which nothing else tells values apart."""
+    names = flow.schedule.names
+    return Lifetimes(
+        "derived",
+        tuple(map(names.__getitem__, flow.schedule.sequence)),
+        {(names[value.instruction], value.index): found for value, found in ranges.items()},
+    )
+
+
+def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, LiveRange]:
+    """Return the range of each value, trimmed where values share a buffer."""
+    rule = _RangeRule(flow.schedule)
+    ranges = {value: rule.range_of(value) for value in flow.values}
+    for buffer in shared:
+        _trim(buffer, ranges)
+    return ranges
+
+
+def shared_buffers(flow: Dataflow) -> list[list[Value]]:
+    """Return the values that must share a buffer, in groups of two and more.
+
+    Follows HloAliasAnalysis (xla/hlo/analysis/hlo_alias_analysis.cc): donated parameters
+    with their outputs, everything that meets in a loop or a conditional, in-place operations.
+    """
+    groups = _Groups()
+    module = flow.schedule.module
+    for alias in module.header.aliases:
+        parameters = module.entry.parameters
+        if alias.number < len(parameters):
+            result = flow.value_at(module.entry.root, alias.output_index)
+            groups.join(result, flow.value_at(parameters[alias.number], alias.index))
+    for value in flow.values:
+        for one in value.inputs or ():
+            groups.join(value, resolve(one))
+    for instruction in flow.schedule.sequence:
+        for pair in must_share(instruction):
+            if pair.operand < len(instruction.operands):
+                operand = instruction.operands[pair.operand]
+                output = flow.value_at(instruction, pair.output)
+                groups.join(output, flow.value_at(operand, pair.operand_index))
+    return groups.all()
+
+
+class _Groups:
+    """Values joined in sets, the smaller into the larger."""
+
+    def __init__(self) -> None:
+        self.group_of: dict[Value, list[Value]] = {}
+
+    def join(self, one: Value | None, other: Value | None) -> None:
+        """Say that two values are one buffer."""
+        if one is None or other is None or one is other:
+            return
+        first = self.group_of.setdefault(one, [one])
+        second = self.group_of.setdefault(other, [other])
+        if first is second:
+            return
+        small, large = sorted((first, second), key=len)
+        large += small
+        for value in small:
+            self.group_of[value] = large
+
+    def all(self) -> list[list[Value]]:
+        """Return the groups, each once."""
+        return list({id(group): group for group in self.group_of.values()}.values())
+
+
+class _RangeRule:
+    """When a value would be live if it shared its buffer with no other."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        module = schedule.module
+        self.schedule = schedule
+        self.top_ends, self.nested_ends = _find_ends(schedule)
+        self.donated = {(alias.number, alias.index) for alias in module.header.aliases}
+        self.is_tpu = bool(schedule.async_contexts) and find_backend(module) == "tpu"
+
+    def range_of(self, value: Value) -> LiveRange:
+        """Return from the definition to the last use, or where what leaves is handed on."""
+        schedule, instruction = self.schedule, value.instruction
+        start = schedule.positions[instruction]
+        if instruction.opcode == "parameter":
+            start = schedule.spans[instruction.computation].start
+            is_entry = instruction.computation is schedule.module.entry
+            if is_entry and (instruction.parameter_number, value.index) not in self.donated:
+                return LiveRange(start, schedule.end)
+        top, nested = self.top_ends, self.nested_ends
+        end = (nested if value.index else top)[instruction]
+        for seen, index in value.positions:
+            there = (nested if index else top)[seen]
+            if there > end:  # noqa: PLR1730  max() takes twice as long
+                end = there
+        if instruction.computation in schedule.async_contexts:
+            caller = schedule.callers[schedule.async_contexts[instruction.computation]]
+            end = max(end, self._done(caller))
+            first = find_async_start(caller)
+            if self.is_tpu and first:  # there, what an operation makes begins at its start
+                start = max(start, schedule.positions.get(first, start))
+        return LiveRange(start, max(end, start))
+
+    def _done(self, caller: Instruction) -> int:
+        """Return where an asynchronous operation is done."""
+        end = -1
+        step: Instruction | None = caller
+        while step is not None and step.opcode in _ASYNC:
+            end = max(end, self.schedule.positions.get(step, -1))
+            step = next((user for user in step.users if user.opcode in _ASYNC), None)
+        return end
+
+
+def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruction, int]]:
+    """Return until when each instruction's top value, and its nested values, are needed there.
+
+    That is the last use, or for a root the end of the computation. get-tuple-element and
+    copy look at the top alone, tuple and domain at nothing; a while uses its operand at the
+    start of its body; a call where its callee does.
+    """
+    top = {**schedule.positions}
+    top |= {computation.root: span.end for computation, span in schedule.spans.items()}
+    nested = top.copy()
+    for position, user in enumerate(schedule.sequence):
+        opcode = user.opcode
+        if opcode in _WITHOUT_USES:
+            continue
+        at = position
+        if opcode == "call" and _is_flattened(schedule, user, "to_apply"):
+            continue
+        if opcode == "while" and _is_flattened(schedule, user, "body"):
+            body = user.callees("body")[0]
+            at = schedule.positions[body.parameters[0]] if body.parameters else position
+        for operand in user.operands:
+            if at > top[operand]:  # noqa: PLR1730  max() takes twice as long
+                top[operand] = at
+            if at > nested[operand] and opcode not in _SHALLOW:
+                nested[operand] = at
+    return top, nested
+
+
+def _is_flattened(schedule: Schedule, user: Instruction, key: str) -> bool:
+    callees = user.callees(key)
+    return bool(callees) and callees[0] in schedule.spans
+
+
+def _trim(shared: Iterable[Value], ranges: dict[Value, LiveRange]) -> None:
+    """End each range of one buffer where the next begins; the last takes the latest end."""
+    order = sorted(shared, key=lambda value: (ranges[value].start, ranges[value].end))
+    for one, following in pairwise(order):
+        first, second = ranges[one], ranges[following]
+        if first.end > second.end:
+            ranges[following] = LiveRange(second.start, first.end)
+        if first.end > second.start:
+            ranges[one] = LiveRange(first.start, second.start)

@@ -1,0 +1,166 @@
+"""The schedule: the one sequence in which a scheduled module's instructions run.
+
+Follows HloLiveRange::FlattenSchedule (xla/hlo/utils/hlo_live_range.cc): the instructions
+of a called computation stand before the instruction that calls it, once, however often
+it runs. Positions in this sequence are the time of every memory figure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.analysis.graph.naming import name_instructions
+from hlotool.errors import InputError
+from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.opcodes import CONTROL_FLOW
+
+_CANONICAL: Final = re.compile(r"tmp_[0-9]+")  # every name of HloPrintOptions::Canonical
+
+
+class Span(Struct, frozen=True):
+    """Positions of a computation: its first instruction's, and the one after its last."""
+
+    start: int
+    end: int
+
+
+class Schedule(Struct, frozen=True):
+    """Instructions by position; `names` tell them apart where their own names do not.
+
+    `callers` are the calls through which computations were met; `async_contexts` maps what
+    runs inside an asynchronous operation to the outermost computation of it.
+    """
+
+    module: Module
+    sequence: tuple[Instruction, ...]
+    positions: Mapping[Instruction, int]
+    spans: Mapping[Computation, Span]
+    callers: Mapping[Computation, Instruction]
+    async_contexts: Mapping[Computation, Computation]
+    names: Mapping[Instruction, str]
+
+    @property
+    def end(self) -> int:
+        """The position after the last instruction: what leaves the program lives there."""
+        return len(self.sequence)
+
+
+def require_schedule(module: Module) -> Schedule:
+    """Return the schedule of a module; raise InputError where its text does not hold one.
+
+    An unscheduled module prints its instructions in some order of dependence, and figures
+    made from that would mean nothing.
+    """
+    problem = find_problem(module)
+    if problem:
+        raise InputError(f"{module.source.name}: {problem}")
+    return flatten_schedule(module)
+
+
+def find_problem(module: Module) -> str | None:
+    """Say why the order of a module's instructions is no schedule, None if it is one."""
+    if not module.header.is_scheduled:
+        return (
+            f"module {module.name!r} is not scheduled, so nothing says when its values are live. "
+            "Use the text after optimizations, which XLA dumps as '*after_optimizations.txt' and "
+            "whose first line says 'is_scheduled=true' (compiled.as_text() in JAX)."
+        )
+    instructions = module.entry.instructions
+    is_canonical = all(_CANONICAL.fullmatch(one.name) for one in instructions)
+    if is_canonical and any(control_flow_callees(one) for one in instructions):
+        return (
+            "this text was printed in canonical form, in which loops and branches do not keep the "
+            "order of the schedule, so nothing says when values are live. Use the text that XLA "
+            "dumps, or compiled.as_text() in JAX."
+        )
+    return None
+
+
+def flatten_schedule(module: Module) -> Schedule:
+    """Put the instructions of all computations that run into one sequence.
+
+    A while's condition and body, the branches of a conditional and the callees of call and
+    async operations stand before the instruction that names them first.
+    """
+    flat = _Flattening()
+    flat.run(module.entry)
+    positions = {instruction: place for place, instruction in enumerate(flat.sequence)}
+    return Schedule(
+        module,
+        tuple(flat.sequence),
+        positions,
+        flat.spans,
+        flat.callers,
+        flat.async_contexts,
+        name_instructions(module, flat.sequence),
+    )
+
+
+def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
+    """Return the computations an instruction runs in its own time, in execution order."""
+    if instruction.opcode == "while":
+        return (*instruction.callees("condition"), *instruction.callees("body"))
+    if instruction.opcode in {"call", "conditional"}:
+        return instruction.called_computations()
+    start = find_async_start(instruction)
+    return start.callees("calls") if start else ()
+
+
+def find_async_start(instruction: Instruction) -> Instruction | None:
+    """Return the start of an asynchronous operation from any of its steps, None for others."""
+    while instruction.opcode in {"async-update", "async-done"} and instruction.operands:
+        instruction = instruction.operands[0]
+    return instruction if instruction.opcode == "async-start" else None
+
+
+class _Flattening:
+    """The walk through all computations; a stack of iterators, so nesting has no limit."""
+
+    def __init__(self) -> None:
+        self.sequence: list[Instruction] = []
+        self.spans: dict[Computation, Span] = {}
+        self.starts: dict[Computation, int] = {}
+        self.callers: dict[Computation, Instruction] = {}
+        self.async_contexts: dict[Computation, Computation] = {}
+
+    def run(self, entry: Computation) -> None:
+        """Walk the entry and everything it reaches."""
+        stack = [self._walk(entry)]
+        while stack:
+            callee = next(stack[-1], None)
+            if callee is None:
+                stack.pop()
+            else:
+                stack.append(self._walk(callee))
+
+    def _walk(self, computation: Computation) -> Iterator[Computation]:
+        """Append a computation's instructions; yield the callees that must come first."""
+        self.starts[computation] = len(self.sequence)
+        context = self.async_contexts.get(computation)
+        for instruction in computation.instructions:
+            if instruction.opcode in CONTROL_FLOW:
+                for callee in control_flow_callees(instruction):
+                    if callee in self.starts or not _is_bound(instruction, callee):
+                        continue
+                    self.callers[callee] = instruction
+                    if instruction.opcode.startswith("async-"):
+                        self.async_contexts[callee] = callee
+                    elif context is not None:
+                        self.async_contexts[callee] = context
+                    yield callee
+            self.sequence.append(instruction)
+        self.spans[computation] = Span(self.starts[computation], len(self.sequence))
+
+
+def _is_bound(instruction: Instruction, callee: Computation) -> bool:
+    """Whether an asynchronous operation has all its operands, as SparseCore gives them later.
+
+    XLA flattens the wrapped computation before the first such step.
+    """
+    if instruction.opcode != "async-start":
+        return True
+    return len(instruction.operands) >= len(callee.parameters)

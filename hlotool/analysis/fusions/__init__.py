@@ -1,0 +1,1 @@
+"""What each fusion costs, what it saves, and where one is missing."""

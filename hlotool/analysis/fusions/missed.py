@@ -1,0 +1,120 @@
+"""Which operations run on their own that a fusion could have taken in?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.cost import CostModel
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.runs import count_runs
+from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
+from hlotool.ir.module import Instruction
+from hlotool.ir.opcodes import ELEMENTWISE
+
+# Everything a loop fusion can hold at no cost but reading and writing.
+FUSIBLE: Final = ELEMENTWISE | frozenset(("broadcast", "copy", "reshape", "transpose"))
+LEAST_BYTES: Final = 1 << 20
+
+_Member: TypeAlias = tuple[Instruction, Origin]
+
+
+class MissedRow(Struct, frozen=True):
+    """Equal operations outside fusions; figures of one execution of one, or of all per run."""
+
+    name: str
+    count: int
+    opcode: str
+    shape: str
+    computation: str
+    operand_bytes: int
+    result_bytes: int
+    bytes_accessed: int
+    flops: int
+    transcendentals: int
+    executions: int | None
+    known_executions: int
+    bytes_accessed_per_run: int | None
+    known_bytes_accessed_per_run: int
+    op_name: str | None
+    scope: str | None
+    source_file: str | None
+    source_line: int | None
+    is_conditional: bool
+    members: tuple[str, ...]
+
+
+def find_missed(
+    executions: Executions, costs: CostModel, least_bytes: int = LEAST_BYTES
+) -> tuple[MissedRow, ...]:
+    """List elementwise operations, copies and layout changes outside fusions that move much.
+
+    Counted are `FUSIBLE` opcodes in executed computations. Equal ones (opcode, shapes, place
+    in the source) share a row; a row is kept when it moves `least_bytes` in one run, unknown
+    trip counts taken as one. Not every one could have been fused: a copy may be there to
+    change a layout, to feed a loop, or to move data between memory spaces. In dump order.
+    """
+    numbers: dict[tuple[object, ...], int] = {}  # of keys: to hash shapes takes its time
+    found: list[tuple[int, Instruction]] = []
+    moved: Counter[int] = Counter()  # what all operations of a key move
+    for computation in executions.executed:
+        runs = executions.lower_bound(computation)
+        for instruction in computation.instructions:
+            if instruction.opcode in FUSIBLE and (size := costs.of(instruction).bytes_accessed):
+                number = numbers.setdefault(_key(instruction), len(numbers))
+                found.append((number, instruction))
+                moved[number] += size * runs
+    groups: dict[tuple[object, ...], list[_Member]] = {}
+    for number, instruction in found:
+        if moved[number] >= least_bytes:  # only then are its places in the source worth reading
+            origin = _find_origin(instruction)
+            place = origin.scope, origin.source_file, origin.source_line
+            groups.setdefault((number, *place), []).append((instruction, origin))
+    rows = (_make_row(members, executions, costs) for members in groups.values())
+    return tuple(row for row in rows if row.known_bytes_accessed_per_run >= least_bytes)
+
+
+def _key(instruction: Instruction) -> tuple[object, ...]:
+    """Return what equal operations have in common beside their place in the source."""
+    return (
+        instruction.opcode,
+        instruction.computation,
+        instruction.shape,
+        *(one.shape for one in instruction.operands),
+    )
+
+
+def _find_origin(instruction: Instruction) -> Origin:
+    """Return the origin; copies have none, and take that of what they copy or who uses it."""
+    return find_origin(instruction, (*instruction.operands, *instruction.users))
+
+
+def _make_row(members: list[_Member], executions: Executions, costs: CostModel) -> MissedRow:
+    instructions = [instruction for instruction, _ in members]
+    first, origin = members[0]
+    cost = costs.of(first)
+    runs = count_runs(instructions, executions)
+    return MissedRow(
+        name=first.name,
+        count=len(members),
+        opcode=first.opcode,
+        shape=str(first.shape),
+        computation=first.computation.name,
+        operand_bytes=sum(costs.size_bytes(one.shape) for one in dict.fromkeys(first.operands)),
+        result_bytes=costs.size_bytes(first.shape),
+        bytes_accessed=cost.bytes_accessed,
+        flops=cost.flops,
+        transcendentals=cost.transcendentals,
+        executions=runs.exact,
+        known_executions=runs.known,
+        bytes_accessed_per_run=runs.times(cost.bytes_accessed),
+        known_bytes_accessed_per_run=cost.bytes_accessed * runs.known,
+        op_name=origin.op_name,
+        scope=find_common_scope(one.scope for _, one in members),
+        source_file=origin.source_file,
+        source_line=origin.source_line,
+        is_conditional=runs.is_conditional,
+        members=tuple(one.name for one in instructions),
+    )

@@ -1,0 +1,1 @@
+"""What runs, in which order and how often: the shape of a program, before any figure of it."""

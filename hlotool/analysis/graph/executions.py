@@ -1,0 +1,201 @@
+"""How often does each computation run in one execution of the entry?
+
+The product of the trip counts of the loops around it, summed over its call sites
+(docs/semantics.md, Executions). Fused, reducer and other embedded computations belong to
+their caller and are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.analysis.graph.scalars import Tracer
+from hlotool.analysis.graph.trip_counts import TripCount, TripCountSource, find_trip_count
+from hlotool.errors import InputError
+from hlotool.ir import Computation, Instruction, Module
+from hlotool.ir.opcodes import CONTROL_FLOW
+
+MOST_EXECUTIONS: Final = 1 << 63
+_BRANCH_KEYS = ("true_computation", "false_computation", "branch_computations")
+
+
+class Loop(Struct, frozen=True):
+    """One while instruction. `depth` counts the loops around it; `parent` is the nearest."""
+
+    instruction: Instruction
+    body: Computation
+    condition: Computation
+    trip_count: int | None
+    trip_count_source: TripCountSource | None
+    depth: int
+    parent: Instruction | None
+
+
+class _Count(Struct, frozen=True):
+    """`known` takes unknown trip counts as one; `is_exact` says whether there were none."""
+
+    known: int = 0
+    is_exact: bool = True
+    is_conditional: bool = False
+
+
+class Executions(Struct, frozen=True):
+    """Runs per computation; `executed` are those that run on their own, callers first."""
+
+    counts: Mapping[Computation, _Count]
+    executed: tuple[Computation, ...]
+    loops: tuple[Loop, ...]
+
+    def of(self, computation: Computation) -> int | None:
+        """Return the runs, 0 if it never runs on its own, None under an unknown loop."""
+        count = self.counts.get(computation, _NEVER)
+        return count.known if count.is_exact else None
+
+    def lower_bound(self, computation: Computation) -> int:
+        """Return the runs with every unknown trip count taken as one."""
+        return self.counts.get(computation, _NEVER).known
+
+    def is_conditional(self, computation: Computation) -> bool:
+        """Say whether a conditional decides if it runs; its runs are then an upper bound."""
+        return self.counts.get(computation, _NEVER).is_conditional
+
+
+_NEVER = _Count()
+
+
+class _Call(Struct, frozen=True):
+    """One way from a computation into another, `times` for each run of the caller."""
+
+    caller: Instruction
+    callee: Computation
+    times: int | None
+    is_branch: bool
+
+
+def count_executions(module: Module) -> Executions:
+    """Count the runs of every computation of a module.
+
+    Loops multiply, call sites add up. A conditional counts every branch as taken. Unknown
+    trip counts make everything inside unknown. Raises InputError when a computation calls
+    itself, which XLA forbids, and where one would run more than MOST_EXECUTIONS times.
+    """
+    tracer = Tracer(module)
+    trips: dict[Instruction, TripCount] = {}
+    calls = _find_calls(module, tracer, trips)
+    order = _callers_first(module, calls)
+    counts: dict[Computation, _Count] = {module.entry: _Count(1)}
+    depths: dict[Computation, tuple[int, Instruction | None]] = {module.entry: (0, None)}
+    for computation in order:
+        for call in calls[computation]:
+            count = _add(counts.get(call.callee, _NEVER), counts[computation], call)
+            check_count(count.known, call.callee)
+            counts[call.callee] = count
+            is_loop = call.caller.opcode == "while"
+            depth, parent = depths[computation]
+            inside = (depth + 1, call.caller) if is_loop else (depth, parent)
+            depths[call.callee] = max(inside, depths.get(call.callee, inside), key=_depth)
+    loops = tuple(
+        Loop(
+            instruction,
+            instruction.callees("body")[0],
+            instruction.callees("condition")[0],
+            trips[instruction].count,
+            trips[instruction].source,
+            *depths[computation],
+        )
+        for computation in order
+        for instruction in computation.instructions
+        if instruction in trips
+    )
+    return Executions(counts, tuple(order), loops)
+
+
+def check_count(count: int, computation: Computation) -> None:
+    """Raise InputError for more runs than MOST_EXECUTIONS: no machine, and no table, holds them."""
+    if count > MOST_EXECUTIONS:
+        raise InputError(
+            f"the computation {computation.name!r} would run more than 2^63 times in one run; "
+            "its calls and trip counts are taken for a mistake"
+        )
+
+
+def _depth(place: tuple[int, Instruction | None]) -> int:
+    return place[0]
+
+
+def _find_calls(
+    module: Module, tracer: Tracer, trips: dict[Instruction, TripCount]
+) -> dict[Computation, list[_Call]]:
+    """List the calls of every computation that the entry reaches through control flow."""
+    calls: dict[Computation, list[_Call]] = {}
+    pending = [module.entry]
+    while pending:
+        computation = pending.pop()
+        if computation in calls:
+            continue
+        calls[computation] = [
+            call
+            for instruction in computation.instructions
+            if instruction.opcode in CONTROL_FLOW
+            for call in _calls_of(instruction, tracer, trips)
+        ]
+        pending.extend(call.callee for call in calls[computation])
+    return calls
+
+
+def _calls_of(
+    instruction: Instruction, tracer: Tracer, trips: dict[Instruction, TripCount]
+) -> list[_Call]:
+    """List what an instruction runs as control flow; remember the trip count of a loop."""
+    opcode = instruction.opcode
+    if opcode == "while":
+        inside = [*instruction.callees("condition"), *instruction.callees("body")]
+        if len(inside) != 2:  # noqa: PLR2004 (condition and body)
+            raise InputError(f"the while {instruction.name!r} has no condition or no body")
+        trips[instruction] = trip = find_trip_count(instruction, tracer)
+        return [_Call(instruction, callee, trip.count, is_branch=False) for callee in inside]
+    if opcode == "conditional":
+        return [
+            _Call(instruction, callee, 1, is_branch=True)
+            for key in _BRANCH_KEYS
+            for callee in instruction.callees(key)
+        ]
+    if opcode in {"call", "async-start"}:
+        callee = instruction.callee()
+        return [_Call(instruction, callee, 1, is_branch=False)] if callee else []
+    return []
+
+
+def _callers_first(module: Module, calls: dict[Computation, list[_Call]]) -> list[Computation]:
+    """Order what the entry reaches so that every caller stands before its callees."""
+    waiting: dict[Computation, int] = {}
+    for made in calls.values():
+        for call in made:
+            waiting[call.callee] = waiting.get(call.callee, 0) + 1
+    order: list[Computation] = []
+    ready = [] if module.entry in waiting else [module.entry]
+    while ready:
+        computation = ready.pop()
+        order.append(computation)
+        for call in calls[computation]:
+            waiting[call.callee] -= 1
+            if not waiting[call.callee]:
+                ready.append(call.callee)
+    if len(order) < len(calls):
+        stuck = min(one.name for one in calls.keys() - set(order))
+        raise InputError(f"the computation {stuck!r} calls itself, directly or through others")
+    return order
+
+
+def _add(so_far: _Count, caller: _Count, call: _Call) -> _Count:
+    """Add the runs that one call site brings."""
+    times = 1 if call.times is None else call.times
+    is_exact = caller.is_exact and call.times is not None
+    return _Count(
+        so_far.known + caller.known * times,
+        so_far.is_exact and is_exact,
+        so_far.is_conditional or caller.is_conditional or call.is_branch,
+    )

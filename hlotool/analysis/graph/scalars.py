@@ -1,0 +1,223 @@
+"""What is a scalar made of? Integers, loop slots and comparisons, seen through the plumbing.
+
+Loop conditions and counters hide behind copies, tuples, fusions and calls. A `Tracer`
+follows a scalar through those to one of four forms, or says it does not know (None).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Final, TypeAlias
+
+from msgspec import Struct, field
+
+from hlotool.ir import ArrayShape, Computation, Instruction, Module
+from hlotool.ir.opcodes import MAY_CALL
+
+_CALLERS: Final = MAY_CALL - {"async-update", "async-done"}  # these two only repeat the start
+_DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
+
+_FLIPPED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
+_TRANSPARENT: Final = frozenset(
+    ("bitcast", "convert", "copy", "copy-done", "copy-start", "opt-barrier", "reshape")
+)
+
+
+class Slot(Struct, frozen=True):
+    """Element `index` of the state of a while, at the beginning of an iteration."""
+
+    loop: Instruction
+    index: int
+
+
+class Linear(Struct, frozen=True):
+    """`slot + offset`, or the integer `offset` where `slot` is None."""
+
+    slot: Slot | None
+    offset: int
+
+
+class Comparison(Struct, frozen=True):
+    """`left direction right`, direction as XLA prints it: LT, LE, GT, GE, EQ, NE."""
+
+    direction: str
+    left: Linear
+    right: Linear
+
+
+class _State(Struct, frozen=True):
+    """The whole state tuple of a while."""
+
+    loop: Instruction
+
+
+class _Pack(Struct, frozen=True):
+    """A tuple instruction and the frame its operands are to be read in."""
+
+    instruction: Instruction
+    frame: _Frame
+
+
+Value: TypeAlias = Linear | Comparison | _State | _Pack | None
+
+
+class _Frame(Struct, eq=False):
+    """One way into a computation: what its parameters stand for."""
+
+    parameters: Mapping[int, Value]
+    known: dict[Instruction, Value] = field(default_factory=dict)
+
+
+class Tracer:
+    """Traces scalars of one module."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._frames: dict[Computation, _Frame] = {}
+        self._depth = 0
+
+    def trace(self, instruction: Instruction) -> Linear | Comparison | None:
+        """Return what a scalar is, in terms of the loops around its computation."""
+        found = self._value(instruction, self._frame(instruction.computation))
+        return found if isinstance(found, Linear | Comparison) else None
+
+    def trace_operand(self, loop: Instruction, index: int) -> Linear | Comparison | None:
+        """Return what element `index` of a loop's initial state is, outside the loop."""
+        if not loop.operands:
+            return None
+        frame = self._frame(loop.computation)
+        found = self._element(self._value(loop.operands[0], frame), index)
+        return found if isinstance(found, Linear | Comparison) else None
+
+    def trace_next(self, slot: Slot) -> Linear | Comparison | None:
+        """Return what the loop's body makes of a slot for the next iteration."""
+        body = slot.loop.callees("body")
+        if not body:
+            return None
+        found = self._element(self._value(body[0].root, self._frame(body[0])), slot.index)
+        return found if isinstance(found, Linear | Comparison) else None
+
+    def settle(self, value: Linear) -> Linear:
+        """Replace a slot that its loop never changes by what the loop was given for it."""
+        for _ in range(_DEEPEST):
+            slot = value.slot
+            if slot is None or self.trace_next(slot) != Linear(slot, 0):
+                return value
+            given = self.trace_operand(slot.loop, slot.index)
+            if not isinstance(given, Linear):
+                return value
+            value = Linear(given.slot, given.offset + value.offset)
+        return value
+
+    @cached_property
+    def _callers(self) -> Mapping[Computation, list[Instruction]]:
+        """The call sites of every computation; only loops without a printed count need it."""
+        sites: dict[Computation, list[Instruction]] = {}
+        for instruction in self._module.instructions():
+            if instruction.opcode in _CALLERS:
+                for callee in instruction.called_computations():
+                    sites.setdefault(callee, []).append(instruction)
+        return sites
+
+    def _frame(self, computation: Computation) -> _Frame:
+        """Return the one way into a computation; with several callers nothing is known."""
+        frame = self._frames.get(computation)
+        if frame is None:
+            frame = self._frames[computation] = _Frame(self._parameters(computation))
+        return frame
+
+    def _parameters(self, computation: Computation) -> Mapping[int, Value]:
+        callers = self._callers.get(computation, [])
+        if len(callers) != 1:
+            return {}
+        caller = callers[0]
+        if caller.opcode == "while":
+            return {0: _State(caller)}
+        if caller.opcode not in {"call", "fusion", "async-start"} or self._is_too_deep():
+            return {}
+        self._depth += 1
+        frame = self._frame(caller.computation)
+        found = {n: self._value(one, frame) for n, one in enumerate(caller.operands)}
+        self._depth -= 1
+        return found
+
+    def _is_too_deep(self) -> bool:
+        return self._depth >= _DEEPEST
+
+    def _value(self, instruction: Instruction, frame: _Frame) -> Value:
+        if instruction in frame.known:
+            return frame.known[instruction]
+        if self._is_too_deep():
+            return None
+        self._depth += 1
+        found = self._compute(instruction, frame)
+        self._depth -= 1
+        frame.known[instruction] = found
+        return found
+
+    def _compute(self, instruction: Instruction, frame: _Frame) -> Value:
+        """Follow one instruction a step towards its origin."""
+        opcode, operands = instruction.opcode, instruction.operands
+        if opcode == "constant":
+            return _constant(instruction)
+        if opcode == "parameter":
+            return frame.parameters.get(instruction.parameter_number)
+        if opcode == "tuple":
+            return _Pack(instruction, frame)
+        if opcode in {"fusion", "call"}:
+            return self._through_callee(instruction, frame)
+        if not operands:
+            return None
+        first = self._value(operands[0], frame)
+        if opcode in _TRANSPARENT:
+            return first
+        if opcode == "get-tuple-element":
+            return self._element(first, instruction.tuple_index)
+        if opcode == "not" and isinstance(first, Comparison):
+            return Comparison(_FLIPPED[first.direction], first.left, first.right)
+        if len(operands) == 2:  # noqa: PLR2004 (binary)
+            return _combine(instruction, first, self._value(operands[1], frame))
+        return None
+
+    def _through_callee(self, instruction: Instruction, frame: _Frame) -> Value:
+        """Follow a fusion or call into its computation, with what it passes there."""
+        callee = instruction.callee()
+        if callee is None or not isinstance(instruction.shape, ArrayShape):
+            return None
+        given = {n: self._value(one, frame) for n, one in enumerate(instruction.operands)}
+        return self._value(callee.root, _Frame(given))
+
+    def _element(self, value: Value, index: int) -> Value:
+        if isinstance(value, _State):
+            return Linear(Slot(value.loop, index), 0)
+        if isinstance(value, _Pack) and index < len(value.instruction.operands):
+            return self._value(value.instruction.operands[index], value.frame)
+        return None
+
+
+def _constant(instruction: Instruction) -> Linear | None:
+    """Read a scalar integer or boolean literal."""
+    shape = instruction.shape
+    if not isinstance(shape, ArrayShape) or shape.dims:
+        return None
+    text = instruction.literal.strip()
+    if text in {"true", "false"}:
+        return Linear(None, int(text == "true"))
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal()) or len(digits) > len(str(1 << 64)):
+        return None
+    return Linear(None, int(text))
+
+
+def _combine(instruction: Instruction, left: Value, right: Value) -> Value:
+    """Add, subtract or compare two values where the result keeps one of our forms."""
+    if not isinstance(left, Linear) or not isinstance(right, Linear):
+        return None
+    if instruction.opcode == "compare":
+        return Comparison(instruction.attributes.get("direction", ""), left, right)
+    if instruction.opcode == "add" and (left.slot is None or right.slot is None):
+        return Linear(left.slot or right.slot, left.offset + right.offset)
+    if instruction.opcode == "subtract" and right.slot is None:
+        return Linear(left.slot, left.offset - right.offset)
+    return None

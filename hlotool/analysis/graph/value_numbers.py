@@ -1,0 +1,122 @@
+"""Which instructions hold the same value? Value numbers, followed through fusions and tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from hlotool.analysis.graph.call_graph import CallGraph
+from hlotool.analysis.graph.fingerprint import IGNORED, Fingerprints
+from hlotool.ir.module import CALL_KEYS, Computation, Instruction
+from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, COLLECTIVES, CONTROL_FLOW
+from hlotool.ir.shape import ArrayShape
+
+_MOST_NESTED: Final = 32  # fusions within fusions
+_MOST_VISITS: Final = 2_000_000  # instructions, counted again for other operands
+
+_SAME: Final = frozenset(("copy", "opt-barrier", "domain"))  # pass the value of operand 0 on
+# Two of these are never the same: effects, communication, randomness, or unknown contents.
+_UNIQUE: Final = (
+    ASYNC_DONES
+    | ASYNC_STARTS
+    | COLLECTIVES
+    | CONTROL_FLOW
+    | frozenset(
+        (
+            "after-all", "custom-call", "infeed", "outfeed", "parameter", "recv", "rng",
+            "rng-bit-generator", "rng-get-and-update-state", "send",
+        )
+    )
+)  # fmt: skip
+_NOT_PART: Final = IGNORED | frozenset((*CALL_KEYS, "sharding"))
+_ELIDED: Final = "{...}"
+
+
+class Numbering:
+    """Numbers the values of one executed computation; its instructions come in dump order."""
+
+    def __init__(self, graph: CallGraph, prints: Fingerprints) -> None:
+        self._graph = graph
+        self._prints = prints
+        self._numbers: dict[object, int] = {}
+        self._elements: dict[int, tuple[int, ...]] = {}  # of the tuples among them
+        self._values: dict[Instruction, int] = {}
+        self._bodies: dict[tuple[Computation, tuple[int, ...]], dict[Instruction, int]] = {}
+        self._visits = 0
+
+    def visit(self, instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
+        """Yield an instruction, or its fused body, with the numbers of the values they make."""
+        operands = tuple(self._values[one] for one in instruction.operands)
+        body = self._find_body(instruction, 0)
+        if body is None:
+            value = self._number(instruction, operands)
+            yield instruction, value
+        else:
+            inside = self._number_body(body, operands, 0)
+            value = inside[body.root]
+            yield from inside.items()
+        self._values[instruction] = value
+
+    def _find_body(self, instruction: Instruction, depth: int) -> Computation | None:
+        """Return the body of a fusion that can be looked into, None for all else."""
+        callees = self._graph.callees.get(instruction, ())
+        is_open = instruction.opcode == "fusion" and len(callees) == 1
+        if not is_open or depth > _MOST_NESTED or self._visits > _MOST_VISITS:
+            return None
+        enough = len(callees[0].parameters) <= len(instruction.operands)
+        return callees[0] if enough else None
+
+    def _number_body(
+        self, body: Computation, operands: tuple[int, ...], depth: int
+    ) -> dict[Instruction, int]:
+        """Return the values in a fused computation whose parameters have these.
+
+        They include those of fusions inside it.
+        """
+        known = self._bodies.get((body, operands))
+        if known is not None:
+            return known
+        values: dict[Instruction, int] = dict(zip(body.parameters, operands, strict=False))
+        self._visits += len(body.instructions)
+        for instruction in body.instructions:
+            if instruction in values:
+                continue
+            inputs = tuple(values[one] for one in instruction.operands)
+            inner = self._find_body(instruction, depth + 1)
+            if inner is None:
+                values[instruction] = self._number(instruction, inputs)
+            else:
+                inside = self._number_body(inner, inputs, depth + 1)
+                values[instruction] = inside[inner.root]
+                values.update(inside)
+        self._bodies[body, operands] = values
+        return values
+
+    def _number(self, instruction: Instruction, operands: tuple[int, ...]) -> int:
+        """Return the value an instruction makes of its operands'."""
+        opcode = instruction.opcode
+        if opcode in _SAME and operands:
+            return operands[0]
+        if opcode == "get-tuple-element" and operands:
+            elements, index = self._elements.get(operands[0], ()), instruction.tuple_index
+            if 0 <= index < len(elements):
+                return elements[index]
+        if opcode == "tuple":
+            number = self._numbers.setdefault(operands, len(self._numbers))
+            self._elements[number] = operands
+            return number
+        key: object = instruction
+        if opcode not in _UNIQUE and _ELIDED not in instruction.literal:
+            key = self._describe(instruction, operands)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _describe(self, instruction: Instruction, operands: tuple[int, ...]) -> object:
+        """Return what makes two instructions compute the same; layouts do not count."""
+        attributes = tuple(
+            sorted(item for item in instruction.attributes.items() if item[0] not in _NOT_PART)
+        )
+        shape = instruction.shape
+        array = (shape.dtype, shape.dims) if isinstance(shape, ArrayShape) else ()
+        callees = self._graph.callees.get(instruction, ())
+        called = tuple(map(self._prints.of, callees))
+        return instruction.opcode, array, instruction.literal, attributes, called, operands

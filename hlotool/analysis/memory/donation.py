@@ -1,0 +1,115 @@
+"""Donation: which parameters give their memory to an output, and which could."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.dataflow.in_place import follow
+from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.memory.estimated_size import estimate_size
+from hlotool.ir.buffers import format_position
+from hlotool.ir.module import Instruction, Module
+from hlotool.ir.shape import ArrayShape
+from hlotool.ir.values import ShapeIndex
+
+DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
+
+
+class DonationRow(Struct, frozen=True):
+    """One array of an entry parameter.
+
+    `donated`: an output lies in its memory. `copied`: so it does, but the program copies the
+    parameter first, and both need memory. `not-donated`: no output lies in it, although
+    `output_index` is one of equal shape in memory of its own.
+    """
+
+    parameter: int
+    parameter_name: str | None
+    shape: str
+    size_bytes: int
+    status: DonationStatus
+    output_index: tuple[int, ...] | None
+    copy_instruction: str | None
+
+
+def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
+    """Return what became, or could become, of the parameters' memory; largest first.
+
+    Parameters for which there is neither an alias nor an output of equal shape are left out:
+    donating them would save nothing. So are those under `least_bytes`. Sizes are those of the
+    shapes, tiles included.
+    """
+    aliases = {(one.number, one.index): one.output_index for one in module.header.aliases}
+    donors = {(one.parameter, one.index) for one in module.header.donors}
+    free = _FreeOutputs(module.entry.root, set(aliases.values()))
+    backend = find_backend(module)
+    rows = []
+    for parameter in module.entry.parameters:
+        number = parameter.parameter_number
+        for index, shape in parameter.shape.leaves_with_index():
+            is_donated = (number, index) in aliases or (number, index) in donors
+            output = aliases.get((number, index)) if is_donated else free.take(shape)
+            size = estimate_size(shape, backend)
+            if (not is_donated and output is None) or size < least_bytes:
+                continue
+            name = parameter.metadata().op_name
+            copy = _find_copy(parameter, index) if is_donated else None
+            rows.append(
+                DonationRow(
+                    number,
+                    format_position(name, index or None) if name else None,
+                    str(shape),
+                    size,
+                    "copied" if copy else "donated" if is_donated else "not-donated",
+                    output,
+                    copy.name if copy else None,
+                )
+            )
+    return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter))
+
+
+class _FreeOutputs:
+    """The arrays of the result that have memory of their own, by shape."""
+
+    def __init__(self, root: Instruction, taken: set[ShapeIndex]) -> None:
+        self.by_shape: dict[ArrayShape, list[ShapeIndex]] = {}
+        for index, shape in reversed(list(root.shape.leaves_with_index())):
+            if index not in taken:
+                self.by_shape.setdefault(shape.without_layout(), []).append(index)
+
+    def take(self, shape: ArrayShape) -> ShapeIndex | None:
+        """Return the first output of a shape that nobody took yet, None without one."""
+        outputs = self.by_shape.get(shape.without_layout())
+        return outputs.pop() if outputs else None
+
+
+def _find_copy(parameter: Instruction, index: ShapeIndex) -> Instruction | None:
+    """Return the first copy of a parameter's array within its memory space, None without one."""
+    pending: list[tuple[Instruction, ShapeIndex]] = [(parameter, index)]
+    while pending:
+        one, at = pending.pop()
+        for user in one.users:
+            if user.opcode == "get-tuple-element" and at and at[0] == user.tuple_index:
+                pending.append((user, at[1:]))
+            elif user.opcode == "bitcast" and not at:
+                pending.append((user, at))
+            elif not at and _is_copy(user, one):
+                return user
+    return None
+
+
+def _is_copy(user: Instruction, operand: Instruction) -> bool:
+    """Whether an instruction does nothing but copy its operand, in the same space."""
+    if user.opcode == "fusion" and len(user.operands) == 1:
+        body = user.callee()
+        inner, _ = follow(body.root, ()) if body else (user, ())
+        is_copy = inner.opcode == "copy" and inner.operands[0].opcode == "parameter"
+    else:
+        is_copy = user.opcode in {"copy", "copy-start"}
+    made = next(user.shape.leaves(), None)
+    source = next(operand.shape.leaves(), None)
+    if made is None or source is None:
+        return False
+    return is_copy and made.memory_space == source.memory_space

@@ -1,0 +1,106 @@
+"""The memory map: which bytes of which allocation are in use, at every position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct, field
+
+from hlotool.analysis.dataflow.lifetimes import Lifetimes
+from hlotool.analysis.memory.occupancy import Block, Curve, add_curves, occupancy
+from hlotool.ir.buffers import Allocation, AllocationClass, BufferAssignment, BufferValue, LiveRange
+
+
+class MemoryMap(Struct, frozen=True):
+    """An assignment with its lifetimes, None where nothing says when values are live.
+
+    Curves are measured when they are asked for, and kept: `_curves` by the number of the
+    allocation, `_sums` by space and class.
+    """
+
+    assignment: BufferAssignment
+    lifetimes: Lifetimes | None
+    _curves: dict[int, Curve] = field(default_factory=dict)
+    _sums: dict[tuple[int, AllocationClass | None], Curve] = field(default_factory=dict)
+
+    def colors(self) -> tuple[int, ...]:
+        """Return the memory spaces that hold anything beside thread-local memory, and 0."""
+        return tuple(sorted({0} | {one.color for one in self.placed()}))
+
+    def placed(self, color: int | None = None) -> Iterator[Allocation]:
+        """Yield the allocations of a space, or of all, without thread-local ones."""
+        for allocation in self.assignment.allocations:
+            if not allocation.is_thread_local and (color is None or allocation.color == color):
+                yield allocation
+
+    def curve(self, color: int, only: AllocationClass | None = None) -> Curve | None:
+        """Return the bytes in use in a space over time, of one class of allocations or of all."""
+        if self.lifetimes is None:
+            return None
+        if not self._sums:
+            self._sums.update(self._add_up(self.lifetimes))
+        return self._sums.get((color, only), Curve())
+
+    def curve_of(self, allocation: Allocation) -> Curve | None:
+        """Return the bytes in use of an allocation over time.
+
+        Thread-local memory has no curve: it belongs to threads, not to the program.
+        """
+        if self.lifetimes is None or allocation.is_thread_local:
+            return None
+        known = self._curves.get(allocation.number)
+        if known is None:
+            blocks = _blocks(allocation.values, self.lifetimes)
+            known = self._curves[allocation.number] = occupancy(blocks)
+        return known
+
+    def live_at(self, position: int, color: int) -> Iterator[tuple[Allocation, BufferValue]]:
+        """Yield the values of a space that are live at a position, zero-sized ones left out."""
+        for allocation in self.placed(color):
+            for value in allocation.values:
+                found = self.range_of(value)
+                if found and found.start <= position <= found.end and value.size_bytes:
+                    yield allocation, value
+
+    def range_of(self, value: BufferValue) -> LiveRange | None:
+        """Return when a value is live: as known, else throughout; None without lifetimes."""
+        if self.lifetimes is None:
+            return None
+        return self.lifetimes.ranges.get(value.key) or LiveRange(0, self.lifetimes.end)
+
+    def _add_up(self, lifetimes: Lifetimes) -> dict[tuple[int, AllocationClass | None], Curve]:
+        """Sum the curves of each space, by class and (None) of all classes."""
+        parts: dict[tuple[int, AllocationClass], tuple[list[Curve], list[BufferValue]]] = {}
+        for one in self.placed():
+            key = one.color, one.allocation_class
+            if key not in parts:
+                parts[key] = [], []
+            shared, alone = parts[key]
+            if len(one.values) == 1:  # as in most of an estimate: no curve of its own is needed
+                alone.append(one.values[0])
+            elif curve := self.curve_of(one):
+                shared.append(curve)
+        sums: dict[tuple[int, AllocationClass | None], Curve] = {}
+        for key, (shared, alone) in parts.items():
+            sums[key] = add_curves(shared, _blocks(alone, lifetimes))
+        for color in {color for color, _ in sums}:
+            sums[color, None] = add_curves([sums[key] for key in sums if key[0] == color])
+        return sums
+
+
+def map_memory(assignment: BufferAssignment, lifetimes: Lifetimes | None) -> MemoryMap:
+    """Return the map of an assignment (docs/semantics.md, Memory).
+
+    A value without a range, such as a constant of a fused computation, is live throughout.
+    """
+    return MemoryMap(assignment, lifetimes)
+
+
+def _blocks(values: Iterable[BufferValue], lifetimes: Lifetimes) -> list[Block]:
+    ranges, throughout = lifetimes.ranges, LiveRange(0, lifetimes.end)
+    blocks = []
+    for value in values:
+        found = ranges.get((value.instruction, value.index or ()), throughout)
+        low = value.offset
+        blocks.append(Block(low, low + value.size_bytes, found.start, found.end))
+    return blocks

@@ -1,0 +1,1 @@
+"""Where in the user's program something comes from: scope, source line."""

@@ -1,0 +1,1 @@
+"""Budgets: rules, what they come to, baselines and configuration."""

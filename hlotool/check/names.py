@@ -1,0 +1,54 @@
+"""What budgets may name, and in which unit an expression is measured."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hlotool.fields import Unit
+from hlotool.program.figures import METRICS, ROW_LISTS
+from hlotool.query.expression import (
+    PERCENT,
+    Aggregate,
+    Arithmetic,
+    Comparison,
+    Expression,
+    Literal,
+    Name,
+    Negative,
+)
+from hlotool.query.sense import Names
+
+NAMES: Final = Names(METRICS, ROW_LISTS)
+
+
+def find_unit(tree: Expression, names: Names = NAMES) -> Unit:
+    """Return the unit of an expression's value; of a comparison that of its sides."""
+    match tree:
+        case Comparison():
+            left = find_unit(tree.left, names)
+            return find_unit(tree.right, names) if left is Unit.NUMBER else left
+        case Name():
+            field = names.fields.get(tree.path)
+            return field.unit if field else Unit.NUMBER
+        case Aggregate():
+            if tree.value is None:
+                return Unit.COUNT
+            return find_unit(tree.value, Names.of_row(names.row_lists[tree.rows].fields))
+        case Negative():
+            return find_unit(tree.operand, names)
+        case Arithmetic():
+            return _combine([find_unit(one, names) for one in tree.operands], tree.operators)
+        case Literal():
+            if tree.suffix:
+                return Unit.PERCENT if tree.suffix == PERCENT else Unit.BYTES
+    return Unit.NUMBER
+
+
+def _combine(units: list[Unit], operators: tuple[str, ...]) -> Unit:
+    """Return the unit of a sum or product; RATIO where units cancel or mix."""
+    known = [unit for unit in units if unit not in {Unit.NUMBER, Unit.PERCENT}]
+    if not known:
+        return Unit.RATIO if "/" in operators else Unit.NUMBER
+    if {"+", "-"} >= set(operators):
+        return known[0] if len(set(known)) == 1 else Unit.RATIO
+    return known[0] if len(known) == 1 and known[0] is units[0] else Unit.RATIO

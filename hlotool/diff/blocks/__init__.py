@@ -1,0 +1,1 @@
+"""What a diff lists: one file a block of its answer."""

@@ -1,0 +1,146 @@
+"""What crosses the interconnect on each side, by kind, axes and element type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.diff.blocks.fold import Change
+
+
+class CollectiveChange(Struct, frozen=True):
+    """All collectives of one kind, axes, group size and dtype, whose number or bytes differ.
+
+    Bytes are wire bytes per device in one run; `count` is how many there are now (were, if
+    removed). An unknown trip count counts once, and `is_lower_bound` says so.
+    """
+
+    change: Change
+    kind: str
+    axes: tuple[str, ...] | None
+    group_size: int | None
+    dtype: str | None
+    count: int
+    left_count: int
+    right_count: int
+    left_executions: int
+    right_executions: int
+    left_payload_bytes: int
+    right_payload_bytes: int
+    left_bytes: int
+    right_bytes: int
+    delta_bytes: int
+    left_exposed_count: int | None
+    right_exposed_count: int | None
+    is_lower_bound: bool
+    scope: str | None
+    source_file: str | None
+    source_line: int | None
+
+
+_Key: TypeAlias = tuple[str, tuple[str, ...] | None, int | None, str]
+
+
+def compare_collectives(
+    left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
+) -> tuple[CollectiveChange, ...]:
+    """Compare group by group; the largest difference of wire bytes comes first.
+
+    Groups in which neither number, executions, bytes nor exposure differ are left out.
+    """
+    here, there = _grouped(left), _grouped(right)
+    rows = [
+        _row(key, here.get(key, []), there.get(key, [])) for key in dict.fromkeys([*here, *there])
+    ]
+    changed = [row for row in rows if has_changed(row)]
+    changed.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.kind, row.dtype))
+    return tuple(changed)
+
+
+def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
+    groups: dict[_Key, list[CollectiveRow]] = {}
+    for row in rows:
+        key = row.effective_kind, row.axes, row.group_size, row.dtype
+        groups.setdefault(key, []).append(row)
+    return groups
+
+
+def _row(
+    key: _Key, left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
+) -> CollectiveChange:
+    kind, axes, group_size, dtype = key
+    largest = max(right or left, key=lambda row: row.known_wire_bytes_per_run)
+    return replace(
+        make_change(kind, _sum_up(left), _sum_up(right)),
+        axes=axes,
+        group_size=group_size,
+        dtype=dtype,
+        scope=largest.scope,
+        source_file=largest.source_file,
+        source_line=largest.source_line,
+    )
+
+
+class Sums(Struct, frozen=True):
+    """What the collectives of a group add up to on one side; no exposure where nobody says."""
+
+    count: int
+    executions: int
+    payload_bytes: int
+    wire_bytes: int
+    exposed_count: int | None
+    is_lower_bound: bool
+
+
+def _sum_up(rows: Sequence[CollectiveRow]) -> Sums | None:
+    if not rows:
+        return None
+    return Sums(
+        len(rows),
+        sum(row.known_executions for row in rows),
+        sum(row.known_payload_bytes_per_run for row in rows),
+        sum(row.known_wire_bytes_per_run for row in rows),
+        sum(row.is_exposed is True for row in rows),
+        any(row.wire_bytes_per_run is None for row in rows),
+    )
+
+
+def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveChange:
+    """Put two sides together, None for a side that has none; all else is left open."""
+    is_told = all(side is None or side.exposed_count is not None for side in (left, right))
+    nothing = Sums(0, 0, 0, 0, 0 if is_told else None, is_lower_bound=False)
+    here, there = left or nothing, right or nothing
+    return CollectiveChange(
+        change="added" if left is None else "removed" if right is None else "changed",
+        kind=kind,
+        axes=None,
+        group_size=None,
+        dtype=None,
+        count=there.count or here.count,
+        left_count=here.count,
+        right_count=there.count,
+        left_executions=here.executions,
+        right_executions=there.executions,
+        left_payload_bytes=here.payload_bytes,
+        right_payload_bytes=there.payload_bytes,
+        left_bytes=here.wire_bytes,
+        right_bytes=there.wire_bytes,
+        delta_bytes=there.wire_bytes - here.wire_bytes,
+        left_exposed_count=here.exposed_count,
+        right_exposed_count=there.exposed_count,
+        is_lower_bound=here.is_lower_bound or there.is_lower_bound,
+        scope=None,
+        source_file=None,
+        source_line=None,
+    )
+
+
+def has_changed(row: CollectiveChange) -> bool:
+    """Whether number, executions, bytes or exposure differ."""
+    left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
+    right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
+    return left != right or row.left_exposed_count != row.right_exposed_count

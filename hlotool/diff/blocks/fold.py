@@ -1,0 +1,165 @@
+"""The same change at many places (48 layers) is one row that counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.origin.scope import find_scope
+from hlotool.diff.blocks.reasons import Reason
+from hlotool.diff.match.shape_changes import describe_shape
+from hlotool.ir import Instruction, Module
+
+Change: TypeAlias = Literal["added", "removed", "changed"]
+
+# These move no data; what they lead to is told by other rows.
+_FREE: Final = frozenset(
+    ("after-all", "bitcast", "constant", "get-tuple-element", "parameter", "tuple")
+)
+
+
+class InstructionChange(Struct, frozen=True):
+    """One change, `count` times; names, shapes and sources are those of the heaviest.
+
+    `reasons` are kinds, `details` the same with both sides. Bytes are those of the results,
+    all `count` together; null on the side that has none, or where a size is unknown.
+    `is_fused` says that it happened inside a fusion or another embedded computation.
+    """
+
+    change: Change
+    opcode: str
+    computation: str
+    left_name: str | None
+    right_name: str | None
+    reasons: tuple[str, ...]
+    details: tuple[str, ...]
+    count: int
+    is_fused: bool
+    left_shape: str | None
+    right_shape: str | None
+    left_bytes: int | None
+    right_bytes: int | None
+    delta_bytes: int | None
+    op_name: str | None
+    scope: str | None
+    source_file: str | None
+    source_line: int | None
+
+    @property
+    def name(self) -> str:
+        """The new name, or the old one of what is gone."""
+        return self.right_name or self.left_name or ""
+
+    @property
+    def what(self) -> str:
+        """The details as one text; of what is new or gone the shape."""
+        return "; ".join(self.details) or self.right_shape or self.left_shape or ""
+
+
+class Found(Struct, frozen=True):
+    """One change before folding; one side is None where an instruction is new or gone."""
+
+    left: Instruction | None
+    right: Instruction | None
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def shown(self) -> Instruction:
+        """The instruction that the row describes: the new one, or the one that is gone."""
+        found = self.right or self.left
+        assert found is not None  # noqa: S101  one side is always there
+        return found
+
+    @property
+    def change(self) -> Change:
+        """What happened."""
+        if self.left is None:
+            return "added"
+        return "removed" if self.right is None else "changed"
+
+
+class Folder:
+    """Makes rows of changes, weighing each by the bytes its results take in one run."""
+
+    def __init__(self, left: Module, right: Module) -> None:
+        self._sides = {side: count_executions(side) for side in (left, right)}
+
+    def rows(self, found: Iterable[Found], *, is_folded: bool) -> tuple[InstructionChange, ...]:
+        """Fold what changed alike; what moves most bytes comes first, ties by name."""
+        classes: dict[tuple[object, ...], list[Found]] = {}
+        for one in found:
+            key = self._alike(one) if is_folded else (one.shown,)
+            classes.setdefault(key, []).append(one)
+        weighed = []
+        for members in classes.values():
+            members.sort(key=lambda one: -self._weight([one]))
+            row = _row(members, is_fused=not self._runs(members[0].shown))
+            weighed.append((self._weight(members), row))
+        weighed.sort(key=lambda one: (one[1].is_fused, -one[0], one[1].opcode, one[1].name))
+        return tuple(row for _, row in weighed)
+
+    def _alike(self, one: Found) -> tuple[object, ...]:
+        """Return what folded changes have in common."""
+        shape = "" if one.left and one.right else str(one.shown.shape)
+        reasons = tuple((each.kind, each.pattern or str(each)) for each in one.reasons)
+        return one.change, one.shown.opcode, reasons, shape, not self._runs(one.shown)
+
+    def _runs(self, instruction: Instruction) -> int:
+        """Count the runs of an instruction, 0 where it runs only as part of another."""
+        computation = instruction.computation
+        return self._sides[computation.module].lower_bound(computation)
+
+    def _weight(self, members: Iterable[Found]) -> int:
+        return sum(
+            max(_size(one.left) or 0, _size(one.right) or 0) * max(1, self._runs(one.shown))
+            for one in members
+            if one.shown.opcode not in _FREE
+        )
+
+
+def _row(members: Sequence[Found], *, is_fused: bool) -> InstructionChange:
+    first = members[0]
+    left_bytes = _total([one.left for one in members])
+    right_bytes = _total([one.right for one in members])
+    op_name = first.shown.metadata().op_name
+    place = first.shown.source_location()
+    return InstructionChange(
+        change=first.change,
+        opcode=first.shown.opcode,
+        computation=first.shown.computation.name,
+        left_name=first.left.name if first.left else None,
+        right_name=first.right.name if first.right else None,
+        reasons=tuple(reason.kind for reason in first.reasons),
+        details=tuple(map(str, first.reasons)),
+        count=len(members),
+        is_fused=is_fused,
+        left_shape=describe_shape(first.left.shape) if first.left else None,
+        right_shape=describe_shape(first.right.shape) if first.right else None,
+        left_bytes=left_bytes,
+        right_bytes=right_bytes,
+        delta_bytes=_difference(first, left_bytes, right_bytes),
+        op_name=op_name or None,
+        scope=find_scope(op_name) if op_name else None,
+        source_file=place.file if place else None,
+        source_line=place.line if place else None,
+    )
+
+
+def _size(instruction: Instruction | None) -> int | None:
+    return instruction.shape.size_bytes if instruction else None
+
+
+def _total(instructions: Sequence[Instruction | None]) -> int | None:
+    """Add the results' bytes; None for the side that has none, or if one is unknown."""
+    sizes = [_size(one) for one in instructions]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _difference(found: Found, left_bytes: int | None, right_bytes: int | None) -> int | None:
+    """Subtract; a side that has no such instruction counts as 0, an unknown size as unknown."""
+    left = 0 if found.left is None else left_bytes
+    right = 0 if found.right is None else right_bytes
+    return None if left is None or right is None else right - left

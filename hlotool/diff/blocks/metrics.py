@@ -1,0 +1,97 @@
+"""The figures of both programs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from hlotool.fields import Unit
+from hlotool.program.figures import METRICS
+
+# What is compared, in the order of a report.
+DIFFED: Final = (
+    "buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes",
+    "buffers.argument_bytes", "buffers.output_bytes", "buffers.alias_bytes",
+    "buffers.temp_bytes", "buffers.temp_peak_bytes", "buffers.constant_bytes",
+    "buffers.fragmentation_bytes", "buffers.padding_bytes", "buffers.all_spaces_bytes",
+    "buffers.estimated.peak_bytes", "buffers.estimated.argument_bytes",
+    "buffers.estimated.output_bytes", "buffers.estimated.alias_bytes",
+    "buffers.estimated.temp_peak_bytes",
+    "collectives.count", "collectives.payload_bytes_per_run", "collectives.wire_bytes_per_run",
+    "cost.flops_per_run", "cost.matrix_flops_per_run", "cost.transcendentals_per_run",
+    "cost.bytes_accessed_per_run", "cost.custom_call_flops_per_run",
+    "cost.unknown_custom_call_count_per_run",
+    "fusions.fusion_count", "fusions.distinct_count",
+    "module.instruction_count", "module.computation_count", "module.parameter_bytes",
+    "module.result_bytes", "module.donated_bytes",
+)  # fmt: skip
+
+
+class Figures(Protocol):
+    """Where metrics come from: a program, or a saved document."""
+
+    def metric(self, path: str) -> object:
+        """Return a metric, None where unknown."""
+
+    def bounds(self, path: str) -> tuple[bool, bool]:
+        """Say whether a metric is a lower and an upper bound."""
+
+
+class MetricRow(Struct, frozen=True):
+    """A figure on both sides; null where a side does not know it.
+
+    `delta` is right − left, `relative_delta` that over left, `ratio` right ÷ left.
+    The bounds hold if they hold on either side. `unit` says how the figures are written.
+    """
+
+    metric: str
+    left: int | float | None
+    right: int | float | None
+    delta: int | float | None
+    relative_delta: float | None
+    ratio: float | None
+    is_lower_bound: bool
+    is_upper_bound: bool
+    unit: Unit
+
+
+def compare_metrics(
+    left: Figures, right: Figures, paths: Iterable[str] = DIFFED
+) -> tuple[MetricRow, ...]:
+    """Compare all metrics that at least one side knows."""
+    rows = (_compare(path, left, right) for path in paths)
+    return tuple(row for row in rows if row.left is not None or row.right is not None)
+
+
+def changed_metrics(rows: Iterable[MetricRow]) -> tuple[MetricRow, ...]:
+    """Keep the figures that both sides know and that differ."""
+    return tuple(row for row in rows if row.delta)
+
+
+def by_path(rows: Iterable[MetricRow]) -> Mapping[str, MetricRow]:
+    """Return the rows by their metric."""
+    return {row.metric: row for row in rows}
+
+
+def _compare(path: str, left: Figures, right: Figures) -> MetricRow:
+    one, other = _number(left.metric(path)), _number(right.metric(path))
+    known = one is not None and other is not None
+    bounds = left.bounds(path), right.bounds(path)
+    return MetricRow(
+        path,
+        one,
+        other,
+        other - one if known else None,  # type: ignore[operator]
+        (other - one) / one if known and one else None,  # type: ignore[operator]
+        other / one if known and one else None,  # type: ignore[operator]
+        bounds[0][0] or bounds[1][0],
+        bounds[0][1] or bounds[1][1],
+        METRICS[path].unit,
+    )
+
+
+def _number(value: object) -> int | float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else None  # type: ignore[return-value]

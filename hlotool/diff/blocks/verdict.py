@@ -1,0 +1,76 @@
+"""The few figures that a diff is summed up in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from hlotool.diff.blocks.metrics import MetricRow
+
+
+class Verdict(Struct, frozen=True):
+    """Peak, wire bytes, flops and fusions: the difference, and its part of the left side.
+
+    Null where a side does not know the figure. `estimated` says of which sides the peak is
+    an estimate: neither, one, or both.
+    """
+
+    estimated: Literal["neither", "one", "both"]
+    left_peak_bytes: int | None
+    right_peak_bytes: int | None
+    peak_delta_bytes: int | None
+    peak_change: float | None
+    wire_delta_bytes: int | None
+    wire_change: float | None
+    flops_delta: int | None
+    flops_change: float | None
+    left_fusion_count: int | None
+    right_fusion_count: int | None
+
+
+def find_verdict(rows: Mapping[str, MetricRow]) -> Verdict:
+    """Pick the figures of a verdict from the metrics.
+
+    Where only one side has a buffer assignment, the other's peak is taken as estimated.
+    """
+    wire = rows.get("collectives.wire_bytes_per_run")
+    flops = rows.get("cost.flops_per_run")
+    fusions = rows.get("fusions.fusion_count")
+    peaks = _peaks(rows)
+    sides = [one for one, _ in peaks]
+    delta = None if sides[0] is None or sides[1] is None else sides[1] - sides[0]
+    count = sum(is_estimate for _, is_estimate in peaks)
+    return Verdict(
+        estimated=("neither", "one", "both")[count],
+        left_peak_bytes=sides[0],
+        right_peak_bytes=sides[1],
+        peak_delta_bytes=delta,
+        peak_change=delta / sides[0] if delta is not None and sides[0] else None,
+        wire_delta_bytes=_delta(wire),
+        wire_change=wire.relative_delta if wire else None,
+        flops_delta=_delta(flops),
+        flops_change=flops.relative_delta if flops else None,
+        left_fusion_count=_whole(fusions.left) if fusions else None,
+        right_fusion_count=_whole(fusions.right) if fusions else None,
+    )
+
+
+def _peaks(rows: Mapping[str, MetricRow]) -> list[tuple[int | None, bool]]:
+    """Return each side's peak, and whether it is an estimate."""
+    known, estimated = rows.get("buffers.peak_bytes"), rows.get("buffers.estimated.peak_bytes")
+    found = []
+    for side in ("left", "right"):
+        peak = _whole(getattr(known, side)) if known else None
+        guess = _whole(getattr(estimated, side)) if estimated else None
+        found.append((guess, True) if peak is None and guess is not None else (peak, False))
+    return found
+
+
+def _delta(row: MetricRow | None) -> int | None:
+    return _whole(row.delta) if row else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,1 @@
+"""Pairs the instructions of two modules that do the same work."""

@@ -1,0 +1,70 @@
+"""Fingerprints of computations: equal where nothing that counts differs.
+
+Bottom-up: an instruction's `up` number stands for its signature and the `up` of its
+operands, so equal numbers mean equal expressions. Top-down: `down` stands for its
+signature and for who uses it, at which operand. A computation's fingerprint is that of its
+root and the bag of all (up, down); names, numbering and the order of independent
+instructions have no part in it. Every instruction is visited twice, every computation once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct, field
+
+from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
+from hlotool.diff.match.signature import Signatures
+from hlotool.ir import Computation, Instruction, Module
+
+
+class Fingerprints(Struct, eq=False):
+    """The fingerprints of computations, and the numbers they are made of.
+
+    One object holds those of all modules that are compared.
+    """
+
+    signatures: dict[Instruction, int] = field(default_factory=dict)
+    up: dict[Instruction, int] = field(default_factory=dict)
+    both: dict[Instruction, int] = field(default_factory=dict)  # up and down in one
+    computations: dict[Computation, int] = field(default_factory=dict)
+
+
+def take_fingerprints(modules: Iterable[Module], signatures: Signatures) -> Fingerprints:
+    """Fingerprint every computation of the modules, callees first.
+
+    Raises InputError when a computation calls itself, which XLA forbids.
+    """
+    prints = Fingerprints()
+    for module in modules:
+        graph = read_call_graph(module)
+        for computation in graph.callees_first:
+            _take(computation, signatures, prints, graph)
+    return prints
+
+
+def _take(
+    computation: Computation, signatures: Signatures, prints: Fingerprints, graph: CallGraph
+) -> None:
+    number = signatures.table.number
+    up, own = prints.up, prints.signatures
+    down: dict[Instruction, int] = {}
+    for instruction in computation.instructions:
+        called = graph.callees.get(instruction, ())
+        callees = tuple(prints.computations[callee] for callee in called)
+        own[instruction] = signature = signatures.exact(instruction, callees)
+        up[instruction] = number((signature, *[up[one] for one in instruction.operands]))
+    uses: dict[Instruction, list[tuple[int, int]]] = {}
+    root = computation.root
+    for instruction in reversed(computation.instructions):
+        users = tuple(sorted(uses.pop(instruction, ())))
+        mine = number(("down", own[instruction], instruction is root, users))
+        down[instruction] = mine
+        for place, operand in enumerate(instruction.operands):
+            uses.setdefault(operand, []).append((mine, place))
+    for instruction in computation.instructions:
+        prints.both[instruction] = number(("both", up[instruction], down[instruction]))
+    bag = tuple(sorted(prints.both[one] for one in computation.instructions))
+    prints.computations[computation] = number(
+        ("computation", up[root], bag, computation.execution_thread)
+    )

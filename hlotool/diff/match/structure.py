@@ -1,0 +1,143 @@
+"""Pair the computations and instructions of two modules, from the entries downwards.
+
+Two computations are compared where a pair of instructions calls them in the same role;
+those with equal fingerprints are the same. A computation may be called, and so compared,
+more than once (canonical prints repeat it at each call).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
+from hlotool.diff.match.fingerprint import Fingerprints, take_fingerprints
+from hlotool.diff.match.matching import Matcher, Pairs
+from hlotool.diff.match.signature import Signatures
+from hlotool.diff.match.terms import Terms, agree_terms
+from hlotool.ir import Computation, Instruction, Module
+
+_BRANCHES = ("true_computation", "false_computation")
+
+
+class ComputationPair(Struct, eq=False):
+    """Two computations in the same role, and their instructions left to right."""
+
+    left: Computation
+    right: Computation
+    pairs: Pairs
+    is_equal: bool
+
+    def left_only(self) -> list[Instruction]:
+        """List the instructions that have no partner on the right."""
+        return [one for one in self.left.instructions if one not in self.pairs]
+
+    def right_only(self) -> list[Instruction]:
+        """List the instructions that have no partner on the left."""
+        paired = set(self.pairs.values())
+        return [one for one in self.right.instructions if one not in paired]
+
+
+class Structure(Struct, eq=False):
+    """All computation pairs, the entries' first, then in the order they were met.
+
+    `left_only` and `right_only` are the computations that no pair of instructions calls,
+    those left out that the entry does not reach.
+    """
+
+    left: Module
+    right: Module
+    terms: Terms
+    signatures: Signatures
+    prints: Fingerprints
+    computations: list[ComputationPair] = field(default_factory=list)
+    left_only: list[Computation] = field(default_factory=list)
+    right_only: list[Computation] = field(default_factory=list)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the entries, and so all they call, are the same."""
+        return self.computations[0].is_equal
+
+    def partners(self) -> Pairs:
+        """Return every paired instruction's first partner, left to right."""
+        found: Pairs = {}
+        for pair in reversed(self.computations):
+            found.update(pair.pairs)
+        return found
+
+
+def compare_structure(left: Module, right: Module, *, is_strict: bool = False) -> Structure:
+    """Pair two modules. Raises InputError when a computation calls itself."""
+    terms = agree_terms(left, right, is_strict=is_strict)
+    signatures = Signatures(terms)
+    prints = take_fingerprints((left, right), signatures)
+    structure = Structure(left, right, terms, signatures, prints)
+    _pair_all(structure)
+    if structure.is_equal:
+        return structure
+    seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
+    structure.left_only = [one for one in _reached(left) if one not in seen]
+    structure.right_only = [one for one in _reached(right) if one not in seen]
+    return structure
+
+
+def _reached(module: Module) -> list[Computation]:
+    """List what the entry calls, directly or not; canonical prints hold more."""
+    order = {module.entry: None}
+    pending = [module.entry]
+    while pending:
+        for one in pending.pop().instructions:
+            for callee in one.called_computations():
+                if callee not in order:
+                    order[callee] = None
+                    pending.append(callee)
+    return list(order)
+
+
+def _pair_all(structure: Structure) -> None:
+    pending = [(structure.left.entry, structure.right.entry)]
+    known = set(pending)
+    for left, right in pending:  # grows while it is walked
+        pair = _pair_instructions(left, right, structure)
+        structure.computations.append(pair)
+        for one, other in pair.pairs.items():
+            for called in _called_in_step(one, other):
+                if called not in known:
+                    known.add(called)
+                    pending.append(called)
+
+
+def _pair_instructions(
+    left: Computation, right: Computation, structure: Structure
+) -> ComputationPair:
+    prints = structure.prints
+    both = prints.both
+    is_equal = prints.computations[left] == prints.computations[right]
+    if is_equal and [both[one] for one in left.instructions] == [
+        both[one] for one in right.instructions
+    ]:
+        pairs = dict(zip(left.instructions, right.instructions, strict=True))
+    else:
+        matcher = Matcher(left, right, structure.signatures)
+        pairs = matcher.match(prints.signatures.__getitem__, both.__getitem__)
+    return ComputationPair(left, right, pairs, is_equal)
+
+
+def _called_in_step(
+    left: Instruction, right: Instruction
+) -> Iterator[tuple[Computation, Computation]]:
+    """Yield the computations that a pair calls in the same role.
+
+    One role has two spellings: a two-way conditional lists its branches by name or in a row.
+    """
+    if left.opcode == right.opcode == "conditional":
+        yield from zip(_branches(left), _branches(right), strict=False)
+        return
+    yield from zip(left.called_computations(), right.called_computations(), strict=False)
+
+
+def _branches(instruction: Instruction) -> list[Computation]:
+    """List the branches of a conditional by index: false is 0, but stands second."""
+    named = [one for key in _BRANCHES for one in instruction.callees(key)]
+    return named or list(instruction.callees("branch_computations"))

@@ -1,0 +1,61 @@
+"""How closely an instruction is looked at while partners are sought: strict to loose."""
+
+from __future__ import annotations
+
+from hlotool.diff.match.colours import View
+from hlotool.diff.match.signature import Signatures
+from hlotool.ir import Instruction
+from hlotool.ir.opcodes import COLLECTIVES
+
+
+def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
+    """List the views, strictest first; each is worked out once for an instruction.
+
+    exact: all that counts. shaped: opcode, dimensions, op_name, constant, and roughly what
+    is called. named: opcode and op_name. scoped: opcode, scope and primitive. sized: opcode
+    and dimensions. kind: opcode.
+    """
+    number = signatures.table.number
+
+    def shaped(one: Instruction) -> int:
+        constant = one.literal if one.opcode == "constant" else ""
+        dims, body = signatures.dims(one.shape), signatures.body(one)
+        return number(("shaped", family(one), dims, body, constant, signatures.op_name(one)))
+
+    def named(one: Instruction) -> int:
+        return number(("named", family(one), signatures.op_name(one)))
+
+    def scoped(one: Instruction) -> int:
+        return number(("scoped", family(one), signatures.origin(one)))
+
+    def sized(one: Instruction) -> int:
+        return number(("sized", family(one), signatures.dims(one.shape)))
+
+    def kind(one: Instruction) -> int:
+        return number(("kind", family(one)))
+
+    return exact, *(_remembered(view) for view in (shaped, named, scoped, sized, kind))
+
+
+def family(instruction: Instruction) -> str:
+    """Return the opcode; for the asynchronous start of an operation that operation's."""
+    opcode = instruction.opcode
+    if opcode == "async-start":
+        callee = instruction.callee()
+        return callee.root.opcode if callee else opcode
+    if opcode == "copy-start":
+        return "copy"
+    plain = opcode.removesuffix("-start")
+    return plain if plain in COLLECTIVES else opcode
+
+
+def _remembered(view: View) -> View:
+    known: dict[Instruction, int] = {}
+
+    def remembered(one: Instruction) -> int:
+        number = known.get(one)
+        if number is None:
+            number = known[one] = view(one)
+        return number
+
+    return remembered

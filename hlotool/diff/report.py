@@ -1,0 +1,215 @@
+"""Two programs compared in every respect: what `hlotool diff` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.diff.blocks.changes import compare_instructions
+from hlotool.diff.blocks.collectives import CollectiveChange, compare_collectives
+from hlotool.diff.blocks.flags import FlagChange, compare_flags
+from hlotool.diff.blocks.fold import InstructionChange
+from hlotool.diff.blocks.fusions import FusionChange, compare_fusions
+from hlotool.diff.blocks.header import HeaderChange, compare_headers
+from hlotool.diff.blocks.memory import MemoryChange, compare_memory
+from hlotool.diff.blocks.metrics import MetricRow, changed_metrics, compare_metrics
+from hlotool.diff.blocks.order import OrderChange, compare_order
+from hlotool.diff.blocks.reasons import Reasoner
+from hlotool.diff.match.matching import Pairs
+from hlotool.diff.match.structure import Structure, compare_structure
+from hlotool.diff.saved import SavedFigures, compare_kinds, kinds_of
+from hlotool.ir import Module
+from hlotool.program.program import Program
+
+BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
+_METRICS_OF: Final = {
+    "memory": ("buffers.",),
+    "collectives": ("collectives.",),
+    "fusions": ("fusions.",),
+    "instructions": ("cost.", "module."),
+}
+_PRINTED: Final = frozenset(("module.instruction_count", "module.computation_count"))
+Flags = Mapping[str, tuple[str, ...]]
+
+
+class DiffOptions(Struct, frozen=True):
+    """`only` are the blocks to compare; `is_folded` false lists every change by itself."""
+
+    only: tuple[str, ...] = BLOCKS
+    is_strict: bool = False
+    is_folded: bool = True
+
+
+class DiffSide(Struct, frozen=True):
+    """One side: a program or the figures a saved document holds, and its compiler flags."""
+
+    figures: Program | SavedFigures
+    flags: Flags | None = None
+
+    @property
+    def program(self) -> Program | None:
+        """The program, None where only figures were saved."""
+        return self.figures if isinstance(self.figures, Program) else None
+
+    @property
+    def module(self) -> Module | None:
+        """The module, None where the side has none."""
+        return self.program.module if self.program else None
+
+
+class DiffReport(Struct, frozen=True):
+    """What differs. `identical` is about structure alone; null where it was not compared.
+
+    `not_compared` says what one side does not hold. The counts are of instructions.
+    """
+
+    identical: bool | None
+    not_compared: tuple[str, ...]
+    matched_count: int | None
+    changed_count: int | None
+    left_only_count: int | None
+    right_only_count: int | None
+    order: OrderChange | None
+    metrics: tuple[MetricRow, ...]
+    memory: tuple[MemoryChange, ...]
+    collectives: tuple[CollectiveChange, ...]
+    fusions: tuple[FusionChange, ...]
+    instructions: tuple[InstructionChange, ...]
+    header: tuple[HeaderChange, ...]
+    flags: tuple[FlagChange, ...]
+    structure: Structure | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything does, but for the order of instructions."""
+        lists = (self.memory, self.collectives, self.fusions, self.instructions, self.header)
+        return any((*lists, self.flags, changed_metrics(self.metrics)))
+
+
+def compare_programs(
+    left: DiffSide, right: DiffSide, options: DiffOptions | None = None
+) -> DiffReport:
+    """Compare two programs, block by block.
+
+    Structure is compared where both sides have a module, the values at the peaks where both
+    know their memory, collectives and fusions where both have a module; of a saved document
+    the figures alone. Raises what the analyses raise.
+    """
+    options = options or DiffOptions()
+    comparison = _Comparison(left, right, options)
+    return comparison.report()
+
+
+class _Comparison:
+    """One comparison; each block is worked out if it was asked for and can be."""
+
+    def __init__(self, left: DiffSide, right: DiffSide, options: DiffOptions) -> None:
+        self.left = left
+        self.right = right
+        self.options = options
+        self.missing: list[str] = []
+        self._level()
+        self.structure: Structure | None = None
+        self.pairs: Pairs = {}
+        if left.module is not None and right.module is not None:
+            structure = compare_structure(left.module, right.module, is_strict=options.is_strict)
+            self.structure = structure
+            self.pairs = structure.partners()
+            self.missing += structure.terms.not_compared
+        else:
+            self.missing.append("structure")
+
+    def _level(self) -> None:
+        """Estimate memory on both sides where only one has a buffer assignment."""
+        left, right = self.left.program, self.right.program
+        if left is None or right is None or (left.assignment is None) == (right.assignment is None):
+            return
+        if left.module is None or right.module is None:
+            return
+        self.missing.append("the buffer assignment that one side has; memory is estimated on both")
+        self.left = DiffSide(Program(left.name, left.module), self.left.flags)
+        self.right = DiffSide(Program(right.name, right.module), self.right.flags)
+
+    def report(self) -> DiffReport:
+        """Put the blocks together."""
+        structure = self.structure
+        wants = self.options.only
+        found = None
+        order = None
+        header: tuple[HeaderChange, ...] = ()
+        if structure is not None:
+            header = compare_headers(structure.left, structure.right)
+            if structure.left.header.is_scheduled and structure.right.header.is_scheduled:
+                order = compare_order(structure.computations)
+            if "instructions" in wants:
+                found = compare_instructions(structure, is_folded=self.options.is_folded)
+        return DiffReport(
+            identical=None if structure is None else structure.is_equal and not header,
+            matched_count=found.matched_count if found else None,
+            changed_count=found.changed_count if found else None,
+            left_only_count=found.left_only_count if found else None,
+            right_only_count=found.right_only_count if found else None,
+            order=order,
+            metrics=self._metrics(),
+            memory=self._memory() if "memory" in wants else (),
+            collectives=self._collectives() if "collectives" in wants else (),
+            fusions=self._fusions() if "fusions" in wants else (),
+            instructions=found.rows if found else (),
+            header=header if "instructions" in wants else (),
+            flags=self._flags() if "flags" in wants else (),
+            not_compared=tuple(self.missing),
+            structure=structure,
+        )
+
+    def _metrics(self) -> tuple[MetricRow, ...]:
+        prefixes = [one for block in self.options.only for one in _METRICS_OF.get(block, ())]
+        rows = compare_metrics(self.left.figures, self.right.figures)
+        is_same = self.structure is not None and self.structure.is_equal
+        skipped = _PRINTED if is_same else frozenset[str]()  # canonical prints repeat computations
+        return tuple(
+            row
+            for row in rows
+            if row.metric.startswith(tuple(prefixes)) and row.metric not in skipped
+        )
+
+    def _memory(self) -> tuple[MemoryChange, ...]:
+        programs = self.left.program, self.right.program
+        if programs[0] is None or programs[1] is None:
+            self.missing.append("values at the peak")
+            return ()
+        reports = programs[0].memory, programs[1].memory
+        if reports[0] is None or reports[1] is None:
+            self.missing.append("memory")
+            return ()
+        if reports[0].figures.peak.position is None or reports[1].figures.peak.position is None:
+            self.missing.append("values at the peak")
+            return ()
+        return compare_memory(programs[0].peak_rows, programs[1].peak_rows, self.pairs)
+
+    def _collectives(self) -> tuple[CollectiveChange, ...]:
+        left, right = self.left.figures, self.right.figures
+        if isinstance(left, SavedFigures) or isinstance(right, SavedFigures):
+            here, there = kinds_of(left), kinds_of(right)
+            if here is None or there is None:
+                self.missing.append("collectives")
+                return ()
+            return compare_kinds(here, there)
+        if left.collectives is None or right.collectives is None:
+            self.missing.append("collectives")
+            return ()
+        return compare_collectives(left.collectives.rows, right.collectives.rows)
+
+    def _fusions(self) -> tuple[FusionChange, ...]:
+        left, right, structure = self.left.program, self.right.program, self.structure
+        if left is None or right is None or structure is None or structure.is_equal:
+            return ()
+        back = {other: one for pair in structure.computations for one, other in pair.pairs.items()}
+        reasoner = Reasoner(structure.signatures, structure.prints.signatures, self.pairs, back)
+        return compare_fusions(structure, reasoner, left, right)
+
+    def _flags(self) -> tuple[FlagChange, ...]:
+        if self.left.flags is None or self.right.flags is None:
+            return ()
+        return compare_flags(self.left.flags, self.right.flags)

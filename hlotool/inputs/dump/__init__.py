@@ -1,0 +1,1 @@
+"""From a directory to its programs: names, siblings, groups."""

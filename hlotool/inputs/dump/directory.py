@@ -1,0 +1,120 @@
+"""From a directory, or a stream of many files, to its programs and what a command reads of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from hlotool.errors import InputError, NothingCheckedError
+from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
+from hlotool.inputs.dump.groups import group_files, make_member
+from hlotool.inputs.dump.names import Role, split_file_name
+from hlotool.inputs.dump.orphans import adopt_buffers
+from hlotool.inputs.dump.programs import Program, pair_programs
+from hlotool.inputs.dump.walk import FoundFile, walk_directory
+from hlotool.inputs.read.refusals import HOW_TO_DUMP
+from hlotool.inputs.read.streams import split_stream
+from hlotool.inputs.read.text import display_name
+from hlotool.source import Source
+
+_NAMES_LISTED: Final = 8
+
+
+def find_in_directory(path: str, stage: StageChoice, pattern: re.Pattern[str] | None) -> Inputs:
+    """Return one input for each program of a directory whose name a pattern matches.
+
+    Raises as `find_inputs` does.
+    """
+    programs, notes = find_programs(path)
+    programs = _match_programs(path, programs, pattern)
+    return Inputs(path, True, _inputs_of(path, programs, stage), notes)
+
+
+def find_in_stream(
+    path: str, source: Source, stage: StageChoice, pattern: re.Pattern[str] | None
+) -> Inputs:
+    """Return one input for each program of a stream; with one program it counts as a file."""
+    programs, notes = _stream_programs(source)
+    programs = _match_programs(path, programs, pattern)
+    return Inputs(path, len(programs) > 1, _inputs_of(path, programs, stage), notes)
+
+
+def find_programs(directory: str) -> tuple[tuple[Program, ...], tuple[str, ...]]:
+    """Return the programs of a dump directory and everything below it, and notes.
+
+    Sorted by directory, number and name. Raises InputError if there are none.
+    """
+    files, notes = walk_directory(directory)
+    members = [
+        make_member(each.directory, each.name, DumpFile(each.path, (), each.size_bytes))
+        for each in files
+    ]
+    groups, more = adopt_buffers(group_files(members))
+    programs = pair_programs(groups)
+    if not programs:
+        raise InputError(f"{display_name(directory)}: {_describe_no_programs(files)}")
+    return programs, notes + more
+
+
+def _stream_programs(source: Source) -> tuple[tuple[Program, ...], tuple[str, ...]]:
+    """Return the programs of a stream; a second copy of a file counts as another directory."""
+    members = [
+        make_member(
+            f"{section.copy}",
+            section.name,
+            DumpFile(section.source.name, (), len(section.source.text), section.source),
+        )
+        for section in split_stream(source)
+    ]
+    groups, notes = adopt_buffers(group_files(members))
+    programs = pair_programs(groups)
+    if not programs:
+        raise InputError(
+            f"{source.name}: none of the {len(members)} sections between *** Begin and *** End "
+            f"is an HLO module.\n{HOW_TO_DUMP}"
+        )
+    return programs, notes
+
+
+def _match_programs(
+    path: str, programs: tuple[Program, ...], pattern: re.Pattern[str] | None
+) -> tuple[Program, ...]:
+    """Return the programs whose names --module matches; raise if there are none."""
+    chosen = tuple(each for each in programs if pattern is None or pattern.search(each.name))
+    if pattern and not chosen:
+        names = sorted({each.name for each in programs})
+        listed = ", ".join(names[:_NAMES_LISTED]) + ", …" * (len(names) > _NAMES_LISTED)
+        raise NothingCheckedError(
+            f"{display_name(path)}: --module {pattern.pattern!r} matches no module; "
+            f"there are: {listed}."
+        )
+    return chosen
+
+
+def _inputs_of(path: str, programs: tuple[Program, ...], stage: StageChoice) -> tuple[Input, ...]:
+    """Return the inputs of programs at a stage; raise if they have none there."""
+    inputs = tuple(found for each in programs for found in each.inputs(stage))
+    if inputs:
+        return inputs
+    other: StageChoice = "before" if stage == "after" else "after"
+    count = sum(bool(each.inputs(other)) for each in programs)
+    raise InputError(
+        f"{display_name(path)}: no program has a text {stage} optimizations; "
+        f"{count} of {len(programs)} have one {other} optimizations (--stage {other})."
+    )
+
+
+def _describe_no_programs(files: Iterable[FoundFile]) -> str:
+    """Say why a directory gives nothing."""
+    roles = [split_file_name(each.name).role for each in files]
+    if not roles:
+        return f"the directory is empty.\n{HOW_TO_DUMP}"
+    protos = roles.count(Role.PROTO)
+    if protos:
+        return (
+            f"the directory holds HLO protobufs (.hlo.pb, {protos:,} of them), but no text, which "
+            "is what hlotool reads. Add --xla_dump_hlo_as_text to XLA_FLAGS and run again."
+        )
+    counted = "1 file" if len(roles) == 1 else f"{len(roles):,} files"
+    return f"no HLO module is among the {counted} of this directory.\n{HOW_TO_DUMP}"

@@ -1,0 +1,101 @@
+"""The records the commands get: a file of a dump, and the files that belong together."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.errors import InputError
+from hlotool.inputs.dump.names import Stage
+from hlotool.inputs.read.kinds import Detection, Kind, detect_kind
+from hlotool.inputs.read.refusals import describe_refusal
+from hlotool.inputs.read.text import display_name, read_head, read_source
+from hlotool.source import Source
+
+StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage asks for
+
+
+class DumpFile(Struct, frozen=True):
+    """One file of a dump, or one section of a stream; read when asked, not before."""
+
+    location: str  # the path to open
+    kinds: tuple[Kind, ...]  # what it may hold; any other content is refused
+    size_bytes: int = 0  # on disk; 0 where unknown
+    source: Source | None = None  # if already read
+
+    @property
+    def path(self) -> str:
+        """The path to print, which is the one to open unless it holds control characters."""
+        return self.source.name if self.source else display_name(self.location)
+
+    def read(self) -> Source:
+        """Return the text; read it now unless it was read to find out what it is.
+
+        Not kept: who needs it twice keeps it. Raises InputError where the file cannot be
+        read, is not text, or holds something else than `kinds`.
+        """
+        return expect_kind(self.source or read_source(self.location), self.kinds)
+
+    def head(self, limit_bytes: int) -> str:
+        """Return the first part of the text, '' if it is not text; for looking at many."""
+        if self.source:
+            return self.source.text[:limit_bytes]
+        return read_head(self.location, limit_bytes)
+
+
+def expect_kind(source: Source, kinds: tuple[Kind, ...]) -> Source:
+    """Return a text that is one of `kinds`, or raise InputError with what it is instead."""
+    detection = detect_kind(source.text)
+    if detection.kind not in kinds:
+        wanted = " or ".join(kind.value for kind in kinds)
+        what = describe_refusal(detection.kind)
+        raise InputError(f"{source.name}: expected {wanted}, but {what}")
+    return blank_preamble(source, detection)
+
+
+def blank_preamble(source: Source, detection: Detection) -> Source:
+    """Blank out what stands before a module, keeping its lines, so that places stay true."""
+    if not detection.has_preamble:
+        return source
+    lines = source.text.count("\n", 0, detection.begin)
+    line_start = source.text.rfind("\n", 0, detection.begin) + 1
+    return Source("\n" * lines + source.text[line_start:], source.name)
+
+
+class Input(Struct, frozen=True):
+    """The files of one program at one stage that a command reads together.
+
+    At least one of `module`, `buffers` and `document` is there. `buffers` is the file with
+    the allocations: the old form holds values and live ranges as well (`Kind.BUFFERS`).
+    """
+
+    path: str  # what the user typed; in a directory the file that stands for the program
+    name: str = ""  # of the module, '' if only a buffer assignment is there
+    stage: Stage | None = None  # None where neither name nor header tells
+    module: DumpFile | None = None
+    buffers: DumpFile | None = None
+    values: DumpFile | None = None
+    live_range: DumpFile | None = None
+    debug_options: DumpFile | None = None
+    document: DumpFile | None = None  # a saved JSON document instead of a dump
+
+    @property
+    def files(self) -> tuple[DumpFile, ...]:
+        """All files there are."""
+        files = (self.module, self.buffers, self.values, self.live_range, self.document)
+        return tuple(file for file in files if file is not None)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+        return sum(file.size_bytes for file in self.files)
+
+
+class Inputs(Struct, frozen=True):
+    """What a PATH leads to: one input for a file, one for each program of a directory."""
+
+    path: str
+    is_directory: bool  # a stream of several programs counts as one
+    inputs: tuple[Input, ...]
+    notes: tuple[str, ...] = ()  # sentences for stderr: files passed over, choices made

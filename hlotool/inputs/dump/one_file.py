@@ -1,0 +1,114 @@
+"""One file as PATH: what it is, and what stands beside it or was named by hand."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.errors import InputError, UsageError
+from hlotool.inputs.dump.files import DumpFile, Input, blank_preamble
+from hlotool.inputs.dump.names import Role, Stage, split_file_name
+from hlotool.inputs.dump.siblings import (
+    KINDS,
+    find_debug_options,
+    find_sibling,
+    find_text_beside,
+    split_ending,
+)
+from hlotool.inputs.read.first_lines import read_module_head
+from hlotool.inputs.read.kinds import Detection, Kind
+from hlotool.inputs.read.refusals import describe_refusal
+from hlotool.inputs.read.text import STDIN, display_name
+from hlotool.source import Source
+
+_ROLES: Final = (Role.MODULE, Role.BUFFERS, Role.VALUES, Role.LIVE_RANGE)
+_ROLE_OF: Final = {
+    Kind.MODULE: Role.MODULE,
+    Kind.BUFFERS: Role.BUFFERS,
+    Kind.ALLOCATIONS: Role.BUFFERS,
+    Kind.VALUES: Role.VALUES,
+    Kind.LIVE_RANGE: Role.LIVE_RANGE,
+}
+
+
+class NamedFiles(Struct, frozen=True):
+    """Siblings the user names by hand; they win over those found by name."""
+
+    buffers: str | None = None
+    live_range: str | None = None
+    module_text: str | None = None
+
+
+def describe_file(path: str, source: Source, detection: Detection, named: NamedFiles) -> Input:
+    """Put one file and what stands beside it together."""
+    kind, size = detection.kind, len(source.text)
+    role = _ROLE_OF.get(kind)
+    if kind is Kind.DOCUMENT:
+        _refuse(
+            named != NamedFiles(), "a JSON document stands alone: no file can be named beside it."
+        )
+        return Input(path, document=DumpFile(path, (kind,), size, source))
+    if role is None:
+        raise InputError(f"{source.name}: {describe_refusal(kind)}{mention_text(path)}")
+    own = DumpFile(path, KINDS[role], size, blank_preamble(source, detection))
+    files = {each: None if path == STDIN else find_sibling(path, each) for each in _ROLES}
+    if kind is Kind.BUFFERS:  # holds these two itself
+        files[Role.VALUES] = files[Role.LIVE_RANGE] = None
+    files[role] = own
+    _take_named(files, named, role)
+    if role is not Role.MODULE and files[Role.BUFFERS] is None:
+        raise InputError(f"{source.name}: {describe_refusal(kind)}{_mention_missing(path)}")
+    module = files[Role.MODULE]
+    head = read_module_head(source.text, detection.begin, with_signature=False)
+    name = split_file_name(os.path.basename(module.location if module else path))  # noqa: PTH119
+    stage = name.stage or (Stage.AFTER if head.is_scheduled or role is not Role.MODULE else None)
+    return Input(
+        path,
+        head.name or name.name,
+        stage,
+        module,
+        files[Role.BUFFERS],
+        files[Role.VALUES],
+        files[Role.LIVE_RANGE],
+        find_debug_options(path),
+    )
+
+
+def _take_named(files: dict[Role, DumpFile | None], named: NamedFiles, typed: Role) -> None:
+    """Replace siblings by the files named by hand, and theirs by those beside them."""
+    if named.module_text:
+        _refuse(typed is Role.MODULE, "PATH is a module text itself; --module-text names another.")
+        files[Role.MODULE] = DumpFile(named.module_text, KINDS[Role.MODULE])
+    if named.buffers:
+        _refuse(
+            typed is Role.BUFFERS, "PATH is a buffer assignment itself; --buffers names another."
+        )
+        files[Role.BUFFERS] = DumpFile(named.buffers, KINDS[Role.BUFFERS])
+        for role in {Role.VALUES, Role.LIVE_RANGE} - {typed}:
+            files[role] = find_sibling(named.buffers, role)
+    if named.live_range:
+        _refuse(
+            typed is Role.LIVE_RANGE, "PATH holds live ranges itself; --live-range names another."
+        )
+        files[Role.LIVE_RANGE] = DumpFile(named.live_range, KINDS[Role.LIVE_RANGE])
+
+
+def _refuse(is_wrong: bool, message: str) -> None:
+    """Refuse options that do not go with PATH."""
+    if is_wrong:
+        raise UsageError(message)
+
+
+def _mention_missing(path: str) -> str:
+    """Say which file was looked for beside a part of a buffer assignment."""
+    if path == STDIN:
+        return ""
+    return f" There is no {display_name(split_ending(path)[0])}-buffer-assignment.txt."
+
+
+def mention_text(path: str) -> str:
+    """Say that the text of the same module lies beside a file, where it does."""
+    beside = None if path == STDIN else find_text_beside(path)
+    return f"\nIts text is there too: {display_name(beside)}" if beside else ""

@@ -1,0 +1,1 @@
+"""From a file to its text and kind: bytes, compression, refusals."""

@@ -1,0 +1,79 @@
+"""Which binary file is this, when it is not text? Told from its first bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hlotool.inputs.read.refusals import HOW_TO_DUMP
+
+_UNPACK: Final = "; unpack it and give the directory"
+_ONCE: Final = "compressed twice; unpack it once"
+_OTHERWISE: Final = "; unpack it, or compress it with gzip, xz or zstd"
+_NO_TEXT: Final = f"; hlotool reads text.\n{HOW_TO_DUMP.removesuffix('.')}"
+_MAGIC: Final = (
+    (b"PK\x03\x04", f"a zip archive{_UNPACK}"),
+    (b"7z\xbc\xaf\x27\x1c", f"a 7z archive{_UNPACK}"),
+    (b"BZh", f"compressed with bzip2{_OTHERWISE}"),
+    (b"\x04\x22\x4d\x18", f"compressed with lz4{_OTHERWISE}"),
+    (b"\x1f\x8b", _ONCE),
+    (b"\xfd7zXZ\x00", _ONCE),
+    (b"\x28\xb5\x2f\xfd", _ONCE),
+    (b"\x7fELF", f"machine code (ELF){_NO_TEXT}"),
+    (b"BC\xc0\xde", f"LLVM bitcode{_NO_TEXT}"),
+    (b"ML\xefR", f"MLIR bytecode{_NO_TEXT}"),
+    (b"\x80\x04\x95", f"a Python pickle{_NO_TEXT}"),
+    (b"\x80\x05\x95", f"a Python pickle{_NO_TEXT}"),
+    (b"SQLite format 3\x00", f"an SQLite database{_NO_TEXT}"),
+    (b"\x89PNG", f"a picture{_NO_TEXT}"),
+    (b"%PDF", f"a PDF document{_NO_TEXT}"),
+)
+_TAR: Final = (257, b"ustar")
+_MODULE_NAME: Final = re.compile(rb"[\w.\-<>()\[\] ]{1,1024}")
+
+
+def find_binary_kind(data: bytes) -> str | None:
+    """Say what binary content this is, as the end of "this is …."; None if it may be text.
+
+    A NUL byte is what makes anything else binary: no text dump holds one.
+    """
+    for magic, what in _MAGIC:
+        if data.startswith(magic):
+            return what
+    if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
+        return f"a tar archive{_UNPACK}"
+    name = find_proto_module(data)
+    if name is not None:
+        return f"the HLO module {name!r} as a protobuf (.hlo.pb){_NO_TEXT}"
+    return f"a binary file{_NO_TEXT}" if b"\x00" in data else None
+
+
+def find_proto_module(data: bytes) -> str | None:
+    """Return the module's name if this is an HloProto, HloSnapshot or HloModuleProto.
+
+    message := 0x0A length inner      field 1 of HloSnapshot (hlo) and of HloProto (hlo_module)
+    inner   := message | module
+    module  := 0x0A length name 0x12  fields 1 and 2 of HloModuleProto
+    """
+    position = 0
+    for _ in range(3):
+        if data[position : position + 1] != b"\x0a":
+            return None
+        length, position = _read_varint(data, position + 1)
+        after = position + length
+        name = data[position : min(after, position + 1024)]
+        if data[after : after + 1] == b"\x12" and _MODULE_NAME.fullmatch(name):
+            return name.decode("utf-8", "replace")
+    return None
+
+
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """Read a base-128 number; return it and the offset after it."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = data[position] if position < len(data) else 0
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004  (the continuation bit)
+            break
+    return value, position

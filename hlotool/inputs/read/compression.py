@@ -1,0 +1,153 @@
+"""Undo gzip, xz and zstd, told by the first bytes and not by the file's name."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import zlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import BinaryIO, Final, Protocol
+
+from hlotool.errors import InputError
+
+_GZIP: Final = b"\x1f\x8b"
+_XZ: Final = b"\xfd7zXZ\x00"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_MAGIC: Final = (_GZIP, _XZ, _ZSTD)
+_FIRST_BLOCK_BYTES: Final = 1 << 10
+_LAST_BLOCK_BYTES: Final = 1 << 20
+_ZEROS: Final = re.compile(rb"\x00*+")
+
+
+class _Member(Protocol):
+    """A decompressor of one member: zlib's, lzma's and zstandard's have this form."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: memoryview, /) -> bytes: ...
+
+
+def decompress(data: bytes, name: str) -> bytes:
+    """Undo gzip, xz or zstd, told by the first bytes; other data is returned as it is.
+
+    Several compressed members in a row are read as one, as the command-line tools do.
+    """
+    magic = next((each for each in _MAGIC if data.startswith(each)), None)
+    if magic is None:
+        return data
+    try:
+        return b"".join(_unpack(data, magic, _decompressor(magic, name)))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name}: {describe_error(error)}") from error
+    except MemoryError as error:
+        raise InputError(f"{name}: the file does not fit into memory once unpacked.") from error
+
+
+def read_decompressed(file: BinaryIO, limit_bytes: int, name: str) -> bytes:
+    """Return the first bytes of a file, unpacked, at most `limit_bytes`.
+
+    A compressed file is read in small steps and no further than needed. If it ends too
+    early, what there is comes back: who reads it whole gets the error.
+    """
+    data = file.read(min(limit_bytes, _FIRST_BLOCK_BYTES))
+    magic = next((each for each in _MAGIC if data.startswith(each)), None)
+    if magic is None:
+        return data + file.read(limit_bytes - len(data))
+    member = _decompressor(magic, name)()
+    blocks: list[bytes] = []
+    size = 0
+    while data and size < limit_bytes and not member.eof:
+        blocks.append(member.decompress(memoryview(data)))
+        size += len(blocks[-1])
+        data = file.read(_FIRST_BLOCK_BYTES)
+    return b"".join(blocks)[:limit_bytes]
+
+
+def describe_error(error: Exception) -> str:
+    """Turn an error of reading or unpacking into a sentence."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file or directory."
+    if isinstance(error, PermissionError):
+        return "the file may not be read (permission denied)."
+    if isinstance(error, IsADirectoryError):
+        return "this is a directory."
+    if isinstance(error, EOFError) or "ended before" in str(error):
+        return "the compressed file is cut off; it was not copied or written to its end."
+    if isinstance(error, zlib.error):
+        return f"the compressed data is damaged ({error})."
+    return f"{getattr(error, 'strerror', None) or error}."
+
+
+def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Member]) -> list[bytes]:
+    """Unpack all members of a file; zeros after a member are padding.
+
+    Reads in blocks that start small and grow, so that a file of many members takes linear
+    time, however small they are: what was read beyond a member's end is copied.
+    """
+    blocks: list[bytes] = []
+    view, position = memoryview(data), 0
+    while data.startswith(magic, position):
+        member, size = new_member(), _FIRST_BLOCK_BYTES
+        while not member.eof:
+            if position >= len(data):
+                raise EOFError
+            blocks.append(member.decompress(view[position : position + size]))
+            position += size
+            size = min(2 * size, _LAST_BLOCK_BYTES)
+        position = min(position, len(data)) - len(member.unused_data)
+        padding = _ZEROS.match(data, position)
+        position = padding.end() if padding else position
+    if position < len(data):
+        raise OSError(f"{len(data) - position} bytes of something else follow the compressed data")
+    return blocks
+
+
+def _decompressor(magic: bytes, name: str) -> Callable[[], _Member]:
+    """Return what makes a new decompressor for one member of a format."""
+    if magic == _GZIP:
+        return lambda: zlib.decompressobj(wbits=31)
+    if magic == _XZ:
+        import lzma  # noqa: PLC0415  start-up time
+
+        return lambda: _Guarded(lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError)
+    zstandard = _zstandard(name)
+    return lambda: _Guarded(zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)
+
+
+class _Guarded:
+    """A member of xz or zstd whose errors are those of gzip."""
+
+    def __init__(self, member: _Member, error: type[Exception]) -> None:
+        self._member = member
+        self._error = error
+
+    @property
+    def eof(self) -> bool:
+        """Whether the member is complete."""
+        return bool(self._member.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was fed beyond the end of the member."""
+        return bytes(self._member.unused_data)
+
+    def decompress(self, data: memoryview) -> bytes:
+        """Unpack the next part."""
+        try:
+            return bytes(self._member.decompress(data))
+        except self._error as error:
+            raise zlib.error(str(error)) from error
+
+
+def _zstandard(name: str) -> ModuleType:
+    """Import the optional package for zstd, or say how to get it."""
+    try:
+        return importlib.import_module("zstandard")
+    except ImportError as error:
+        raise InputError(
+            f"{name}: this file is compressed with zstd, which needs one more package: "
+            "pip install 'hlotool[zst]'. Or unpack it with zstd -d."
+        ) from error

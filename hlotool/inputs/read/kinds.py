@@ -1,0 +1,141 @@
+"""Tell what a text is: an HLO module, a part of a buffer assignment, or none of ours.
+
+Only the first words decide, never the name of the file; nothing is parsed here.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+
+class Kind(Enum):
+    """What a text holds; the value completes the sentence "this is …"."""
+
+    # What hlotool reads.
+    MODULE = "the text of an HLO module"
+    BUFFERS = "a buffer assignment with its values in one file"  # as XLA wrote it until 2025
+    ALLOCATIONS = "the allocations of a buffer assignment"
+    VALUES = "the values of a buffer assignment"
+    LIVE_RANGE = "the live ranges of a buffer assignment"
+    MEMORY_REPORT = "a memory-usage report"
+    DEBUG_OPTIONS = "a list of XLA debug options"
+    DOCUMENT = "a JSON document of hlotool"
+    STREAM = "a dump printed to standard output"
+    # What it does not read, each with a sentence of its own (see `refusals`).
+    EMPTY = "empty"
+    MLIR = "MLIR (StableHLO or another dialect)"
+    JAXPR = "a jaxpr"
+    LLVM_IR = "LLVM IR"
+    PTX = "PTX assembly"
+    THUNKS = "a list of XLA thunks"
+    PROTO_TEXT = "a protobuf in text form"
+    FLAGS = "a list of command-line flags"
+    JSON = "JSON"
+    HTML = "HTML"
+    DOT = "a Graphviz graph"
+    UNKNOWN = "text of no known kind"
+
+
+class Detection(Struct, frozen=True):
+    """The kind of a text, and the offset at which its own first word stands."""
+
+    kind: Kind
+    begin: int
+    has_preamble: bool = False  # something that is no comment stands before `begin`
+
+
+_NAME: Final = r"%?[A-Za-z_][\w.\-]*+"
+_SKIP: Final = r"(?:\s++|//[^\n]*+|/\*(?s:.*?)\*/)*+"  # blanks and both kinds of comments
+_INSTRUCTION: Final = rf"""
+    (?:ROOT\s++)?+ {_NAME} \s++=\s*+
+    (?: \( | [a-z]\w*+\[ | [a-z][a-z0-9\-]*+\( {_SKIP} (?:%|\w++\[|\)) )
+"""
+_COMPUTATION: Final = rf"""
+    (?:ENTRY\s++)?+ {_NAME} \s*+ (?:\( [^{{}}"]*+ \s*+)?+ \{{ {_SKIP} {_INSTRUCTION}
+"""
+
+Table = tuple[tuple[Kind, re.Pattern[str]], ...]
+
+
+def _make_table(*rows: tuple[Kind, str]) -> Table:
+    return tuple((kind, re.compile(text, re.VERBOSE)) for kind, text in rows)
+
+
+# Tried in this order at the first word. Grammar in the regular expressions.
+_OURS: Final = _make_table(
+    (Kind.MODULE, r"HloModule(?=[\s,])"),
+    (Kind.ALLOCATIONS, r"BufferAssignment:\s|allocation\ \d++:\ size"),
+    (
+        Kind.MEMORY_REPORT,
+        r"Memory\ Space:\ .*\(color=|Total\ bytes\ used:.*\s++Allocations\ sorted",
+    ),
+    (Kind.VALUES, r"Total\ bytes\ used:|Used\ values:"),
+    (Kind.LIVE_RANGE, r"HloLiveRange\ (?:\(max|not\ available)"),
+    (Kind.DEBUG_OPTIONS, r"xla_\w++:\s"),
+    (Kind.MODULE, _COMPUTATION),
+    (Kind.MODULE, _INSTRUCTION),
+)
+_FOREIGN: Final = _make_table(
+    (Kind.EMPTY, r"\Z"),
+    (
+        Kind.MLIR,
+        r"""\#\w[\w.]*+\s*+= | !\w++\s*+= | (?:builtin\.)?+module\b[^\n]*\{ | "builtin\.module"
+        | func\.func\b | func\s++(?:private|public)?+\s*+@
+        | %[\w\#:,\ %]++=\s*+"?+[a-z_]++\.[a-z]""",
+    ),
+    (Kind.JAXPR, r"\{\s*+(?:\x1b\[[\d;]*+m)*+lambda\b|let\ \w++\ =\ \{\s*+lambda\b"),
+    (
+        Kind.LLVM_IR,
+        r""";\ ModuleID | source_filename\ = | target\ (?:datalayout|triple)\ =
+        | define\ .*\{ | declare\  | @[\w.]++\ =\ """,
+    ),
+    (Kind.PTX, r"\.version\ \d"),
+    (Kind.THUNKS, r"\d{3,}+:\ k[A-Z]\w++\b"),
+    (Kind.JSON, r'\{\s*+(?:"|\})|\[\s*+(?:["{\[\]\d\-])'),
+    (Kind.PROTO_TEXT, r"\w++\s*+\{\s*+(?:\w++\s*+[{:]|\})|\w++:\s"),
+    (Kind.FLAGS, r"--\w"),
+    (Kind.HTML, r"<(?:!DOCTYPE|html|\?xml)"),
+    (Kind.DOT, r"(?:strict\s++)?+(?:di)?+graph\b[^\n]*\{"),
+)
+_FIRST_WORD: Final = re.compile(_SKIP)
+_BEGIN_MARK: Final = re.compile(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
+_SCHEMA: Final = re.compile(r'"schema"\s*+:\s*+"hlotool/')
+_MODULE_LINE: Final = re.compile(r"^[ \t]*+HloModule(?=[ ,])", re.MULTILINE)
+
+
+def detect_kind(text: str) -> Detection:
+    """Say what a text holds and where its first word stands; any text has an answer.
+
+    Blanks and comments (`//` and `/* */`) before the first word do not count. Where the
+    first word says nothing, a line `*** Begin NAME ***` makes it a stream, and a line that
+    starts with `HloModule` a module with something else (a log) before it.
+    """
+    first = _FIRST_WORD.match(text)
+    begin = first.end() if first else 0
+    kind = _find_kind(_OURS, text, begin)
+    if kind is Kind.ALLOCATIONS and _has_values(text, begin):
+        return Detection(Kind.BUFFERS, begin)
+    if kind is not None:
+        return Detection(kind, begin)
+    if mark := _BEGIN_MARK.search(text):
+        return Detection(Kind.STREAM, mark.start(), mark.start() > begin)
+    if line := _MODULE_LINE.search(text):
+        return Detection(Kind.MODULE, line.end() - len("HloModule"), has_preamble=True)
+    foreign = _find_kind(_FOREIGN, text, begin) or Kind.UNKNOWN
+    if foreign is Kind.JSON and _SCHEMA.search(text, begin):
+        return Detection(Kind.DOCUMENT, begin)
+    return Detection(foreign, begin)
+
+
+def _find_kind(table: Table, text: str, begin: int) -> Kind | None:
+    """Return the first kind whose pattern stands at an offset."""
+    return next((kind for kind, each in table if each.match(text, begin)), None)
+
+
+def _has_values(text: str, begin: int) -> bool:
+    """Whether a buffer assignment is the old one-file form."""
+    return text.find("\nTotal bytes used:", begin) >= 0 or text.find("\nUsed values:", begin) >= 0

@@ -1,0 +1,122 @@
+"""From the PATH a user typed to text: open, decompress, decode, each failure a sentence.
+
+What counts as readable: regular files, pipes (`<(zcat x)`, `-`) and /dev/null; sockets and
+other devices may never end and are refused. Compression is told by the first bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import stat
+import sys
+import zlib
+from typing import BinaryIO, Final
+
+from hlotool.errors import InputError
+from hlotool.inputs.read.binary import find_binary_kind
+from hlotool.inputs.read.compression import decompress, describe_error, read_decompressed
+from hlotool.inputs.read.refusals import HOW_TO_DUMP
+from hlotool.source import Source
+
+STDIN: Final = "-"
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def display_name(path: str) -> str:
+    """Return a path as it may be printed: `<stdin>` for `-`, no control characters."""
+    if path == STDIN:
+        return "<stdin>"
+    clean = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else "\ufffd" for char in clean)
+
+
+def read_source(path: str) -> Source:
+    """Read a whole file, or standard input for `-`, as text; raise InputError if it is none."""
+    name = display_name(path)
+    return Source(decode_text(decompress(read_bytes(path), name), name), name)
+
+
+def read_bytes(path: str) -> bytes:
+    """Read a file, a pipe, or standard input to its end, once."""
+    name = display_name(path)
+    try:
+        if path == STDIN:
+            return sys.stdin.buffer.read()
+        with _open(path) as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(f"{name}: {describe_error(error)}") from error
+    except MemoryError as error:
+        raise InputError(f"{name}: the file does not fit into memory.") from error
+
+
+def read_head(path: str, limit_bytes: int) -> str:
+    """Read the first part of a file as text, whatever follows; '' if it is not text.
+
+    For looking at many files of a directory. Decompresses no more than it needs, opens
+    regular files only, and raises InputError where nothing can be read.
+    """
+    name = display_name(path)
+    try:
+        with _open(path) as file:
+            data = read_decompressed(file, limit_bytes, name)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name}: {describe_error(error)}") from error
+    if data.startswith(_UTF16):
+        return data.decode("utf-16", "replace")
+    if find_binary_kind(data) is not None:
+        return ""
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def decode_text(data: bytes, name: str) -> str:
+    """Decode UTF-8 (or UTF-16 with its mark), without byte-order mark and CRs before LFs."""
+    if not data:
+        raise InputError(f"{name}: the file is empty.\n{HOW_TO_DUMP}")
+    if data.startswith(_UTF16):
+        text = data.decode("utf-16", "replace")
+    else:
+        what = find_binary_kind(data)
+        if what is not None:
+            raise InputError(f"{name}: this is {what}.")
+        text = _decode_utf8(data, name).removeprefix("\ufeff")
+    return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def _decode_utf8(data: bytes, name: str) -> str:
+    """Decode, or say at which byte and line the text stops being UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        if error.end == len(data) and "end of data" in error.reason:
+            what = "the text is cut off in the middle of a character; was it copied to its end?"
+        else:
+            what = (
+                f"this is not UTF-8 text: byte 0x{data[error.start]:02x} stands at offset "
+                f"{error.start}; the file is damaged, or it is no text dump.\n{HOW_TO_DUMP}"
+            )
+        raise InputError(f"{name}:{line}:{column}: {what}") from error
+    except MemoryError as error:
+        raise InputError(f"{name}: the file does not fit into memory.") from error
+
+
+def _open(path: str) -> BinaryIO:
+    """Open what may be read to an end: a regular file, a pipe, /dev/null."""
+    mode = _stat(path).st_mode
+    if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode):
+        raise OSError("this is a device or a socket, not a file")
+    if stat.S_ISCHR(mode) and os.path.realpath(path) != os.devnull:
+        raise OSError("this is a device, not a file; give - to read standard input")
+    return open(path, "rb")  # noqa: PTH123  (paths stay strings as typed)
+
+
+def _stat(path: str) -> os.stat_result:
+    """Return what the system says of a path; a NUL in it counts as a missing file."""
+    try:
+        return os.stat(path)  # noqa: PTH116
+    except ValueError as error:
+        raise FileNotFoundError(errno.ENOENT, "no such file") from error

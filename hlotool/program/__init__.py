@@ -1,0 +1,1 @@
+"""One program, and everything that is worked out about it once."""

@@ -1,0 +1,103 @@
+"""From inputs to what analyses read: a module, and a buffer assignment beside it.
+
+Knows files and parsers and nothing of the command line, so that the commands and the
+Python API read dumps alike.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hlotool.errors import InputError
+from hlotool.fields import InputPaths
+from hlotool.inputs import DumpFile, Input, Inputs
+from hlotool.ir import Module
+from hlotool.ir.buffers import BufferAssignment
+from hlotool.parse import parse_module
+from hlotool.source import Source
+
+
+class Loaded(Struct, frozen=True):
+    """One program, read. `module` is None where only a buffer assignment is there."""
+
+    input: Input
+    paths: InputPaths
+    module: Module | None
+    assignment: BufferAssignment | None
+
+    def expect_module(self) -> Module:
+        """Return the module, or raise InputError where the dump has no text of it."""
+        if self.module is None:
+            raise InputError(
+                f"{self.paths.path}: the text of the module is missing beside this buffer "
+                "assignment; name it with --module-text."
+            )
+        return self.module
+
+
+def load(chosen: Input, path: str, *, with_buffers: bool = False) -> Loaded:
+    """Read one input; `path` is what the user typed.
+
+    The buffer assignment is read only on request. Raises HlotoolError for what cannot be
+    read, is a saved JSON document, or does not parse.
+    """
+    if chosen.document is not None:
+        raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
+    module = parse_module(chosen.module.read()) if chosen.module else None
+    assignment = read_assignment(chosen) if with_buffers else None
+    return Loaded(chosen, input_paths(path, chosen, with_buffers=with_buffers), module, assignment)
+
+
+def read_assignment(chosen: Input) -> BufferAssignment | None:
+    """Read the buffer assignment with its companions, None where there is none."""
+    if chosen.buffers is None:
+        return None
+    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415  start-up time
+
+    return parse_buffer_assignment(
+        chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range)
+    )
+
+
+def input_paths(path: str, chosen: Input, *, with_buffers: bool) -> InputPaths:
+    """Name the files an answer was made from; those not read are null."""
+    buffers = chosen.buffers if with_buffers else None
+    live_range = chosen.live_range if with_buffers else None
+    return InputPaths(
+        path,
+        chosen.module.path if chosen.module else None,
+        buffers.path if buffers else None,
+        live_range.path if live_range else None,
+    )
+
+
+def find_largest(found: Inputs) -> tuple[Input, int | None]:
+    """Return the input with the most allocated memory of space 0, and how much that is.
+
+    The first of them where no input has a readable buffer assignment: None then.
+    """
+    from hlotool.inputs.parallel import Failure, map_inputs  # noqa: PLC0415  start-up time
+
+    sizes = [
+        None if isinstance(size, Failure) else size
+        for size in map_inputs(allocated_bytes, found.inputs)
+    ]
+    known = [-1 if size is None else size for size in sizes]
+    place = known.index(max(known))
+    return found.inputs[place], sizes[place]
+
+
+def allocated_bytes(chosen: Input) -> int | None:
+    """Return what the runtime reserves in the default space; None where nothing tells."""
+    if chosen.buffers is None:
+        return None
+    from hlotool.analysis.memory.memory_map import map_memory  # noqa: PLC0415  start-up time
+    from hlotool.analysis.memory.space_sums import add_up_space  # noqa: PLC0415
+    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415
+
+    assignment = parse_buffer_assignment(chosen.buffers.read())
+    return add_up_space(map_memory(assignment, None), 0).allocated
+
+
+def _read(file: DumpFile | None) -> Source | None:
+    return file.read() if file else None
