@@ -5,9 +5,8 @@ It is also the module that docs/adding-a-command.md shows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import click
+from msgspec import Struct
 
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.fields import (
@@ -24,8 +23,7 @@ from hlotool.fields import (
 # -- hlotool/analysis/planets.py: frozen records, made by a pure function from the IR
 
 
-@dataclass(frozen=True, slots=True)
-class Planet:
+class Planet(Struct, frozen=True):
     """One planet."""
 
     name: str
@@ -34,8 +32,7 @@ class Planet:
     moon_count: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """All planets together."""
 
     planet_count: int

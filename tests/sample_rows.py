@@ -51,10 +51,10 @@ FIELDS = (
 SAMPLES = RowList(
     "samples",
     Sample,
-    FIELDS,
     "samples, largest first",
     sort="-size_bytes",
     size="size_bytes",
     upper_if=("is_conditional",),
     fold=Fold(keys=("kind", "size_bytes"), name="name"),
+    fields=FIELDS,
 )

@@ -34,7 +34,7 @@ GOOD = (
     Field("kind", Unit.TEXT, "kind", values=("a", "b")),
     Field("doubled_bytes", Unit.BYTES, "twice the size"),
 )
-ROWS = RowList("rows", Row, GOOD, "rows")
+ROWS = RowList("rows", Row, "rows", fields=GOOD)
 
 
 def found(rows: RowList) -> list[str]:
@@ -83,8 +83,8 @@ def test_disagreements(rows: RowList, message: str) -> None:
 
 
 def test_blocks_are_checked() -> None:
-    inner = Block("inner", Row, (Field("name", Unit.COUNT, "n"),), "inner")
-    outer = Block("outer", Row, GOOD, "outer", blocks=(inner,))
+    inner = Block("inner", Row, "inner", fields=(Field("name", Unit.COUNT, "n"),))
+    outer = Block("outer", Row, "outer", blocks=(inner,), fields=GOOD)
     spec = DocumentSpec("x", "x", blocks=(outer, outer), scalars=inner)
     messages = find_disagreements(spec)
     assert "x: the key outer is there twice" in messages

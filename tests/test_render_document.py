@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 
@@ -22,15 +22,13 @@ from hlotool.render.document import make_json, render_csv, render_json, render_j
 from hlotool.render.schema import make_schema
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(Struct, frozen=True):
     """A nested record."""
 
     position: int | None = 7
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """A record of scalars with a block inside."""
 
     size_bytes: int = 1 << 70
@@ -42,22 +40,22 @@ POSITION = (Field("position", Unit.NUMBER, "where", is_nullable=True),)
 MEMORY = Block(
     "memory",
     Memory,
-    (
+    "memory",
+    blocks=(Block("peak", Peak, "the peak", is_nullable=True, fields=POSITION),),
+    is_nullable=True,
+    fields=(
         Field("size_bytes", Unit.BYTES, "size"),
         Field("ratio", Unit.RATIO, "ratio", is_nullable=True),
     ),
-    "memory",
-    blocks=(Block("peak", Peak, POSITION, "the peak", is_nullable=True),),
-    is_nullable=True,
 )
-EXTRA = Block("extra", Peak, POSITION, "with an option", is_optional=True)
+EXTRA = Block("extra", Peak, "with an option", is_optional=True, fields=POSITION)
 OTHER = replace(SAMPLES, name="others", is_optional=True)
 SPEC = DocumentSpec(
     "sample",
     "a sample",
     blocks=(MEMORY, EXTRA),
     row_lists=(SAMPLES, OTHER),
-    scalars=Block("top", Peak, POSITION, "at the top"),
+    scalars=Block("top", Peak, "at the top", fields=POSITION),
     version=3,
 )
 ROWS = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from hlotool.fields import VARIOUS, Block, Field, Line, Sum, Unit
 from hlotool.render.prose import render_line
@@ -94,8 +94,7 @@ def test_sums_carry_their_bounds(total: Sum, text: str) -> None:
     assert format_sum(total, Unit.BYTES) == text
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A record with a figure in a unit of its own, and totals with bounds."""
 
     value: float | None = 3.0
@@ -122,8 +121,8 @@ def test_prose_is_filled_from_a_record() -> None:
     block = Block(
         "figure",
         Figure,
-        (Field("size_bytes", Unit.BYTES, "size"), Field("name", Unit.TEXT, "name")),
         "a figure",
+        fields=(Field("size_bytes", Unit.BYTES, "size"), Field("name", Unit.TEXT, "name")),
     )
     line = Line("{name} {{is}} {size_bytes}!", block, Figure())
     assert render_line(line) == "n {is} ≥ 3.0 MiB!"

@@ -10,7 +10,10 @@ from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 RULES: Final = RowList(
     "rules",
     RuleResult,
-    (
+    "every budget in every module it is about, those that fail first",
+    key="name",
+    has_total=False,
+    limit=0, fields=(
         Field("status", Unit.TEXT, "what the budget came to", in_table=True,
               values=("pass", "fail", "no-match", "error")),
         Field("name", Unit.TEXT, "the budget's name", heading="budget", in_table=True),
@@ -38,17 +41,13 @@ RULES: Final = RowList(
         Field("source_file", Unit.TEXT, "where to look: file of the user's program",
               is_nullable=True),
         Field("source_line", Unit.NUMBER, "line in that file", is_nullable=True),
-    ),
-    "every budget in every module it is about, those that fail first",
-    key="name",
-    has_total=False,
-    limit=0,
-)  # fmt: skip
+    ))  # fmt: skip
 
 FACTS: Final = Block(
     "facts",
     CheckFacts,
-    (
+    "all budgets together",
+    fields=(
         Field("ok", Unit.FLAG, "whether nothing fails and everything was checked"),
         Field("pass_count", Unit.COUNT, "budgets that are kept"),
         Field("fail_count", Unit.COUNT, "budgets that are exceeded and fail the run"),
@@ -56,7 +55,6 @@ FACTS: Final = Block(
         Field("no_match_count", Unit.COUNT, "budgets with nothing to measure"),
         Field("error_count", Unit.COUNT, "modules that could not be read"),
     ),
-    "all budgets together",
 )
 
 CHECK: Final = DocumentSpec(

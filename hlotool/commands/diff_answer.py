@@ -20,7 +20,8 @@ _SHOWN = ("metrics", "memory", "collectives", "fusions", "instructions", "header
 _VERDICT = Block(
     "verdict",
     Verdict,
-    (
+    "the diff in one line",
+    fields=(
         Field("peak_delta_bytes", Unit.BYTES, "peak", is_nullable=True, is_signed=True),
         Field("peak_change", Unit.PERCENT, "peak", is_nullable=True, is_signed=True),
         Field("wire_delta_bytes", Unit.BYTES, "wire", is_nullable=True, is_signed=True),
@@ -30,18 +31,17 @@ _VERDICT = Block(
         Field("left_fusion_count", Unit.COUNT, "fusions", is_nullable=True),
         Field("right_fusion_count", Unit.COUNT, "fusions", is_nullable=True),
     ),
-    "the diff in one line",
 )
 _COUNTS = Block(
     "counts",
     DiffFacts,
-    (
+    "how many instructions have partners",
+    fields=(
         Field("matched_count", Unit.COUNT, "matched", is_nullable=True),
         Field("changed_count", Unit.COUNT, "changed", is_nullable=True),
         Field("left_only_count", Unit.COUNT, "left only", is_nullable=True),
         Field("right_only_count", Unit.COUNT, "right only", is_nullable=True),
     ),
-    "how many instructions have partners",
 )
 
 

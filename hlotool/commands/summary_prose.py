@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from hlotool.analysis.cost.report_fields import COST
+from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings import Finding
 from hlotool.analysis.findings.fields import FINDINGS
 from hlotool.analysis.memory.figures_fields import ESTIMATED, TOTALS
@@ -18,7 +18,7 @@ from hlotool.analysis.summary.report import Summary
 from hlotool.fields import Block, Document, InputPaths, Line
 
 _ORDER: Final = ("loops", "opcodes", "dtypes")  # of the tables
-_FINDING: Final = Block("finding", Finding, FINDINGS.fields, FINDINGS.meaning)
+_FINDING: Final = Block("finding", Finding, FINDINGS.meaning, fields=FINDINGS.fields)
 _MOST_FINDINGS: Final = 8  # shown as sentences; --rows findings lists all
 
 

@@ -78,7 +78,10 @@ def _sides(what: str, *, is_nullable: bool, in_table: bool = True) -> tuple[Fiel
 INSTRUCTIONS: Final = RowList(
     "instructions",
     InstructionChange,
-    (
+    "instructions that were added, removed or changed; those that move most bytes first",
+    key="name",
+    has_total=False,
+    title="Instructions", fields=(
         _CHANGE,
         _TIMES,
         Field("opcode", Unit.TEXT, "the opcode; of a changed one the new", in_table=True),
@@ -95,17 +98,15 @@ INSTRUCTIONS: Final = RowList(
         *_sides("results", is_nullable=True, in_table=False),
         *_SOURCE,
         _WHAT,
-    ),
-    "instructions that were added, removed or changed; those that move most bytes first",
-    key="name",
-    has_total=False,
-    title="Instructions",
-)  # fmt: skip
+    ))  # fmt: skip
 
 MEMORY: Final = RowList(
     "memory",
     MemoryChange,
-    (
+    "values that hold memory at only one of the peaks, or another amount at each",
+    size="delta_bytes",
+    key="value",
+    title="Memory at the peak", fields=(
         Field("change", Unit.TEXT, "what happened", values=CHANGES),
         Field("reason", Unit.TEXT, "new and gone values have no partner; others are just not "
               "live at the other peak, or hold more or less", heading="change", in_table=True,
@@ -125,17 +126,16 @@ MEMORY: Final = RowList(
               null_text=""),
         *_FILE_AND_LINE,
         Field("parameter_name", Unit.TEXT, "what the user calls the parameter", is_nullable=True),
-    ),
-    "values that hold memory at only one of the peaks, or another amount at each",
-    size="delta_bytes",
-    key="value",
-    title="Memory at the peak",
-)  # fmt: skip
+    ))  # fmt: skip
 
 COLLECTIVES: Final = RowList(
     "collectives",
     CollectiveChange,
-    (
+    "collectives by kind, axes, group size and dtype, where number or bytes differ",
+    size="delta_bytes",
+    key="kind",
+    lower_if=("is_lower_bound",),
+    title="Collectives", fields=(
         _CHANGE,
         Field("kind", Unit.TEXT, "the effective kind", in_table=True),
         Field("axes", Unit.LIST, "mesh axes, where the groups name them", in_table=True,
@@ -166,18 +166,15 @@ COLLECTIVES: Final = RowList(
               null_text=""),
         Field("source_file", Unit.TEXT, "file of the largest", is_nullable=True),
         _LINE,
-    ),
-    "collectives by kind, axes, group size and dtype, where number or bytes differ",
-    size="delta_bytes",
-    key="kind",
-    lower_if=("is_lower_bound",),
-    title="Collectives",
-)  # fmt: skip
+    ))  # fmt: skip
 
 FUSIONS: Final = RowList(
     "fusions",
     FusionChange,
-    (
+    "fusions that were added, removed, split, merged or changed",
+    size="delta_bytes",
+    key="name",
+    title="Fusions", fields=(
         _CHANGE,
         _TIMES,
         Field("form", Unit.TEXT, "whether one became several, or several one", in_table=True,
@@ -196,17 +193,15 @@ FUSIONS: Final = RowList(
         Field("delta_flops", Unit.FLOPS, "flops in one run, right less left", is_signed=True),
         *_SOURCE,
         _WHAT,
-    ),
-    "fusions that were added, removed, split, merged or changed",
-    size="delta_bytes",
-    key="name",
-    title="Fusions",
-)  # fmt: skip
+    ))  # fmt: skip
 
 METRICS: Final = RowList(
     "metrics",
     MetricRow,
-    (
+    "figures on both sides",
+    has_total=False,
+    limit=0,
+    title="Figures", fields=(
         Field("metric", Unit.TEXT, "the figure, as budgets name it", in_table=True),
         Field("left", Unit.MEASURE, "on the left", heading="old", in_table=True, is_nullable=True,
               unit_from="unit"),
@@ -219,59 +214,50 @@ METRICS: Final = RowList(
         Field("ratio", Unit.RATIO, "right over left", is_nullable=True),
         Field("is_lower_bound", Unit.FLAG, "whether a side's figure is a lower bound"),
         Field("is_upper_bound", Unit.FLAG, "whether a side's figure is an upper bound"),
-    ),
-    "figures on both sides",
-    has_total=False,
-    limit=0,
-    title="Figures",
-)  # fmt: skip
+    ))  # fmt: skip
 
 HEADER: Final = RowList(
     "header",
     HeaderChange,
-    (
+    "what differs in the modules' headers: donation, devices, schedule",
+    has_total=False,
+    title="Header", fields=(
         Field("name", Unit.TEXT, "part of the HloModule line", in_table=True),
         Field("left", Unit.TEXT, "on the left; of aliases what only the left has",
               heading="old", in_table=True),
         Field("right", Unit.TEXT, "on the right; of aliases what only the right has",
               heading="new", in_table=True),
-    ),
-    "what differs in the modules' headers: donation, devices, schedule",
-    has_total=False,
-    title="Header",
-)  # fmt: skip
+    ))  # fmt: skip
 
 FLAGS: Final = RowList(
     "flags",
     FlagChange,
-    (
+    "compiler flags that differ, those about dumping left out",
+    has_total=False,
+    title="Flags", fields=(
         Field("flag", Unit.TEXT, "the debug option", in_table=True),
         Field("left", Unit.TEXT, "its value on the left; null at its default", heading="old",
               in_table=True, is_nullable=True, null_text="default"),
         Field("right", Unit.TEXT, "its value on the right; null at its default", heading="new",
               in_table=True, is_nullable=True, null_text="default"),
-    ),
-    "compiler flags that differ, those about dumping left out",
-    has_total=False,
-    title="Flags",
-)  # fmt: skip
+    ))  # fmt: skip
 
 ORDER: Final = Block(
     "order",
     OrderChange,
-    (
+    "how the order differs; null where it does not",
+    is_nullable=True,
+    fields=(
         Field("moved_count", Unit.COUNT, "instructions that stand elsewhere in the schedule"),
         Field("paired_count", Unit.COUNT, "instructions that have partners"),
         Field("computation", Unit.TEXT, "where most moved"),
     ),
-    "how the order differs; null where it does not",
-    is_nullable=True,
 )
 
 _FACTS: Final = Block(
     "facts",
     DiffFacts,
-    (
+    "the diff as a whole", fields=(
         Field("identical", Unit.FLAG, "whether the programs are the same but for names, numbering, "
               "metadata and order; null where structure was not compared", is_nullable=True),
         Field("differs", Unit.FLAG, "whether any list below has a difference"),
@@ -282,23 +268,19 @@ _FACTS: Final = Block(
         Field("right_only_count", Unit.COUNT, "instructions of the right without partner",
               is_nullable=True),
         Field("not_compared", Unit.LIST, "what one side does not hold"),
-    ),
-    "the diff as a whole",
-)  # fmt: skip
+    ))  # fmt: skip
 
 
 def _side(name: str) -> Block:
     return Block(
         name,
         SideFacts,
-        (
+        f"the {name} side",
+        blocks=(INPUT_BLOCK, replace(MODULE, is_nullable=True)), fields=(
             Field("label", Unit.TEXT, "what the user calls it"),
             Field("saved_schema", Unit.TEXT, "schema of a saved document; null for a dump",
                   is_nullable=True),
-        ),
-        f"the {name} side",
-        blocks=(INPUT_BLOCK, replace(MODULE, is_nullable=True)),
-    )  # fmt: skip
+        ))  # fmt: skip
 
 
 DIFF: Final = DocumentSpec(

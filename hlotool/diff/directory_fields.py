@@ -38,7 +38,10 @@ class ModuleDiff(Struct, frozen=True):
 MODULES: Final = RowList(
     "modules",
     ModuleDiff,
-    (
+    "modules paired by name; those whose peak differs most first",
+    key="module",
+    has_total=False,
+    limit=0, fields=(
         Field("module", Unit.TEXT, "the module's name", in_table=True),
         Field("status", Unit.TEXT, "added and removed modules have no partner", in_table=True,
               values=("identical", "changed", "added", "removed", "error")),
@@ -70,12 +73,7 @@ MODULES: Final = RowList(
               in_table=True, is_nullable=True),
         Field("is_estimate", Unit.FLAG, "whether the peaks are estimates"),
         Field("error", Unit.TEXT, "why it could not be compared", is_nullable=True, null_text=""),
-    ),
-    "modules paired by name; those whose peak differs most first",
-    key="module",
-    has_total=False,
-    limit=0,
-)  # fmt: skip
+    ))  # fmt: skip
 
 DIFF_DIRECTORY: Final = DocumentSpec(
     "diff-directory",

@@ -10,7 +10,9 @@ from hlotool.fields import DocumentSpec, Field, RowList, Unit
 PASSES: Final = RowList(
     "passes",
     PassRow,
-    (
+    "dumps between passes, in order; XLA dumps after those that changed something",
+    has_total=False,
+    limit=0, fields=(
         Field("step", Unit.NUMBER, "the number XLA gave the dump; null before and after all "
               "passes", in_table=True, is_nullable=True, null_text=""),
         Field("pass_name", Unit.TEXT, "the pass that ran last", heading="after", in_table=True),
@@ -38,11 +40,7 @@ PASSES: Final = RowList(
               is_nullable=True),
         Field("right_peak_bytes", Unit.BYTES, "estimated peak after; null while not scheduled",
               heading="peak (estimate)", in_table=True, is_nullable=True),
-    ),
-    "dumps between passes, in order; XLA dumps after those that changed something",
-    has_total=False,
-    limit=0,
-)  # fmt: skip
+    ))  # fmt: skip
 
 DIFF_PASSES: Final = DocumentSpec(
     "diff-passes",

@@ -7,12 +7,34 @@ from these declarations. A `Document` is the answer itself: records under those 
 """
 
 from hlotool.fields.document import INPUT_BLOCK, Document, DocumentSpec, InputPaths, Line
-from hlotool.fields.field import Field, Unit
+from hlotool.fields.field import (
+    BYTES,
+    COUNT,
+    FLOPS,
+    MEASURE,
+    NUMBER,
+    PERCENT,
+    RATIO,
+    SECONDS,
+    TIMES,
+    Field,
+    Unit,
+)
+from hlotool.fields.figure import column, fields_of, figure
 from hlotool.fields.rows import VARIOUS, Block, Fold, RowList
 from hlotool.fields.selection import Group, Grouping, Rest, Selection, Sum
 
 __all__ = [
+    "BYTES",
+    "COUNT",
+    "FLOPS",
     "INPUT_BLOCK",
+    "MEASURE",
+    "NUMBER",
+    "PERCENT",
+    "RATIO",
+    "SECONDS",
+    "TIMES",
     "VARIOUS",
     "Block",
     "Document",
@@ -28,4 +50,7 @@ __all__ = [
     "Selection",
     "Sum",
     "Unit",
+    "column",
+    "fields_of",
+    "figure",
 ]

@@ -42,14 +42,14 @@ class InputPaths(Struct, frozen=True):
 INPUT_BLOCK = Block(
     "input",
     InputPaths,
-    (
+    "the files the answer was made from",
+    is_nullable=True,
+    fields=(
         Field("path", Unit.TEXT, "the input as it was typed; - is standard input"),
         Field("module_path", Unit.TEXT, "the HLO text that was read", is_nullable=True),
         Field("buffers_path", Unit.TEXT, "the buffer assignment that was read", is_nullable=True),
         Field("live_range_path", Unit.TEXT, "the live ranges that were read", is_nullable=True),
     ),
-    "the files the answer was made from",
-    is_nullable=True,
 )
 
 

@@ -6,6 +6,7 @@ import keyword
 from collections.abc import Callable
 from enum import Enum
 from operator import attrgetter
+from typing import Final
 
 from msgspec import Struct
 
@@ -26,6 +27,16 @@ class Unit(Enum):
     LIST = "list"  # tuple of what `items` says
     MEASURE = "measure"  # int or float, its unit is the row's own: see Field.unit_from
 
+
+BYTES: Final = Unit.BYTES  # for declarations, where units stand on every line
+COUNT: Final = Unit.COUNT
+FLOPS: Final = Unit.FLOPS
+MEASURE: Final = Unit.MEASURE
+NUMBER: Final = Unit.NUMBER
+PERCENT: Final = Unit.PERCENT
+RATIO: Final = Unit.RATIO
+SECONDS: Final = Unit.SECONDS
+TIMES: Final = Unit.TIMES
 
 _SUMMED = frozenset({Unit.COUNT, Unit.TIMES, Unit.BYTES, Unit.FLOPS})
 _NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.MEASURE}

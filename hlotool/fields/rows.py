@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from hlotool.fields.field import Field
+from hlotool.fields.figure import fields_of
 
 
 class Various(Enum):
@@ -34,15 +37,14 @@ class Fold(Struct, frozen=True):
 class RowList(Struct, frozen=True):
     """A list of equal records in a document.
 
-    `record` is the frozen dataclass of a row; tests check its annotations against `fields`.
+    `record` declares the fields of a row; an answer may show others of them (`fields`).
     `sort` is written as for `--sort`: names with `-` before those that fall, comma between.
     `size` names the field that `… and N smaller (SIZE)` and the share of `--by` speak of.
     A row whose field in `lower_if` is true makes every total ≥, one in `upper_if` ≤.
     """
 
     name: str
-    record: type[object]
-    fields: tuple[Field, ...]
+    record: type[Struct]
     meaning: str
     sort: str = ""  # '': the order the analysis gives
     size: str = ""
@@ -54,18 +56,31 @@ class RowList(Struct, frozen=True):
     is_optional: bool = False  # present only when an option asks for it
     limit: int = 20  # rows of a table when -n is not given
     title: str = ""  # a line above the table, when a document shows several
+    fields: tuple[Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Take the fields of the record where none are given."""
+        if not self.fields:
+            force_setattr(self, "fields", fields_of(self.record))
 
     def field(self, name: str) -> Field:
         """Return the field of that name; KeyError is a mistake in a declaration."""
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise KeyError(name)
+        return _find_field(self.fields, name)
 
     @property
     def key_field(self) -> Field:
         """The field that names a row."""
         return self.field(self.key) if self.key else self.fields[0]
+
+    def showing(self, names: Iterable[str]) -> RowList:
+        """Return the list with these columns in its table and no others."""
+        shown = frozenset(names)
+        fields = tuple(replace(each, in_table=each.name in shown) for each in self.fields)
+        return replace(self, fields=fields)
+
+    def shown(self) -> set[str]:
+        """Return the names of the columns in its table."""
+        return {each.name for each in self.fields if each.in_table}
 
 
 class Block(Struct, frozen=True):
@@ -75,17 +90,26 @@ class Block(Struct, frozen=True):
     """
 
     name: str
-    record: type[object]
-    fields: tuple[Field, ...]
+    record: type[Struct]
     meaning: str
     blocks: tuple[Block, ...] = ()
     row_lists: tuple[RowList, ...] = ()  # not for --rows: they are printed as they are
     is_nullable: bool = False
     is_optional: bool = False  # present only when an option asks for it
+    fields: tuple[Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Take the fields of the record where none are given."""
+        if not self.fields:
+            force_setattr(self, "fields", fields_of(self.record))
 
     def field(self, name: str) -> Field:
         """Return the field of that name; KeyError is a mistake in a declaration."""
-        for field in self.fields:
-            if field.name == name:
-                return field
-        raise KeyError(name)
+        return _find_field(self.fields, name)
+
+
+def _find_field(fields: tuple[Field, ...], name: str) -> Field:
+    for field in fields:
+        if field.name == name:
+            return field
+    raise KeyError(name)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives import answer_fields as collectives_fields
 from hlotool.analysis.collectives.rows_fields import ROWS as COLLECTIVE_ROWS
-from hlotool.analysis.cost.report_fields import COST
+from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.fields import FINDINGS
 from hlotool.analysis.fusions import answer_fields as fusions_fields
 from hlotool.analysis.memory import figures_fields as memory_fields

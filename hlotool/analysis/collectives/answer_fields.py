@@ -59,40 +59,45 @@ _SUMS: Final = (
 BY_KIND: Final = RowList(
     "by_kind",
     KindRow,
-    (Field("kind", Unit.TEXT, "the opcode without -start", in_table=True), *_SUMS),
     "the totals of each kind, the one that sends most first",
     sort="-wire_bytes_per_run",
     size="wire_bytes_per_run",
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
     title="By opcode",
+    fields=(Field("kind", Unit.TEXT, "the opcode without -start", in_table=True), *_SUMS),
 )
 
 TOTALS: Final = Block(
     "totals",
     CollectiveTotals,
-    _SUMS,
     "all collectives; bytes are per device",
     row_lists=(BY_KIND,),
+    fields=_SUMS,
 )
 
 EXPOSED: Final = Block(
     "exposed",
     Exposed,
-    (
+    "collectives that nothing hides",
+    fields=(
         Field("count", Unit.COUNT, "collectives during which no real work is done", is_exact=True),
         Field("wire_bytes_per_run", Unit.BYTES, "what a device sends for them in one run"),
         Field("is_lower_bound", Unit.FLAG, "whether something about them is unknown"),
         Field("is_upper_bound", Unit.FLAG, "whether some of it may not be sent"),
         Field("unknown_count", Unit.COUNT, "collectives of which that is not known", is_exact=True),
     ),
-    "collectives that nothing hides",
 )
 
 OPERANDS: Final = RowList(
     "operands",
     OperandRow,
-    (
+    "with --expand: the operands of collectives that have several, largest first",
+    sort="-wire_bytes_per_run,name,operand",
+    size="wire_bytes_per_run",
+    is_optional=True,
+    title="Operands of combined collectives",
+    fields=(
         Field("name", Unit.TEXT, "the collective", heading="collective", in_table=True),
         Field("kind", Unit.TEXT, "its opcode without -start", heading="opcode"),
         Field("effective_kind", Unit.TEXT, "what it amounts to", heading="kind", in_table=True),
@@ -122,11 +127,6 @@ OPERANDS: Final = RowList(
         ),
         Field("scope", Unit.TEXT, "the user's module", is_nullable=True, null_text=""),
     ),
-    "with --expand: the operands of collectives that have several, largest first",
-    sort="-wire_bytes_per_run,name,operand",
-    size="wire_bytes_per_run",
-    is_optional=True,
-    title="Operands of combined collectives",
 )
 
 COLLECTIVES: Final = DocumentSpec(

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.cost.model import CostModel, measure_costs
 from hlotool.analysis.graph.executions import Executions
+from hlotool.fields import BYTES, COUNT, FLOPS, Block, figure
 from hlotool.ir.module import Module
 
 CostScope: TypeAlias = Literal["device", "program"]
 
 _PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split it
+
+
+_FLOPS: Final = "floating-point operations as XLA's cost analysis counts them"
+_MATRIX: Final = "those of dots and convolutions alone"
+_TRANSCENDENTALS: Final = "exponentials, logarithms and their kin, by element"
+_ACCESSED: Final = "bytes read and written"
+_HIDDEN: Final = "operations known to hide in custom calls; not in flops"
+_UNKNOWN: Final = "custom calls of which nothing is known; they make the rest a lower bound"
+_ONCE: Final = "; loop bodies once"
+_PER_RUN: Final = "; with trip counts, in one run of the entry"
 
 
 class CostReport(Struct, frozen=True):
@@ -21,21 +32,27 @@ class CostReport(Struct, frozen=True):
     `is_lower_bound` and `is_upper_bound` hold if any of the figures is one.
     """
 
-    scope: CostScope
-    flops: int
-    matrix_flops: int
-    transcendentals: int
-    bytes_accessed: int
-    custom_call_flops: int
-    unknown_custom_call_count: int
-    flops_per_run: int
-    matrix_flops_per_run: int
-    transcendentals_per_run: int
-    bytes_accessed_per_run: int
-    custom_call_flops_per_run: int
-    unknown_custom_call_count_per_run: int
-    is_lower_bound: bool
-    is_upper_bound: bool
+    scope: Annotated[
+        CostScope,
+        figure("whether figures are of one device, or of the whole program before partitioning"),
+    ]
+    flops: Annotated[int, figure(_FLOPS + _ONCE, FLOPS)]
+    matrix_flops: Annotated[int, figure(_MATRIX + _ONCE, FLOPS)]
+    transcendentals: Annotated[int, figure(_TRANSCENDENTALS + _ONCE, FLOPS)]
+    bytes_accessed: Annotated[int, figure(_ACCESSED + _ONCE, BYTES)]
+    custom_call_flops: Annotated[int, figure(_HIDDEN + _ONCE, FLOPS)]
+    unknown_custom_call_count: Annotated[int, figure(_UNKNOWN + _ONCE, COUNT)]
+    flops_per_run: Annotated[int, figure(_FLOPS + _PER_RUN, FLOPS)]
+    matrix_flops_per_run: Annotated[int, figure(_MATRIX + _PER_RUN, FLOPS)]
+    transcendentals_per_run: Annotated[int, figure(_TRANSCENDENTALS + _PER_RUN, FLOPS)]
+    bytes_accessed_per_run: Annotated[int, figure(_ACCESSED + _PER_RUN, BYTES)]
+    custom_call_flops_per_run: Annotated[int, figure(_HIDDEN + _PER_RUN, FLOPS)]
+    unknown_custom_call_count_per_run: Annotated[int, figure(_UNKNOWN + _PER_RUN, COUNT)]
+    is_lower_bound: Annotated[bool, figure("whether an unknown part is missing")]
+    is_upper_bound: Annotated[bool, figure("whether a part may not happen")]
+
+
+COST: Final = Block("cost", CostReport, "what the module computes", is_nullable=True)
 
 
 def analyze_cost(

@@ -23,7 +23,14 @@ CODES: Final = (
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    (
+    "what is worth a look, the one about most bytes first",
+    sort="-bytes",
+    size="bytes",
+    key="code",
+    has_total=False,
+    title="Findings",
+    limit=10,
+    fields=(
         Field(
             "bytes",
             Unit.BYTES,
@@ -57,11 +64,4 @@ FINDINGS: Final = RowList(
             null_text="",
         ),
     ),
-    "what is worth a look, the one about most bytes first",
-    sort="-bytes",
-    size="bytes",
-    key="code",
-    has_total=False,
-    title="Findings",
-    limit=10,
 )

@@ -84,7 +84,12 @@ _MEMBERS: Final = Field("members", Unit.LIST, "all of them by name")
 ROWS: Final = RowList(
     "rows",
     FusionRow,
-    (
+    "fusions in executed computations, equal bodies in one row",
+    sort="-known_bytes_accessed_per_run",
+    size="bytes_accessed_per_run",
+    lower_if=("is_lower_bound",),
+    upper_if=("is_conditional",),
+    fields=(
         Field("name", Unit.TEXT, "the first fusion of these", heading="fusion", in_table=True),
         Field("count", Unit.TIMES, "fusions with an equal body", heading="×", in_table=True),
         Field("kind", Unit.TEXT, "kLoop, kInput, …", in_table=True, is_nullable=True),
@@ -148,17 +153,18 @@ ROWS: Final = RowList(
         Field("is_lower_bound", Unit.FLAG, "whether the body holds what cannot be counted"),
         _MEMBERS,
     ),
-    "fusions in executed computations, equal bodies in one row",
-    sort="-known_bytes_accessed_per_run",
-    size="bytes_accessed_per_run",
-    lower_if=("is_lower_bound",),
-    upper_if=("is_conditional",),
 )
 
 MISSED: Final = RowList(
     "missed",
     MissedRow,
-    (
+    "elementwise operations, copies, transposes, broadcasts and reshapes outside fusions",
+    sort="-known_bytes_accessed_per_run",
+    size="bytes_accessed_per_run",
+    upper_if=("is_conditional",),
+    is_optional=True,
+    title="Not fused",
+    fields=(
         Field("name", Unit.TEXT, "the first of these", heading="instruction", in_table=True),
         Field("count", Unit.TIMES, "equal operations from one place", heading="×", in_table=True),
         *_OPERATION,
@@ -174,18 +180,18 @@ MISSED: Final = RowList(
         _CONDITIONAL,
         _MEMBERS,
     ),
-    "elementwise operations, copies, transposes, broadcasts and reshapes outside fusions",
-    sort="-known_bytes_accessed_per_run",
-    size="bytes_accessed_per_run",
-    upper_if=("is_conditional",),
-    is_optional=True,
-    title="Not fused",
 )
 
 RECOMPUTE: Final = RowList(
     "recompute",
     RecomputeRow,
-    (
+    "dots, convolutions and transcendentals that several fusions compute from the same values",
+    sort="-known_repeated_per_run",
+    size="repeated_per_run",
+    upper_if=("is_conditional",),
+    is_optional=True,
+    title="Computed again",
+    fields=(
         Field("name", Unit.TEXT, "the operation in the first", heading="operation", in_table=True),
         Field("count", Unit.TIMES, "how many compute this value", heading="×", in_table=True),
         *_OPERATION,
@@ -198,18 +204,17 @@ RECOMPUTE: Final = RowList(
         _CONDITIONAL,
         Field("members", Unit.LIST, "who computes it", heading="computed in", in_table=True),
     ),
-    "dots, convolutions and transcendentals that several fusions compute from the same values",
-    sort="-known_repeated_per_run",
-    size="repeated_per_run",
-    upper_if=("is_conditional",),
-    is_optional=True,
-    title="Computed again",
 )
 
 EXPANDED: Final = RowList(
     "expanded",
     ExpandedRow,
-    (
+    "the body of one fusion, in the order of the dump; figures of one execution",
+    size="bytes_accessed",
+    is_optional=True,
+    limit=0,
+    title="Body",
+    fields=(
         Field("name", Unit.TEXT, "the instruction", heading="instruction", in_table=True),
         *_OPERATION,
         Field("operands", Unit.LIST, "its operands by name", in_table=True),
@@ -236,17 +241,13 @@ EXPANDED: Final = RowList(
         Field("transcendentals", Unit.FLOPS, "exponentials, logarithms and their kin, by element"),
         *_SOURCE,
     ),
-    "the body of one fusion, in the order of the dump; figures of one execution",
-    size="bytes_accessed",
-    is_optional=True,
-    limit=0,
-    title="Body",
 )
 
 TOTALS: Final = Block(
     "totals",
     FusionTotals,
-    (
+    "all fusions together",
+    fields=(
         Field("fusion_count", Unit.COUNT, "fusions in executed computations", is_summed=False),
         Field("distinct_count", Unit.COUNT, "different bodies among them", is_summed=False),
         Field("flops_per_run", Unit.FLOPS, "their flops in one run of the entry"),
@@ -255,7 +256,6 @@ TOTALS: Final = Block(
         Field("is_lower_bound", Unit.FLAG, "whether a trip count or a custom call is unknown"),
         Field("is_upper_bound", Unit.FLAG, "whether a branch counts that may not be taken"),
     ),
-    "all fusions together",
 )
 
 FUSIONS: Final = DocumentSpec(

@@ -59,7 +59,13 @@ def _figures(in_table: bool) -> tuple[Field, ...]:
 SPACES: Final = RowList(
     "spaces",
     SpaceRow,
-    (
+    "memory spaces",
+    sort="color",
+    size="allocated_bytes",
+    key="color",
+    has_total=False,
+    title="Memory spaces",
+    fields=(
         Field("color", Unit.NUMBER, "number of the memory space", heading="space", in_table=True),
         Field(
             "name",
@@ -71,18 +77,13 @@ SPACES: Final = RowList(
         ),
         *_figures(in_table=True),
     ),
-    "memory spaces",
-    sort="color",
-    size="allocated_bytes",
-    key="color",
-    has_total=False,
-    title="Memory spaces",
 )
 
 TOTALS: Final = Block(
     "totals",
     Totals,
-    (
+    "space 0, and all spaces together; null in an estimate",
+    fields=(
         *_figures(in_table=False),
         Field("thread_local_bytes", Unit.BYTES, "memory of threads", is_nullable=True),
         Field(
@@ -104,13 +105,13 @@ TOTALS: Final = Block(
             is_nullable=True,
         ),
     ),
-    "space 0, and all spaces together; null in an estimate",
 )
 
 PEAK: Final = Block(
     "peak",
     Peak,
-    (
+    "where a memory space is fullest, and what XLA says of that",
+    fields=(
         Field("color", Unit.NUMBER, "memory space"),
         Field("bytes", Unit.BYTES, "the most in use at once", is_nullable=True),
         Field("position", Unit.NUMBER, "where that is in the schedule", is_nullable=True),
@@ -134,13 +135,14 @@ PEAK: Final = Block(
             is_nullable=True,
         ),
     ),
-    "where a memory space is fullest, and what XLA says of that",
 )
 
 ESTIMATED: Final = Block(
     "estimated",
     Estimated,
-    (
+    "what the schedule alone tells, where there is no buffer assignment",
+    is_optional=True,
+    fields=(
         Field("peak_bytes", Unit.BYTES, "estimate of the most in use at once"),
         Field("position", Unit.NUMBER, "where that is in the schedule"),
         Field("sequence_length", Unit.NUMBER, "instructions in the schedule"),
@@ -151,6 +153,4 @@ ESTIMATED: Final = Block(
         Field("temp_peak_bytes", Unit.BYTES, "estimate of the most in temporary values"),
         Field("is_lower_bound", Unit.FLAG, "whether a size is unknown and counted as 0"),
     ),
-    "what the schedule alone tells, where there is no buffer assignment",
-    is_optional=True,
 )

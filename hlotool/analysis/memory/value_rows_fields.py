@@ -105,7 +105,6 @@ _VALUE_FIELDS: Final = (
 ROWS: Final = RowList(
     "rows",
     BufferRow,
-    _VALUE_FIELDS,
     "values that hold memory at the instant, the largest first",
     sort="-occupied_bytes,-size_bytes",
     size="occupied_bytes",
@@ -123,12 +122,19 @@ ROWS: Final = RowList(
         ),
         name="value",
     ),
+    fields=_VALUE_FIELDS,
 )
 
 ALLOCATIONS: Final = RowList(
     "allocations",
     AllocationRow,
-    (
+    "allocations, the largest first",
+    sort="-size_bytes,allocation",
+    size="size_bytes",
+    key="allocation",
+    is_optional=True,
+    title="Allocations",
+    fields=(
         Field("allocation", Unit.NUMBER, "its number", in_table=True),
         Field("size_bytes", Unit.BYTES, "what is reserved", heading="size", in_table=True),
         Field("color", Unit.NUMBER, "memory space", heading="space", in_table=True),
@@ -175,12 +181,6 @@ ALLOCATIONS: Final = RowList(
             is_summed=False,
         ),
     ),
-    "allocations, the largest first",
-    sort="-size_bytes,allocation",
-    size="size_bytes",
-    key="allocation",
-    is_optional=True,
-    title="Allocations",
 )
 
 _POSITION: Final = Field("position", Unit.NUMBER, "place in the schedule", in_table=True)
@@ -198,29 +198,35 @@ _IN_USE: Final = Field(
 TIMELINE: Final = RowList(
     "timeline",
     TimelineRow,
-    (_POSITION, _IN_USE, _RUNNING),
     "bytes in use at every position",
     size="bytes",
     has_total=False,
     is_optional=True,
     title="Timeline",
+    fields=(_POSITION, _IN_USE, _RUNNING),
 )
 
 PEAKS: Final = RowList(
     "peaks",
     TimelineRow,
-    (_POSITION, _IN_USE, _RUNNING),
     "the highest peaks between which memory falls by a tenth or more",
     size="bytes",
     has_total=False,
     is_optional=True,
     title="Peaks",
+    fields=(_POSITION, _IN_USE, _RUNNING),
 )
 
 DONATION: Final = RowList(
     "donation",
     DonationRow,
-    (
+    "parameters that are, or could be, donated, the largest first",
+    sort="-size_bytes,parameter",
+    size="size_bytes",
+    key="parameter",
+    is_optional=True,
+    title="Donation",
+    fields=(
         Field("size_bytes", Unit.BYTES, "size of the array", heading="size", in_table=True),
         Field(
             "status",
@@ -259,18 +265,13 @@ DONATION: Final = RowList(
             null_text="",
         ),
     ),
-    "parameters that are, or could be, donated, the largest first",
-    sort="-size_bytes,parameter",
-    size="size_bytes",
-    key="parameter",
-    is_optional=True,
-    title="Donation",
 )
 
 SOURCES: Final = Block(
     "sources",
     Sources,
-    (
+    "where the figures come from",
+    fields=(
         Field(
             "source",
             Unit.TEXT,
@@ -285,27 +286,28 @@ SOURCES: Final = Block(
             values=("live-range", "derived"),
         ),
     ),
-    "where the figures come from",
 )
 
 INSTANT: Final = Block(
     "at",
     Instant,
-    (
+    "the instant that the rows show",
+    is_nullable=True,
+    is_optional=True,
+    fields=(
         Field("color", Unit.NUMBER, "memory space; null for all", is_nullable=True),
         Field("position", Unit.NUMBER, "place in the schedule"),
         Field("instruction", Unit.TEXT, "what runs there", is_nullable=True),
         Field("bytes", Unit.BYTES, "what is in use"),
     ),
-    "the instant that the rows show",
-    is_nullable=True,
-    is_optional=True,
 )
 
 HEADROOM: Final = Block(
     "headroom",
     Headroom,
-    (
+    "space 0 against a limit; the program's own code is not in a dump",
+    is_optional=True,
+    fields=(
         Field("limit_bytes", Unit.BYTES, "what --hbm gives"),
         Field("allocated_bytes", Unit.BYTES, "what is reserved in space 0", is_nullable=True),
         Field(
@@ -317,8 +319,6 @@ HEADROOM: Final = Block(
         ),
         Field("fits", Unit.FLAG, "whether it fits", is_nullable=True),
     ),
-    "space 0 against a limit; the program's own code is not in a dump",
-    is_optional=True,
 )
 
 BUFFERS: Final = DocumentSpec(

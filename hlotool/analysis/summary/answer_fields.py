@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.answer_fields import TOTALS as COLLECTIVE_TOTALS
-from hlotool.analysis.cost.report_fields import COST
+from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.fields import FINDINGS
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.figures_fields import ESTIMATED, PEAK, TOTALS
@@ -17,7 +17,8 @@ from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 MODULE: Final = Block(
     "module",
     ModuleFacts,
-    (
+    "the module itself; all bytes are per device",
+    fields=(
         Field("name", Unit.TEXT, "the module's name"),
         Field(
             "backend",
@@ -49,13 +50,17 @@ MODULE: Final = Block(
         ),
         Field("donated_bytes", Unit.BYTES, "the size of what is given up", is_nullable=True),
     ),
-    "the module itself; all bytes are per device",
 )
 
 OPCODES: Final = RowList(
     "opcodes",
     OpcodeRow,
-    (
+    "opcodes, those that make most first",
+    sort="-executed_bytes,-executed_count,-count",
+    size="executed_bytes",
+    title="Opcodes",
+    limit=12,
+    fields=(
         Field("opcode", Unit.TEXT, "the opcode; async sugar is undone", in_table=True),
         Field("count", Unit.COUNT, "instructions in the text"),
         Field(
@@ -103,17 +108,17 @@ OPCODES: Final = RowList(
             is_nullable=True,
         ),
     ),
-    "opcodes, those that make most first",
-    sort="-executed_bytes,-executed_count,-count",
-    size="executed_bytes",
-    title="Opcodes",
-    limit=12,
 )
 
 DTYPES: Final = RowList(
     "dtypes",
     DtypeRow,
-    (
+    "element types, the one with most bytes first",
+    sort="-result_bytes",
+    size="result_bytes",
+    title="Element types of all results",
+    limit=8,
+    fields=(
         Field("dtype", Unit.TEXT, "the element type of array results", in_table=True),
         Field("count", Unit.COUNT, "array results of that type, fused ones too", in_table=True),
         Field(
@@ -125,17 +130,15 @@ DTYPES: Final = RowList(
             is_nullable=True,
         ),
     ),
-    "element types, the one with most bytes first",
-    sort="-result_bytes",
-    size="result_bytes",
-    title="Element types of all results",
-    limit=8,
 )
 
 LOOPS: Final = RowList(
     "loops",
     LoopRow,
-    (
+    "loops in program order, inner behind outer ones",
+    has_total=False,
+    title="Loops",
+    fields=(
         Field(
             "name",
             Unit.TEXT,
@@ -188,15 +191,15 @@ LOOPS: Final = RowList(
             is_nullable=True,
         ),
     ),
-    "loops in program order, inner behind outer ones",
-    has_total=False,
-    title="Loops",
 )
 
 MEMORY: Final = Block(
     "memory",
     MemoryFigures,
-    (
+    "memory of space 0; null for a module that is not scheduled",
+    blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
+    is_nullable=True,
+    fields=(
         Field(
             "source",
             Unit.TEXT,
@@ -211,9 +214,6 @@ MEMORY: Final = Block(
             values=("live-range", "derived"),
         ),
     ),
-    "memory of space 0; null for a module that is not scheduled",
-    blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
-    is_nullable=True,
 )
 
 COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")

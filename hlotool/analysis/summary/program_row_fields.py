@@ -10,7 +10,12 @@ from hlotool.fields import DocumentSpec, Field, RowList, Unit
 MODULES: Final = RowList(
     "modules",
     ModuleRow,
-    (
+    "programs, the one with most memory first",
+    sort="-allocated_bytes,-instruction_count",
+    size="allocated_bytes",
+    key="path",
+    has_total=False,
+    fields=(
         Field("module", Unit.TEXT, "the module's name", in_table=True),
         Field("path", Unit.TEXT, "the text it was read from"),
         Field(
@@ -91,11 +96,6 @@ MODULES: Final = RowList(
         Field("is_upper_bound", Unit.FLAG, "whether they count what may not happen"),
         Field("error", Unit.TEXT, "why the program could not be read", is_nullable=True),
     ),
-    "programs, the one with most memory first",
-    sort="-allocated_bytes,-instruction_count",
-    size="allocated_bytes",
-    key="path",
-    has_total=False,
 )
 
 SUMMARY_DIRECTORY: Final = DocumentSpec(

@@ -1,0 +1,118 @@
+"""A figure is declared where its record stands: unit, meaning and column beside its type.
+
+    class OpcodeRow(Struct, frozen=True):
+        opcode: Annotated[str, column("the opcode; async sugar is undone")]
+        count: Annotated[int, figure("instructions in the text", COUNT)]
+        executions: Annotated[int | None, column("how often they run", COUNT, heading="runs")]
+
+The type says the rest: `| None` may be unknown, a `Literal` is a closed vocabulary, text, flags
+and lists are what they are. A record's `fields_of` are its figures in the order of the class;
+JSON, columns, `--where`, `--help`, schemas and docs/fields.md are made from them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, TypedDict, Union, Unpack, get_args, get_origin
+
+from msgspec import Meta, Struct
+from msgspec.structs import fields
+
+from hlotool.fields.field import Field, Unit
+
+_FIGURE: Final = "figure"  # where a Meta keeps what `Field` wants to know
+
+
+class Options(TypedDict, total=False):
+    """What a declaration may add; `Field` says what each means."""
+
+    heading: str
+    null_text: str
+    is_summed: bool
+    is_signed: bool
+    is_exact: bool
+    once: str
+    indent_by: str
+    unit_from: str
+
+
+def figure(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -> Meta:
+    """Declare a figure that a table shows only on request; `unit` is for numbers."""
+    return _declare(meaning, unit, in_table=False, **options)
+
+
+def column(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -> Meta:
+    """Declare a figure that a table shows."""
+    return _declare(meaning, unit, in_table=True, **options)
+
+
+def _declare(meaning: str, unit: Unit | None, **options: Any) -> Meta:
+    return Meta(
+        description=meaning,
+        extra_json_schema={"unit": unit.value} if unit else None,
+        extra={_FIGURE: {"unit": unit, **options}},
+    )
+
+
+@cache
+def fields_of(record: type[Struct]) -> tuple[Field, ...]:
+    """Return the figures that a record declares; parts of it that are no figures are left out.
+
+    Raises TypeError for a number without a unit: a mistake in a declaration.
+    """
+    found = []
+    for each in fields(record):
+        meta = _find_meta(each.type)
+        if meta is not None:
+            found.append(_read(each.encode_name, get_args(each.type)[0], meta))
+    return tuple(found)
+
+
+def _find_meta(declared: Any) -> Meta | None:
+    """Return what `figure` or `column` made, None where there is no such annotation."""
+    if get_origin(declared) is not Annotated:
+        return None
+    return next((one for one in get_args(declared)[1:] if _FIGURE in (one.extra or {})), None)
+
+
+def _read(name: str, declared: Any, meta: Meta) -> Field:
+    options = dict((meta.extra or {})[_FIGURE])
+    parts = _alternatives(declared)
+    is_nullable = NoneType in parts
+    known = [part for part in parts if part is not NoneType]
+    unit = options.pop("unit") or _unit_of(known)
+    if unit is None:
+        raise TypeError(f"{name}: a number needs a unit")
+    values = [word for part in known if get_origin(part) is Literal for word in get_args(part)]
+    return Field(
+        name,
+        unit,
+        meta.description or "",
+        is_nullable=is_nullable,
+        values=tuple(values),
+        items=_items_of(known[0]) if unit is Unit.LIST else Unit.TEXT,
+        **options,
+    )
+
+
+def _alternatives(declared: Any) -> tuple[Any, ...]:
+    return get_args(declared) if get_origin(declared) in {UnionType, Union} else (declared,)
+
+
+def _unit_of(known: list[Any]) -> Unit | None:
+    """Return the unit that a type implies, None for numbers."""
+    kinds = {get_origin(part) or part for part in known}
+    if kinds <= {str, Literal}:
+        return Unit.TEXT
+    if kinds == {bool}:
+        return Unit.FLAG
+    return Unit.LIST if kinds == {tuple} else None
+
+
+def _items_of(declared: Any) -> Unit:
+    """Return what a tuple holds: texts, numbers, or tuples of numbers."""
+    item = get_args(declared)[0]
+    if get_origin(item) is tuple:
+        return Unit.LIST
+    return Unit.NUMBER if item is int else Unit.TEXT
