@@ -10,26 +10,24 @@ Answers are the frozen records that the commands print; docs/api.md lists them.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.report import CollectiveReport
+from hlotool.analysis.fusions.report import FusionReport
+from hlotool.analysis.memory.figures import MemoryFigures
+from hlotool.analysis.memory.value_rows import BufferRow
+from hlotool.analysis.summary.report import Summary
 from hlotool.errors import NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Input, NamedFiles, StageChoice, find_inputs
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
-from hlotool.program.loading import Loaded
 from hlotool.program.loading import load as load_input
+from hlotool.program.program import Program
 from hlotool.source import Source
-
-if TYPE_CHECKING:  # an analysis is imported when it is asked for
-    from hlotool.analysis.collectives.report import CollectiveReport
-    from hlotool.analysis.fusions.report import FusionReport
-    from hlotool.analysis.memory.figures import MemoryFigures
-    from hlotool.analysis.memory.value_rows import BufferRow
-    from hlotool.analysis.summary.report import Summary
 
 _TEXT = "<text>"
 
@@ -49,18 +47,30 @@ class Buffers(Struct, frozen=True):
     rows: tuple[BufferRow, ...]
 
 
-class Dump(Struct, frozen=True):
-    """One program of a dump. `assignment` is None where the dump holds none."""
+class Dump:
+    """One program of a dump. What several answers need is worked out once."""
 
-    module: Module
-    assignment: BufferAssignment | None = None
-    paths: InputPaths = InputPaths(_TEXT)
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @property
+    def module(self) -> Module:
+        """The module."""
+        return self.program.expect_module()
+
+    @property
+    def assignment(self) -> BufferAssignment | None:
+        """The buffer assignment, None where the dump holds none."""
+        return self.program.assignment
+
+    @property
+    def paths(self) -> InputPaths:
+        """The files it was read from."""
+        return self.program.paths
 
     def summary(self) -> Summary:
         """Return what `hlotool summary` shows."""
-        from hlotool.analysis.summary.report import summarize  # noqa: PLC0415
-
-        return summarize(self.module, self.assignment)
+        return self.program.summarize()
 
     def buffers(self) -> Buffers:
         """Return what `hlotool buffers` shows: memory, and who holds it at the peak.
@@ -68,31 +78,15 @@ class Dump(Struct, frozen=True):
         Rows are empty where nothing says when values are live. Raises InputError for a
         module that is neither scheduled nor has a buffer assignment.
         """
-        from hlotool.analysis.memory.report import analyze_memory  # noqa: PLC0415
-        from hlotool.analysis.memory.value_rows import rows_at  # noqa: PLC0415
-
-        report = analyze_memory(self.module, self.assignment)
-        position = report.figures.peak.position
-        found = [] if position is None else rows_at(report, self.module, position, 0)
-        return Buffers(report.figures, tuple(found))
+        return Buffers(self.program.expect_memory().figures, self.program.peak_rows)
 
     def fusions(self) -> FusionReport:
         """Return what `hlotool fusions` shows."""
-        from hlotool.analysis.cost import measure_costs  # noqa: PLC0415
-        from hlotool.analysis.fusions.report import find_fusions  # noqa: PLC0415
-        from hlotool.analysis.graph.executions import count_executions  # noqa: PLC0415
-
-        executions = count_executions(self.module)
-        return find_fusions(self.module, executions, measure_costs(self.module))
+        return self.program.fusions
 
     def collectives(self) -> CollectiveReport:
         """Return what `hlotool collectives` shows."""
-        from hlotool.analysis.collectives.report import analyze_collectives  # noqa: PLC0415
-        from hlotool.analysis.cost import measure_costs  # noqa: PLC0415
-        from hlotool.analysis.graph.executions import count_executions  # noqa: PLC0415
-
-        executions = count_executions(self.module)
-        return analyze_collectives(self.module, executions, measure_costs(self.module))
+        return self.program.collectives
 
 
 def load(
@@ -113,16 +107,16 @@ def load(
     dump, NothingCheckedError where a directory holds several matching modules.
     """
     if isinstance(dump, Compiled):
-        return Dump(parse_module(Source(dump.as_text(), _TEXT)))
+        return _parse(dump.as_text())
     path = os.fspath(dump)
     if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
-        return Dump(parse_module(Source(dump, _TEXT)))
+        return _parse(dump)
     named = NamedFiles(buffers, live_range, module_text)
     found = find_inputs(path, stage, module, named)
     if len(found.inputs) > 1:
         names = ", ".join(sorted({one.name for one in found.inputs}))
         raise NothingCheckedError(f"{path} holds several modules ({names}); choose with module=.")
-    return _make_dump(load_input(found.inputs[0], path, with_buffers=True))
+    return _read(found.inputs[0], path)
 
 
 def load_all(
@@ -130,12 +124,15 @@ def load_all(
 ) -> list[Dump]:
     """Read every program of a dump directory, in the order of the files' names."""
     path = os.fspath(directory)
-    return [_load_one(one, path) for one in find_inputs(path, stage, module).inputs]
+    return [_read(one, path) for one in find_inputs(path, stage, module).inputs]
 
 
-def _load_one(found: Input, path: str) -> Dump:
-    return _make_dump(load_input(found, path, with_buffers=True))
+def _parse(text: str) -> Dump:
+    module = parse_module(Source(text, _TEXT))
+    return Dump(Program(module.name, module))
 
 
-def _make_dump(loaded: Loaded) -> Dump:
-    return Dump(loaded.expect_module(), loaded.assignment, loaded.paths)
+def _read(found: Input, path: str) -> Dump:
+    program = load_input(found, path, with_buffers=True)
+    program.expect_module()
+    return Dump(program)

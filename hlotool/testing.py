@@ -71,7 +71,7 @@ def assert_collectives(
     as of `--where`; what it leaves out does not count.
     """
     program = _read(compiled, module)
-    rows = program.collectives.rows if program.collectives else ()
+    rows = program.collectives.rows
     if where:
         keeps = compile_where(where, ROW_LISTS["collectives"].fields, "where")
         rows = tuple(row for row in rows if keeps(row))
@@ -100,12 +100,11 @@ def _place(row: object) -> str:
 
 def _read(compiled: Dumped, module: str | None) -> Program:
     dump = load(compiled, module=module)
-    name = dump.module.name
     if isinstance(compiled, Compiled) and dump.assignment is None:
         measured = _measure(compiled)
         if measured:
-            return _CompiledProgram(name, dump.module, measured)
-    return Program(name, dump.module, dump.assignment)
+            return _CompiledProgram(dump.module.name, dump.module, measured)
+    return dump.program
 
 
 def _measure(compiled: object) -> dict[str, int]:

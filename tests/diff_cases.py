@@ -17,6 +17,7 @@ from hlotool.diff.blocks.order import compare_order
 from hlotool.diff.match.structure import compare_structure
 from hlotool.ir import Module
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 ROOT = Path(__file__).parents[1]
@@ -66,9 +67,14 @@ def parse(text: str, name: str = "<test>") -> Module:
     return parse_module(Source(text, name))
 
 
+def read(text: str) -> Program:
+    """Parse a program."""
+    return Program("", parse(text))
+
+
 def found_changes(left: str, right: str, *, is_strict: bool = False) -> list[str]:
     """Compare two texts, and write down what was found as cases do."""
-    structure = compare_structure(parse(left), parse(right), is_strict=is_strict)
+    structure = compare_structure(read(left), read(right), is_strict=is_strict)
     headers = compare_headers(structure.left, structure.right)
     lines = [f"header {one.name}: {one.left} → {one.right}" for one in headers]
     for row in compare_instructions(structure).rows:

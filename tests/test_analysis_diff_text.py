@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from diff_cases import BASE, CASES, parse, read_case, renamed, reordered
+from diff_cases import BASE, CASES, parse, read, read_case, renamed, reordered
 
 from hlotool.diff.blocks.text import TextBlock, write_texts
 from hlotool.diff.match.structure import _reached, compare_structure
@@ -13,7 +13,7 @@ from hlotool.errors import UsageError
 
 
 def texts(left: str, right: str, only: str = "") -> tuple[TextBlock, ...]:
-    return write_texts(compare_structure(parse(left), parse(right)), only)
+    return write_texts(compare_structure(read(left), read(right)), only)
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

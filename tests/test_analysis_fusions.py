@@ -12,11 +12,12 @@ from hlotool.analysis.cost import CostModel, analyze_cost, measure_costs
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.cost.roofline import estimate_times
 from hlotool.analysis.fusions.expansion import expand_fusion
-from hlotool.analysis.fusions.report import FusionReport, FusionRow, find_fusions
-from hlotool.analysis.graph.executions import Executions, count_executions
+from hlotool.analysis.fusions.report import FusionReport, FusionRow
+from hlotool.analysis.graph.executions import Executions
 from hlotool.errors import UsageError
 from hlotool.ir import Module
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 DUMPS = [case for case in list_dumps() if "after" in case.path.name]
@@ -24,8 +25,8 @@ DUMPS = [case for case in list_dumps() if "after" in case.path.name]
 
 @cache
 def measured(case: Case) -> tuple[Executions, CostModel, FusionReport]:
-    executions, costs = count_executions(case.module), measure_costs(case.module)
-    return executions, costs, find_fusions(case.module, executions, costs)
+    program = Program("", case.module)
+    return program.executions, program.costs, program.fusions
 
 
 @pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
@@ -135,8 +136,7 @@ def parse(text: str) -> Module:
 
 
 def find(text: str) -> FusionReport:
-    module = parse(text)
-    return find_fusions(module, count_executions(module))
+    return Program("", parse(text)).fusions
 
 
 LAYERS = """HloModule m

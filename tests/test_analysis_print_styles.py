@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from cost_cases import SHARED, read_module
 
-from hlotool.analysis.cost import CostReport, analyze_cost, measure_costs
-from hlotool.analysis.fusions.report import FusionTotals, find_fusions
-from hlotool.analysis.graph.executions import count_executions
-from hlotool.analysis.graph.fingerprint import fingerprint_computations
+from hlotool.analysis.cost import CostReport
+from hlotool.analysis.fusions.report import FusionTotals
+from hlotool.program.program import Program
 
 PRINTED = SHARED / "dumps/printed"
 PROGRAMS = ("cpu.decode_step", "gpu_h100.transformer_train")
@@ -32,11 +31,11 @@ STYLES = sorted(
 @cache
 def analysed(path: Path) -> tuple[CostReport, FusionTotals, str]:
     module = read_module(path)
-    executions, costs = count_executions(module), measure_costs(module)
+    program = Program("", module)
     return (
-        analyze_cost(module, executions, costs),
-        find_fusions(module, executions, costs).totals,
-        fingerprint_computations(module).of(module.entry),
+        program.cost,
+        program.fusions.totals,
+        program.prints.of(module.entry),
     )
 
 

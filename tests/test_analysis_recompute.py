@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.cost import measure_costs
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
-from hlotool.analysis.graph.executions import count_executions
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 
 def find(text: str, least: int = 1) -> tuple[RecomputeRow, ...]:
-    module = parse_module(Source(text))
-    return find_recomputed(module, count_executions(module), measure_costs(module), least)
+    program = Program("", parse_module(Source(text)))
+    return find_recomputed(program.graph, program.prints, program.executions, program.costs, least)
 
 
 TWO = """HloModule m

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any, Final
 
 import click
 from msgspec import Struct
 
-from hlotool.analysis.memory.donation import find_donations
-from hlotool.analysis.memory.report import MemoryReport, analyze_memory
+from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import find_peaks, timeline
 from hlotool.analysis.memory.value_rows import (
     Sources,
@@ -26,9 +23,10 @@ from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import dump_options
 from hlotool.commands.output import make_look
-from hlotool.commands.request import Loaded, Request, load_one
+from hlotool.commands.request import Request, load_one
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
+from hlotool.program.program import Program
 from hlotool.query.size import parse_size
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
@@ -73,21 +71,21 @@ def buffers(
     asked = Asked(**values, peak_count=peaks, limit_bytes=limit)
     if asked.is_all and asked.at != "peak":
         raise UsageError("--all shows every value at any time; --at one instant: choose one.")
-    loaded = load_one(request, with_buffers=True)
-    report = analyze_memory(loaded.module, loaded.assignment)
-    print_document(_document(loaded, report, asked, options), options)
+    program = load_one(request, with_buffers=True)
+    print_document(_document(program, asked, options), options)
 
 
-def _document(loaded: Loaded, report: MemoryReport, asked: Asked, options: RowOptions) -> Document:
+def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
+    report = program.expect_memory()
     color = _find_color(report, asked.space)
     main = color or 0
     position = find_position(report, asked.at, main)
     is_all = asked.is_all or position is None
     instant = None if is_all or position is None else instant_at(report, position, color)
     rows: dict[str, Any] = {
-        "rows": all_rows(report, loaded.module, color)
+        "rows": all_rows(report, program.module, color)
         if instant is None
-        else rows_at(report, loaded.module, instant.position, color),
+        else rows_at(report, program.module, instant.position, color),
         "spaces": report.figures.spaces,
     }
     blocks: dict[str, Any] = {
@@ -100,8 +98,9 @@ def _document(loaded: Loaded, report: MemoryReport, asked: Asked, options: RowOp
     if asked.limit_bytes is not None:
         blocks["headroom"] = measure_headroom(report, asked.limit_bytes)
     if is_all:
-        rows["allocations"] = allocation_rows(report, loaded.module, color)
-    _add_lists(rows, loaded, report, asked, main)
+        rows["allocations"] = allocation_rows(report, program.module, color)
+    _add_lists(rows, program, report, asked, main)
+    focus = _focus(asked, options)
     curve = _curve_lines(rows, report, main, options)
     return Document(
         spec=choose_columns(
@@ -109,13 +108,14 @@ def _document(loaded: Loaded, report: MemoryReport, asked: Asked, options: RowOp
             is_all=is_all,
             has_copies=any(row.copy_instruction for row in rows.get("donation", ())),
         ),
-        input=loaded.paths,
+        input=program.paths,
         rows=rows,
         blocks=blocks,
         scalars=Sources(report.figures.source, report.figures.lifetimes),
-        lines=(*heading(loaded, report, main, instant), *curve),
+        lines=(*heading(program, report, main, instant), *curve),
         notes=notes(report, main, blocks.get("headroom")),
-        shown=_shown(report, asked, is_all),
+        shown=_shown(report, asked, is_all, focus),
+        focus=focus,
     )
 
 
@@ -134,7 +134,7 @@ def _find_color(report: MemoryReport, space: str) -> int | None:
 
 
 def _add_lists(
-    rows: dict[str, Any], loaded: Loaded, report: MemoryReport, asked: Asked, color: int
+    rows: dict[str, Any], program: Program, report: MemoryReport, asked: Asked, color: int
 ) -> None:
     """Add the lists that options ask for."""
     curve, lifetimes = report.map.curve(color), report.map.lifetimes
@@ -147,7 +147,7 @@ def _add_lists(
     if curve and lifetimes and asked.peak_count:
         rows["peaks"] = find_peaks(curve, lifetimes.sequence, asked.peak_count)
     if asked.has_donation:
-        rows["donation"] = find_donations(loaded.expect_module())
+        rows["donation"] = program.donations
 
 
 def _curve_lines(
@@ -164,8 +164,10 @@ def _curve_lines(
     return (Line(""), *(Line(line) for line in drawn))
 
 
-def _shown(report: MemoryReport, asked: Asked, is_all: bool) -> tuple[str, ...]:
+def _shown(report: MemoryReport, asked: Asked, is_all: bool, focus: str) -> tuple[str, ...]:
     """Choose the tables, in order."""
+    if focus:
+        return (focus,)
     wanted = (
         ("spaces", len(report.figures.spaces) > 1 and asked.space == "0"),
         ("peaks", asked.peak_count is not None),
@@ -175,30 +177,14 @@ def _shown(report: MemoryReport, asked: Asked, is_all: bool) -> tuple[str, ...]:
     return tuple(name for name, is_wanted in wanted if is_wanted)
 
 
-def _focus(command: click.Command) -> None:
-    """Let CSV and its kin print the list that an option asks for, not the rows beside it."""
-    inner: Callable[..., None] | None = command.callback
-    if inner is None:
-        return
-
-    @wraps(inner)
-    def focused(**values: Any) -> None:
-        if not values["rows"]:
-            values["rows"] = _find_focus(values)
-        inner(**values)
-
-    command.callback = focused
-
-
-def _find_focus(values: dict[str, Any]) -> str:
+def _focus(asked: Asked, options: RowOptions) -> str:
     """Return the list that row options act on, '' for the values themselves."""
-    is_one_list = not values["is_json"] and values["format"] in {"jsonl", "csv", "markdown"}
-    if values["has_timeline"] and is_one_list:
+    is_one_list = options.format in {"jsonl", "csv", "markdown"}
+    if asked.has_timeline and is_one_list:
         return "timeline"
-    if values["peaks"] and is_one_list:
+    if asked.peak_count and is_one_list:
         return "peaks"
-    return "donation" if values["has_donation"] else ""
+    return "donation" if asked.has_donation else ""
 
 
-_focus(buffers)
 DOCUMENTS = (BUFFERS,)

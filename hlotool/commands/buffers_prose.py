@@ -11,8 +11,8 @@ from hlotool.analysis.memory.report import SPACE_NAMES, MemoryReport
 from hlotool.analysis.memory.value_rows import Headroom, Instant
 from hlotool.analysis.memory.value_rows_fields import HEADROOM, INSTANT
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
-from hlotool.commands.request import Loaded
 from hlotool.fields import Line
+from hlotool.program.program import Program
 
 _REASONS: Final[dict[Reason, str]] = {
     "tuples": "gives elements of tuples the size of their table",
@@ -23,11 +23,11 @@ _REASONS: Final[dict[Reason, str]] = {
 
 
 def heading(
-    loaded: Loaded, report: MemoryReport, color: int, instant: Instant | None
+    program: Program, report: MemoryReport, color: int, instant: Instant | None
 ) -> tuple[Line, ...]:
     """Return the lines above the tables: the peak, what is allocated, and the instant shown."""
-    name = loaded.module.name if loaded.module else ""
-    name = name or os.path.basename(loaded.paths.path)  # noqa: PTH119
+    name = program.module.name if program.module else ""
+    name = name or os.path.basename(program.paths.path)  # noqa: PTH119
     title = f"{name} ({report.figures.backend})" if report.figures.backend else name
     is_estimate = report.figures.estimated is not None
     lines = (_estimate if is_estimate else _assigned)(report, title, color)

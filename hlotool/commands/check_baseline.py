@@ -31,12 +31,12 @@ def write_baseline(request: Request, path: str) -> None:
     modules: Json = {}
     inputs = request.find().inputs
     for one in track(inputs, "measuring", len(inputs)):
-        loaded = load(one, request.path, with_buffers=True)
-        name = (loaded.module.name if loaded.module else "") or one.name
+        program = load(one, request.path, with_buffers=True)
+        name = program.name
         if name in modules:
             say(f"{one.path}: there is another module {name!r}; the baseline keeps the first.")
             continue
-        modules[name] = _figures(Program(name, loaded.module, loaded.assignment))
+        modules[name] = _figures(program)
     document = {"schema": BASELINE_SCHEMA, "hlotool_version": __version__, "modules": modules}
     text = json.dumps(document, indent=2, sort_keys=True) + "\n"
     try:
@@ -62,7 +62,7 @@ def _figures(program: Program) -> Json:
                 raise TypeError(f"{key} is no record")
             inner = following
         inner[name] = value
-    totals = program.collectives.totals if program.collectives else None
+    totals = program.collectives.totals if program.module else None
     collectives = made.get("collectives")
     if totals is not None and isinstance(collectives, dict):
         collectives["by_kind"] = [

@@ -26,7 +26,6 @@ from hlotool.fields import InputPaths
 from hlotool.inputs import StageChoice
 from hlotool.inputs.parallel import Failure, map_inputs
 from hlotool.program.loading import input_paths, load
-from hlotool.program.program import Program
 
 _RANKS = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
 
@@ -121,9 +120,8 @@ def _check(task: _Task, *, specs: tuple[RuleSpec, ...], config: str) -> _Checked
     """Evaluate the budgets of one module; runs in a process of its own."""
     if task.module.input is None:
         raise ValueError("a module is read from an input")
-    loaded = load(task.module.input, task.module.path, with_buffers=True)
-    name = (loaded.module.name if loaded.module else "") or task.module.name
-    program = Program(name, loaded.module, loaded.assignment)
+    program = load(task.module.input, task.module.path, with_buffers=True)
+    name = program.name
     rules = [compile_rule(spec, config) for spec in specs]
     earlier: Baseline | None = None
     if task.baseline is not None:

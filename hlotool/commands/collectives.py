@@ -9,9 +9,7 @@ import click
 from hlotool.analysis.collectives.answer_fields import COLLECTIVES, choose_columns
 from hlotool.analysis.collectives.link_times import estimate_times, find_link_speed
 from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
-from hlotool.analysis.collectives.report import CollectiveOptions, analyze_collectives
-from hlotool.analysis.cost import measure_costs
-from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.commands.collectives_prose import heading, notes
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import dump_options
@@ -60,10 +58,8 @@ def collectives(
         with_operands=expand,
     )
     link = find_link_speed(chip, bandwidth, latency, chip_file)
-    loaded = load_one(request)
-    module = loaded.expect_module()
-    executions = count_executions(module)
-    report = analyze_collectives(module, executions, measure_costs(module), wanted)
+    program = load_one(request)
+    report = program.analyze_collectives(wanted)
     rows = report.rows if link is None else estimate_times(report.rows, link)
     lists: dict[str, Sequence[object]] = {"rows": rows, "by_kind": report.totals.by_kind}
     shown = ["rows", "by_kind"] if len(report.totals.by_kind) > 1 else ["rows"]
@@ -72,10 +68,10 @@ def collectives(
         shown.insert(1, "operands")
     document = Document(
         spec=choose_columns(rows),
-        input=loaded.paths,
+        input=program.paths,
         blocks={"totals": report.totals, "exposed": report.exposed},
         rows=lists,
-        lines=heading(module, report),
+        lines=heading(program.expect_module(), report),
         notes=notes(rows, wanted, link),
         shown=tuple(shown),
     )

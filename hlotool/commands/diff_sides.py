@@ -18,7 +18,6 @@ from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
 from hlotool.inputs.saved import SavedModule, read_saved
 from hlotool.parse.debug_options import parse_debug_options
 from hlotool.program.loading import load
-from hlotool.program.program import Program
 
 
 class Argument(Struct, frozen=True):
@@ -170,9 +169,8 @@ def read_side(candidate: Candidate, label: str) -> tuple[DiffSide, SideFacts]:
         return DiffSide(figures), SideFacts(label, candidate.schema, paths, None)
     if candidate.input is None:
         raise ValueError("a candidate has an input or a saved document")
-    loaded = load(candidate.input, candidate.path, with_buffers=True)
-    program = Program(candidate.name, loaded.module, loaded.assignment)
+    program = load(candidate.input, candidate.path, with_buffers=True)
     options = candidate.input.debug_options
     flags = parse_debug_options(options.read()) if options else None
-    facts = program.inventory.module if program.inventory else None
-    return DiffSide(program, flags), SideFacts(label, None, loaded.paths, facts)
+    facts = program.inventory.module if program.module else None
+    return DiffSide(program, flags), SideFacts(label, None, program.paths, facts)

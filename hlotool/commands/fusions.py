@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
-from msgspec.structs import replace
 
-from hlotool.analysis.cost import measure_costs
 from hlotool.analysis.cost.chips import Chip, find_chip
 from hlotool.analysis.cost.roofline import estimate_times
 from hlotool.analysis.fusions.answer_fields import FUSIONS, FUSIONS_ON_CHIP, TOTALS
 from hlotool.analysis.fusions.expansion import expand_fusion
-from hlotool.analysis.fusions.missed import find_missed
-from hlotool.analysis.fusions.recompute import find_recomputed
-from hlotool.analysis.fusions.report import FusionReport, find_fusions
-from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.fusions.report import FusionReport
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import dump_options
 from hlotool.commands.request import Request, load_one
@@ -60,28 +55,28 @@ def fusions(
     """List the fusions of a module, those that access most memory in a run first."""
     found_chip = find_chip(chip, chip_file) if chip else None
     least_bytes = parse_size(above, "--above")
-    loaded = load_one(request)
-    module = loaded.expect_module()
-    executions = count_executions(module)
-    costs = measure_costs(module)
-    report = find_fusions(module, executions, costs)
+    program = load_one(request)
+    report = program.fusions
     rows = estimate_times(report.rows, found_chip) if found_chip else report.rows
     lists: dict[str, Sequence[object]] = {}
     if expand:
-        lists["expanded"] = expand_fusion(expand, module, costs)
+        lists["expanded"] = expand_fusion(expand, program.expect_module(), program.costs)
     if missed:
-        lists["missed"] = find_missed(executions, costs, least_bytes)
+        lists["missed"] = program.find_missed(least_bytes)
     if recompute:
-        lists["recompute"] = find_recomputed(module, executions, costs)
-    document = Document(
-        FUSIONS_ON_CHIP if found_chip else FUSIONS,
-        loaded.paths,
-        rows={"rows": rows, **lists},
-        blocks={"totals": report.totals},
-        lines=_describe(report, expand) if expand else _header(report, found_chip),
-        shown=tuple(lists) or ("rows",),
+        lists["recompute"] = program.recomputed
+    print_document(
+        Document(
+            FUSIONS_ON_CHIP if found_chip else FUSIONS,
+            program.paths,
+            rows={"rows": rows, **lists},
+            blocks={"totals": report.totals},
+            lines=_describe(report, expand) if expand else _header(report, found_chip),
+            shown=tuple(lists) or ("rows",),
+            focus=next(iter(lists), ""),
+        ),
+        options,
     )
-    print_document(document, _choose_rows(options, tuple(lists)))
 
 
 def _header(report: FusionReport, chip: Chip | None) -> tuple[Line, ...]:
@@ -106,14 +101,6 @@ def _describe(report: FusionReport, name: str) -> tuple[Line, ...]:
             kind = " ".join(filter(None, (row.kind, row.backend_kind)))
             return (Line(f"{wanted}: {kind}, in {row.computation}{alike}, executions {runs}"),)
     return ()
-
-
-def _choose_rows(options: RowOptions, lists: tuple[str, ...]) -> RowOptions:
-    """Let row options act on the first list that was asked for, if one was."""
-    has_row_option = options.chooses_rows or options.limit is not None
-    if not lists or options.rows or not (has_row_option or options.format in {"jsonl", "csv"}):
-        return options
-    return replace(options, rows=lists[0])
 
 
 DOCUMENTS = (FUSIONS,)

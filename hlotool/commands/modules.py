@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from hlotool.analysis.summary.program_row import ModuleRow, measure_program
+from hlotool.analysis.summary.program_row import ModuleRow
 from hlotool.analysis.summary.program_row_fields import SUMMARY_DIRECTORY
 from hlotool.commands.output import print_document
 from hlotool.commands.progress import progress
@@ -15,6 +15,7 @@ from hlotool.inputs import Input, Inputs
 from hlotool.inputs.dump.short_path import short_place
 from hlotool.inputs.parallel import Failure, map_inputs
 from hlotool.program.loading import load
+from hlotool.program.row import measure_program
 
 
 def print_modules(found: Inputs, options: RowOptions) -> int:
@@ -40,12 +41,10 @@ def print_modules(found: Inputs, options: RowOptions) -> int:
 
 def measure_input(directory: str, chosen: Input) -> ModuleRow:
     """Read and measure one program; runs in a process of its own."""
-    loaded = load(chosen, chosen.path, with_buffers=True)
+    program = load(chosen, chosen.path, with_buffers=True)
     stage = chosen.stage.value if chosen.stage else None
     place = short_place(chosen.path, directory)
-    return measure_program(
-        chosen.name, chosen.path, place, stage, module=loaded.module, assignment=loaded.assignment
-    )
+    return measure_program(program, chosen.path, place, stage)
 
 
 def _failed_row(directory: str, chosen: Input, failure: Failure) -> ModuleRow:

@@ -88,6 +88,8 @@ def find_target(
         if document is not None and target.name not in document.rows:
             raise UsageError(f"--rows {target.name}: this answer does not hold that list.")
         return target
+    if document is not None and document.focus:
+        return spec.find_row_list(document.focus)
     present = spec.row_lists if document is None else document.present()
     if not present and options.chooses_rows:
         raise UsageError("This answer has no rows to filter, sort or group.")

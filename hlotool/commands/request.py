@@ -7,9 +7,8 @@ from msgspec import Struct, field
 from hlotool.commands.say import say
 from hlotool.fields import Unit
 from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
-from hlotool.program.loading import Loaded, find_largest, load
-
-__all__ = ["Loaded", "Request", "load_chosen", "load_one"]
+from hlotool.program.loading import find_largest, load
+from hlotool.program.program import Program
 
 
 class Request(Struct, frozen=True):
@@ -35,17 +34,13 @@ class Request(Struct, frozen=True):
         return self.found[0]
 
 
-def load_one(request: Request, *, with_buffers: bool = False) -> Loaded:
+def load_one(request: Request, *, with_buffers: bool = False) -> Program:
     """Read the one program a command is about.
 
     Where several match, the one with the most allocated memory, and stderr says so. The
     buffer assignment is read only on request.
     """
-    return load_chosen(request.find(), request.path, with_buffers=with_buffers)
-
-
-def load_chosen(found: Inputs, path: str, *, with_buffers: bool = False) -> Loaded:
-    """Read the largest of the inputs found; say on stderr that a choice was made."""
+    found, path = request.find(), request.path
     if len(found.inputs) == 1:
         return load(found.inputs[0], path, with_buffers=with_buffers)
     from hlotool.render.units import format_value  # noqa: PLC0415  start-up time

@@ -6,7 +6,6 @@ import click
 
 from hlotool.analysis.summary.answer_fields import SUMMARY
 from hlotool.analysis.summary.program_row_fields import SUMMARY_DIRECTORY
-from hlotool.analysis.summary.report import summarize
 from hlotool.commands.common import RowOptions, document_command, print_document
 from hlotool.commands.load import dump_options
 from hlotool.commands.modules import print_modules
@@ -27,9 +26,9 @@ def summary(request: Request, no_findings: bool, options: RowOptions) -> int:
     found = request.find()
     if found.is_directory:
         return print_modules(found, options)
-    loaded = load_one(request, with_buffers=True)
-    answer = summarize(loaded.expect_module(), loaded.assignment, with_findings=not no_findings)
-    print_document(describe_summary(answer, loaded.paths, has_findings=not no_findings), options)
+    program = load_one(request, with_buffers=True)
+    answer = program.summarize(with_findings=not no_findings)
+    print_document(describe_summary(answer, program.paths, has_findings=not no_findings), options)
     return 0
 
 

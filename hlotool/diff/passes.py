@@ -58,14 +58,13 @@ class Snapshot:
     @cached_property
     def instruction_count(self) -> int:
         """All instructions."""
-        return self.program.module.instruction_count() if self.program.module else 0
+        return self.program.expect_module().instruction_count()
 
     @cached_property
     def collectives(self) -> tuple[int, int]:
         """How many there are, and their wire bytes."""
-        found = self.program.collectives
-        totals = found.totals if found else None
-        return (totals.count, totals.wire_bytes_per_run) if totals else (0, 0)
+        totals = self.program.collectives.totals
+        return totals.count, totals.wire_bytes_per_run
 
     @cached_property
     def peak_bytes(self) -> int | None:
@@ -81,9 +80,9 @@ def compare_snapshots(
 
     Raises what the analyses raise.
     """
-    if left is None or left.program.module is None or right.program.module is None:
+    if left is None:
         return _row(right, None, ())
-    structure = compare_structure(left.program.module, right.program.module, is_strict=is_strict)
+    structure = compare_structure(left.program, right.program, is_strict=is_strict)
     found = compare_instructions(structure)
     what = []
     if not structure.is_equal:

@@ -113,8 +113,8 @@ class _Comparison:
         self._level()
         self.structure: Structure | None = None
         self.pairs: Pairs = {}
-        if left.module is not None and right.module is not None:
-            structure = compare_structure(left.module, right.module, is_strict=options.is_strict)
+        if left.program and left.module and right.program and right.module:
+            structure = compare_structure(left.program, right.program, is_strict=options.is_strict)
             self.structure = structure
             self.pairs = structure.partners()
             self.missing += structure.terms.not_compared
@@ -196,7 +196,7 @@ class _Comparison:
                 self.missing.append("collectives")
                 return ()
             return compare_kinds(here, there)
-        if left.collectives is None or right.collectives is None:
+        if left.module is None or right.module is None:
             self.missing.append("collectives")
             return ()
         return compare_collectives(left.collectives.rows, right.collectives.rows)

@@ -85,7 +85,7 @@ def kinds_of(figures: Program | SavedFigures) -> tuple[KindRow, ...] | None:
     """Return the collectives of a side by kind, None where they are unknown."""
     if isinstance(figures, SavedFigures):
         return figures.kinds()
-    return figures.collectives.totals.by_kind if figures.collectives else None
+    return figures.collectives.totals.by_kind if figures.module else None
 
 
 def compare_kinds(

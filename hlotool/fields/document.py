@@ -81,6 +81,7 @@ class Document(Struct, frozen=True):
     lines: tuple[Line, ...] = ()  # above the tables
     notes: tuple[Line, ...] = ()  # below the tables
     shown: tuple[str, ...] = ()
+    focus: str = ""  # the list that row options act on; '': the first that is present
 
     def present(self) -> tuple[RowList, ...]:
         """Return the row lists that this answer holds."""

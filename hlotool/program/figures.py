@@ -1,10 +1,11 @@
-"""Which figures budgets and diffs may name, with the declarations of the commands' own."""
+"""Which figures of a program budgets and diffs may name, and where each is found."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives import answer_fields as collectives_fields
@@ -17,31 +18,65 @@ from hlotool.analysis.memory import value_rows_fields as buffers_fields
 from hlotool.analysis.summary.answer_fields import DTYPES, LOOPS, MODULE, OPCODES
 from hlotool.fields import Block, Field, RowList
 
-# The record of each is what `Program.record` returns.
-BLOCKS: Final[Mapping[str, Block]] = {
-    "buffers": memory_fields.TOTALS,
-    "buffers.estimated": memory_fields.ESTIMATED,
-    "collectives": collectives_fields.TOTALS,
-    "fusions": fusions_fields.TOTALS,
-    "cost": COST,
-    "module": MODULE,
+if TYPE_CHECKING:  # a program reads its figures from here
+    from hlotool.program.program import Program
+
+
+class NamedBlock(Struct, frozen=True):
+    """A record of metrics; without a module it is unknown, unless it is about memory."""
+
+    block: Block
+    read: Callable[[Program], object | None]
+    needs_module: bool = True
+
+
+class NamedRows(Struct, frozen=True):
+    """A list of rows; without a module it is unknown, unless it is about memory."""
+
+    row_list: RowList
+    read: Callable[[Program], Sequence[object]]
+    needs_module: bool = True
+
+
+def _memory(name: str) -> Callable[[Program], object | None]:
+    return lambda program: getattr(program.memory.figures, name) if program.memory else None
+
+
+BLOCKS: Final[Mapping[str, NamedBlock]] = {
+    "buffers": NamedBlock(memory_fields.TOTALS, _memory("totals"), needs_module=False),
+    "buffers.estimated": NamedBlock(
+        memory_fields.ESTIMATED, _memory("estimated"), needs_module=False
+    ),
+    "collectives": NamedBlock(
+        collectives_fields.TOTALS, lambda program: program.collectives.totals
+    ),
+    "fusions": NamedBlock(fusions_fields.TOTALS, lambda program: program.fusions.totals),
+    "cost": NamedBlock(COST, lambda program: program.cost),
+    "module": NamedBlock(MODULE, lambda program: program.inventory.module),
 }
 
 METRICS: Final[Mapping[str, Field]] = {
     f"{prefix}.{field.name}": replace(field, name=f"{prefix}.{field.name}")
-    for prefix, block in BLOCKS.items()
-    for field in block.fields
+    for prefix, source in BLOCKS.items()
+    for field in source.block.fields
 }
 
-# The rows of each are what `Program.rows` returns.
-ROW_LISTS: Final[Mapping[str, RowList]] = {
-    "buffers": buffers_fields.ROWS,
-    "buffers.spaces": memory_fields.SPACES,
-    "buffers.donation": buffers_fields.DONATION,
-    "collectives": COLLECTIVE_ROWS,
-    "fusions": fusions_fields.ROWS,
-    "summary.opcodes": OPCODES,
-    "summary.dtypes": DTYPES,
-    "summary.loops": LOOPS,
-    "summary.findings": FINDINGS,
+ROWS: Final[Mapping[str, NamedRows]] = {
+    "buffers": NamedRows(
+        buffers_fields.ROWS, lambda program: program.peak_rows, needs_module=False
+    ),
+    "buffers.spaces": NamedRows(
+        memory_fields.SPACES,
+        lambda program: program.memory.figures.spaces if program.memory else (),
+        needs_module=False,
+    ),
+    "buffers.donation": NamedRows(buffers_fields.DONATION, lambda program: program.donations),
+    "collectives": NamedRows(COLLECTIVE_ROWS, lambda program: program.collectives.rows),
+    "fusions": NamedRows(fusions_fields.ROWS, lambda program: program.fusions.rows),
+    "summary.opcodes": NamedRows(OPCODES, lambda program: program.inventory.opcodes),
+    "summary.dtypes": NamedRows(DTYPES, lambda program: program.inventory.dtypes),
+    "summary.loops": NamedRows(LOOPS, lambda program: program.inventory.loops),
+    "summary.findings": NamedRows(FINDINGS, lambda program: program.findings),
 }
+
+ROW_LISTS: Final[Mapping[str, RowList]] = {path: source.row_list for path, source in ROWS.items()}

@@ -1,4 +1,4 @@
-"""From inputs to what analyses read: a module, and a buffer assignment beside it.
+"""From inputs to programs: a module, and a buffer assignment beside it.
 
 Knows files and parsers and nothing of the command line, so that the commands and the
 Python API read dumps alike.
@@ -6,36 +6,16 @@ Python API read dumps alike.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.inputs import DumpFile, Input, Inputs
-from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 
-class Loaded(Struct, frozen=True):
-    """One program, read. `module` is None where only a buffer assignment is there."""
-
-    input: Input
-    paths: InputPaths
-    module: Module | None
-    assignment: BufferAssignment | None
-
-    def expect_module(self) -> Module:
-        """Return the module, or raise InputError where the dump has no text of it."""
-        if self.module is None:
-            raise InputError(
-                f"{self.paths.path}: the text of the module is missing beside this buffer "
-                "assignment; name it with --module-text."
-            )
-        return self.module
-
-
-def load(chosen: Input, path: str, *, with_buffers: bool = False) -> Loaded:
+def load(chosen: Input, path: str, *, with_buffers: bool = False) -> Program:
     """Read one input; `path` is what the user typed.
 
     The buffer assignment is read only on request. Raises HlotoolError for what cannot be
@@ -45,7 +25,9 @@ def load(chosen: Input, path: str, *, with_buffers: bool = False) -> Loaded:
         raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
     module = parse_module(chosen.module.read()) if chosen.module else None
     assignment = read_assignment(chosen) if with_buffers else None
-    return Loaded(chosen, input_paths(path, chosen, with_buffers=with_buffers), module, assignment)
+    name = (module.name if module else "") or chosen.name
+    paths = input_paths(path, chosen, with_buffers=with_buffers)
+    return Program(name, module, assignment, paths)
 
 
 def read_assignment(chosen: Input) -> BufferAssignment | None:

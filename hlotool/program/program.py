@@ -1,7 +1,7 @@
-"""The figures of one program by name, each worked out when it is first asked for.
+"""One program, and everything that is worked out about it: each thing once, when first asked for.
 
-Budgets and diffs name figures as the commands do: `buffers.temp_bytes`, `collectives.count`,
-the rows of `fusions`. What they are is declared in `figure_fields`.
+This is the only place that knows which analysis needs which other. Commands, the Python API,
+findings, diffs and budgets ask here.
 """
 
 from __future__ import annotations
@@ -9,151 +9,191 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from hlotool.analysis.collectives.report import CollectiveReport, analyze_collectives
+from hlotool.analysis.collectives.report import (
+    CollectiveOptions,
+    CollectiveReport,
+    CollectiveTotals,
+    analyze_collectives,
+    sum_collectives,
+)
 from hlotool.analysis.cost.model import CostModel, measure_costs
 from hlotool.analysis.cost.report import CostReport, analyze_cost
 from hlotool.analysis.findings import Evidence, Finding, find_findings
+from hlotool.analysis.fusions.missed import MissedRow, find_missed
+from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
+from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
-from hlotool.analysis.memory.donation import find_donations
-from hlotool.analysis.memory.report import MemoryReport, find_memory
+from hlotool.analysis.graph.fingerprint import Fingerprints, fingerprint_computations
+from hlotool.analysis.memory.donation import DonationRow, find_donations
+from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.value_rows import BufferRow, rows_at
 from hlotool.analysis.summary.module_counts import Inventory, take_inventory
+from hlotool.analysis.summary.report import Summary
+from hlotool.errors import InputError
+from hlotool.fields import InputPaths
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
+from hlotool.program.figures import BLOCKS, ROWS
+
+_TEXT = InputPaths("<text>")
 
 
 class Program:
     """One program: its module, its buffer assignment, or both.
 
-    Figures of a part that the dump does not hold are None, and its rows are none at all.
-    Asking raises what the analyses raise.
+    What is about the module raises InputError where there is none; memory is None where
+    nothing tells of it. Everything raises what its analysis raises.
     """
 
     def __init__(
-        self, name: str, module: Module | None, assignment: BufferAssignment | None = None
+        self,
+        name: str,
+        module: Module | None,
+        assignment: BufferAssignment | None = None,
+        paths: InputPaths = _TEXT,
     ) -> None:
         self.name = name
         self.module = module
         self.assignment = assignment
+        self.paths = paths
+
+    def expect_module(self) -> Module:
+        """Return the module, or raise InputError where the dump has no text of it."""
+        if self.module is None:
+            raise InputError(
+                f"{self.paths.path}: the text of the module is missing beside this buffer "
+                "assignment; name it with --module-text."
+            )
+        return self.module
 
     @cached_property
-    def executions(self) -> Executions | None:
+    def graph(self) -> CallGraph:
+        """Which computations call which."""
+        return read_call_graph(self.expect_module())
+
+    @cached_property
+    def prints(self) -> Fingerprints:
+        """Which computations are the same."""
+        return fingerprint_computations(self.graph)
+
+    @cached_property
+    def executions(self) -> Executions:
         """How often each computation runs."""
-        return count_executions(self.module) if self.module else None
+        return count_executions(self.expect_module())
 
     @cached_property
-    def costs(self) -> CostModel | None:
+    def costs(self) -> CostModel:
         """The cost of every instruction."""
-        return measure_costs(self.module) if self.module else None
+        return measure_costs(self.expect_module(), self.graph)
 
     @cached_property
-    def cost(self) -> CostReport | None:
+    def cost(self) -> CostReport:
         """What one run computes."""
-        if self.module is None or self.executions is None:
-            return None
-        return analyze_cost(self.module, self.executions, self.costs)
+        return analyze_cost(self.expect_module(), self.executions, self.costs)
 
     @cached_property
-    def inventory(self) -> Inventory | None:
+    def inventory(self) -> Inventory:
         """What the module is."""
-        if self.module is None or self.executions is None:
-            return None
-        return take_inventory(self.module, self.executions)
+        return take_inventory(self.expect_module(), self.executions)
 
     @cached_property
     def memory(self) -> MemoryReport | None:
         """What memory it takes; an estimate where there is no buffer assignment."""
         return find_memory(self.module, self.assignment)
 
+    def expect_memory(self) -> MemoryReport:
+        """Return what memory it takes, or raise InputError that says why nothing tells."""
+        return self.memory or analyze_memory(self.module, self.assignment)
+
     @cached_property
     def peak_rows(self) -> tuple[BufferRow, ...]:
-        """The values of space 0 that hold memory at its peak."""
+        """The values of space 0 that hold memory at its peak; none where nothing tells."""
         report = self.memory
         if report is None or report.figures.peak.position is None:
             return ()
         return tuple(rows_at(report, self.module, report.figures.peak.position, 0))
 
     @cached_property
-    def collectives(self) -> CollectiveReport | None:
-        """What crosses the interconnect."""
-        if self.module is None or self.executions is None:
-            return None
-        return analyze_collectives(self.module, self.executions, self.costs)
+    def donations(self) -> Sequence[DonationRow]:
+        """What became of the parameters' memory."""
+        return find_donations(self.expect_module())
 
     @cached_property
-    def fusions(self) -> FusionReport | None:
+    def collectives(self) -> CollectiveReport:
+        """What crosses the interconnect."""
+        return self.analyze_collectives()
+
+    def analyze_collectives(self, options: CollectiveOptions | None = None) -> CollectiveReport:
+        """Return what crosses the interconnect, as the user's options have it."""
+        return analyze_collectives(
+            self.expect_module(), self.executions, self.costs, options, self.graph
+        )
+
+    @cached_property
+    def collective_totals(self) -> CollectiveTotals:
+        """What crosses the interconnect, in sums alone: a fraction of the work."""
+        return sum_collectives(self.expect_module(), self.executions, self.graph)
+
+    @cached_property
+    def fusions(self) -> FusionReport:
         """What each fusion costs."""
-        if self.module is None or self.executions is None:
-            return None
-        return find_fusions(self.module, self.executions, self.costs)
+        return find_fusions(self.graph, self.prints, self.executions, self.costs)
+
+    def find_missed(self, least_bytes: int) -> tuple[MissedRow, ...]:
+        """Return the operations outside fusions that move so much in one run."""
+        return find_missed(self.executions, self.costs, least_bytes)
+
+    @cached_property
+    def recomputed(self) -> tuple[RecomputeRow, ...]:
+        """Which expensive operations are made several times."""
+        return find_recomputed(self.graph, self.prints, self.executions, self.costs)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What is worth a look."""
-        module, executions, costs = self.module, self.executions, self.costs
-        cost, collectives = self.cost, self.collectives
-        if not (module and executions and costs and cost and collectives):
-            return ()
         memory = self.memory.figures if self.memory else None
-        evidence = Evidence(module, executions, costs, cost, collectives, memory)
+        evidence = Evidence(
+            self.expect_module(), self.executions, self.costs, self.cost, self.collectives, memory
+        )
         return find_findings(evidence)
 
-    def record(self, block: str) -> object | None:
-        """Return the record that holds the metrics of a block, None where nothing tells."""
-        match block:
-            case "buffers":
-                return self.memory.figures.totals if self.memory else None
-            case "buffers.estimated":
-                return self.memory.figures.estimated if self.memory else None
-            case "collectives":
-                return self.collectives.totals if self.collectives else None
-            case "fusions":
-                return self.fusions.totals if self.fusions else None
-            case "cost":
-                return self.cost
-            case "module":
-                return self.inventory.module if self.inventory else None
-        raise KeyError(block)
+    def summarize(self, *, with_findings: bool = True) -> Summary:
+        """Return all that is worth knowing first."""
+        counts = self.inventory
+        return Summary(
+            counts.module,
+            counts.opcodes,
+            counts.dtypes,
+            counts.loops,
+            self.cost,
+            self.memory.figures if self.memory else None,
+            self.collectives.totals,
+            self.findings if with_findings else (),
+        )
 
     def metric(self, path: str) -> object:
-        """Return a metric, such as `buffers.temp_bytes`; None where unknown."""
+        """Return a metric such as `buffers.temp_bytes`, None where the dump does not tell."""
         block, _, name = path.rpartition(".")
-        record = self.record(block)
+        record = self._record(block)
         return None if record is None else getattr(record, name)
 
     def bounds(self, path: str) -> tuple[bool, bool]:
         """Say whether a metric is a lower and an upper bound."""
-        record = self.record(path.rpartition(".")[0])
+        record = self._record(path.rpartition(".")[0])
         is_lower = bool(getattr(record, "is_lower_bound", False))
         return is_lower, bool(getattr(record, "is_upper_bound", False))
 
     def knows_rows(self, path: str) -> bool:
         """Say whether the dump tells of a list at all, empty or not."""
-        if path.startswith("buffers") and path != "buffers.donation":
-            return self.memory is not None
-        return self.module is not None
+        source = ROWS[path]
+        return self.module is not None if source.needs_module else self.memory is not None
 
     def rows(self, path: str) -> Sequence[object]:
-        """Return the rows of a list, such as `collectives`."""
-        report, inventory = self.memory, self.inventory
-        match path:
-            case "buffers":
-                return self.peak_rows
-            case "buffers.spaces":
-                return report.figures.spaces if report else ()
-            case "buffers.donation":
-                return find_donations(self.module) if self.module else ()
-            case "collectives":
-                return self.collectives.rows if self.collectives else ()
-            case "fusions":
-                return self.fusions.rows if self.fusions else ()
-            case "summary.opcodes":
-                return inventory.opcodes if inventory else ()
-            case "summary.dtypes":
-                return inventory.dtypes if inventory else ()
-            case "summary.loops":
-                return inventory.loops if inventory else ()
-            case "summary.findings":
-                return self.findings
-        raise KeyError(path)
+        """Return the rows of a list such as `collectives`; none where the dump does not tell."""
+        return ROWS[path].read(self) if self.knows_rows(path) else ()
+
+    def _record(self, block: str) -> object | None:
+        """Return the record that holds the metrics of a block."""
+        source = BLOCKS[block]
+        return None if source.needs_module and self.module is None else source.read(self)

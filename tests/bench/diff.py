@@ -26,6 +26,7 @@ from hlotool.diff.blocks.changes import InstructionDiff, compare_instructions  #
 from hlotool.diff.match.structure import compare_structure  # noqa: E402
 from hlotool.ir import Module  # noqa: E402
 from hlotool.parse import parse_module  # noqa: E402
+from hlotool.program.program import Program  # noqa: E402
 from hlotool.source import Source  # noqa: E402
 
 STEP = ROOT / "testdata" / "hlo" / "gpu_train_step.txt"
@@ -138,7 +139,7 @@ def _parse_both(left: str, right: str) -> None:
 
 
 def _compare(left: Module, right: Module) -> InstructionDiff:
-    return compare_instructions(compare_structure(left, right))
+    return compare_instructions(compare_structure(Program("", left), Program("", right)))
 
 
 def _parse(text: str) -> Module:

@@ -7,13 +7,13 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.analysis.cost import CostModel
-from hlotool.analysis.graph.call_graph import read_call_graph
+from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.graph.fingerprint import fingerprint_computations
+from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.graph.value_numbers import Numbering
 from hlotool.analysis.origin.origin import find_common_scope, find_origin
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import TRANSCENDENTAL
 
 EXPENSIVE: Final = TRANSCENDENTAL | frozenset(("convolution", "dot", "ragged-dot", "scaled-dot"))
@@ -47,7 +47,8 @@ class RecomputeRow(Struct, frozen=True):
 
 
 def find_recomputed(
-    module: Module,
+    graph: CallGraph,
+    prints: Fingerprints,
     executions: Executions,
     costs: CostModel,
     least_operations: int = LEAST_OPERATIONS,
@@ -60,8 +61,6 @@ def find_recomputed(
     Rematerialization of a loop is not found: forward and backward are two computations. A
     row is kept when it repeats `least_operations` in one run.
     """
-    graph = read_call_graph(module)
-    prints = fingerprint_computations(module, graph)
     rows = (
         _make_row(members, executions, costs)
         for computation in executions.executed

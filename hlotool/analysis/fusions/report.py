@@ -7,14 +7,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost import CostModel, measure_costs
+from hlotool.analysis.cost import CostModel
 from hlotool.analysis.fusions.flags import find_flags
-from hlotool.analysis.graph.call_graph import read_call_graph
+from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.graph.fingerprint import fingerprint_computations
+from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.module import Computation, Instruction
 
 # What a body computes but no memory would ever hold, fused or not.
 _NO_RESULT: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
@@ -82,7 +82,7 @@ class FusionReport(Struct, frozen=True):
 
 
 def find_fusions(
-    module: Module, executions: Executions, costs: CostModel | None = None
+    graph: CallGraph, prints: Fingerprints, executions: Executions, costs: CostModel
 ) -> FusionReport:
     """List the fusions in executed computations, equal ones in one row.
 
@@ -92,9 +92,6 @@ def find_fusions(
     by its update), `operand_bytes` and `result_bytes` are the whole of both, `saved_bytes`
     the results inside the body that reach no memory. Rows come in dump order.
     """
-    graph = read_call_graph(module)
-    costs = costs or measure_costs(module, graph)
-    prints = fingerprint_computations(module, graph)
     groups: dict[tuple[str, str | None, str | None], list[Instruction]] = {}
     for computation in executions.executed:
         for instruction in computation.instructions:

@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
-from hlotool.ir.module import CALL_KEYS, Computation, Instruction, Module
+from hlotool.analysis.graph.call_graph import CallGraph
+from hlotool.ir.module import CALL_KEYS, Computation, Instruction
 from hlotool.ir.shape import ArrayShape, Shape
 
 # What says nothing about the computation: origin, bookkeeping, numbering that differs from one
@@ -34,18 +34,14 @@ class Fingerprints(Struct, frozen=True):
         return self.computations[computation]
 
 
-def fingerprint_computations(
-    module: Module, graph: CallGraph | None = None, ignored: frozenset[str] = IGNORED
-) -> Fingerprints:
-    """Give every computation of a module a fingerprint: 24 hexadecimal digits.
+def fingerprint_computations(graph: CallGraph, ignored: frozenset[str] = IGNORED) -> Fingerprints:
+    """Give every computation of a call graph a fingerprint: 24 hexadecimal digits.
 
     Two computations have the same one when the same operations (opcode, shape with layout,
     attributes, literal) are wired up in the same way, operands in order, down through the
     computations they call. Names, the order of the text, and the attributes `ignored` do not
-    count; an elided constant `{...}` equals another of its shape. Raises InputError when a
-    computation calls itself.
+    count; an elided constant `{...}` equals another of its shape.
     """
-    graph = graph or read_call_graph(module)
     writer = _Writer(graph, ignored)
     for computation in graph.callees_first:
         writer.add(computation)

@@ -39,7 +39,7 @@ def compare_instructions(structure: Structure, *, is_folded: bool = True) -> Ins
     back = {right: left for pair in structure.computations for left, right in pair.pairs.items()}
     reasoner = Reasoner(structure.signatures, structure.prints.signatures, pairs, back)
     found = [] if structure.is_equal else _find(structure, reasoner)
-    rows = Folder(structure.left, structure.right).rows(found, is_folded=is_folded) if found else ()
+    rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()
     return InstructionDiff(
         rows,
         matched_count=len(pairs),

@@ -7,11 +7,11 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.executions import count_executions
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.diff.blocks.reasons import Reason
 from hlotool.diff.match.shape_changes import describe_shape
-from hlotool.ir import Instruction, Module
+from hlotool.ir import Instruction
+from hlotool.program.program import Program
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
@@ -84,8 +84,8 @@ class Found(Struct, frozen=True):
 class Folder:
     """Makes rows of changes, weighing each by the bytes its results take in one run."""
 
-    def __init__(self, left: Module, right: Module) -> None:
-        self._sides = {side: count_executions(side) for side in (left, right)}
+    def __init__(self, left: Program, right: Program) -> None:
+        self._sides = {side.module: side.executions for side in (left, right)}
 
     def rows(self, found: Iterable[Found], *, is_folded: bool) -> tuple[InstructionChange, ...]:
         """Fold what changed alike; what moves most bytes comes first, ties by name."""

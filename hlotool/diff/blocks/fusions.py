@@ -198,7 +198,7 @@ class _Figures:
         executions = self._sides[module].executions
         return [
             one
-            for computation in (executions.executed if executions else ())
+            for computation in executions.executed
             for one in computation.instructions
             if one.opcode == "fusion" and one.callee() is not None
         ]
@@ -249,11 +249,10 @@ class _Figures:
         size_bytes = flops = 0
         for one in fusions:
             side = self._sides[one.module]
-            if side.costs and side.executions:
-                runs = side.executions.lower_bound(one.computation)
-                cost = side.costs.of(one)
-                size_bytes += cost.bytes_accessed * runs
-                flops += cost.flops * runs
+            runs = side.executions.lower_bound(one.computation)
+            cost = side.costs.of(one)
+            size_bytes += cost.bytes_accessed * runs
+            flops += cost.flops * runs
         return size_bytes, flops
 
 

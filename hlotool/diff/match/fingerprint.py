@@ -13,9 +13,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
+from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.diff.match.signature import Signatures
-from hlotool.ir import Computation, Instruction, Module
+from hlotool.ir import Computation, Instruction
 
 
 class Fingerprints(Struct, eq=False):
@@ -30,14 +30,10 @@ class Fingerprints(Struct, eq=False):
     computations: dict[Computation, int] = field(default_factory=dict)
 
 
-def take_fingerprints(modules: Iterable[Module], signatures: Signatures) -> Fingerprints:
-    """Fingerprint every computation of the modules, callees first.
-
-    Raises InputError when a computation calls itself, which XLA forbids.
-    """
+def take_fingerprints(graphs: Iterable[CallGraph], signatures: Signatures) -> Fingerprints:
+    """Fingerprint every computation of the modules whose calls these are, callees first."""
     prints = Fingerprints()
-    for module in modules:
-        graph = read_call_graph(module)
+    for graph in graphs:
         for computation in graph.callees_first:
             _take(computation, signatures, prints, graph)
     return prints

@@ -16,6 +16,7 @@ from hlotool.diff.match.matching import Matcher, Pairs
 from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.terms import Terms, agree_terms
 from hlotool.ir import Computation, Instruction, Module
+from hlotool.program.program import Program
 
 _BRANCHES = ("true_computation", "false_computation")
 
@@ -45,6 +46,7 @@ class Structure(Struct, eq=False):
     those left out that the entry does not reach.
     """
 
+    programs: tuple[Program, Program]
     left: Module
     right: Module
     terms: Terms
@@ -67,18 +69,19 @@ class Structure(Struct, eq=False):
         return found
 
 
-def compare_structure(left: Module, right: Module, *, is_strict: bool = False) -> Structure:
-    """Pair two modules. Raises InputError when a computation calls itself."""
-    terms = agree_terms(left, right, is_strict=is_strict)
+def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
+    """Pair two programs that have modules. Raises InputError when a computation calls itself."""
+    modules = left.expect_module(), right.expect_module()
+    terms = agree_terms(*modules, is_strict=is_strict)
     signatures = Signatures(terms)
-    prints = take_fingerprints((left, right), signatures)
-    structure = Structure(left, right, terms, signatures, prints)
+    prints = take_fingerprints((left.graph, right.graph), signatures)
+    structure = Structure((left, right), *modules, terms, signatures, prints)
     _pair_all(structure)
     if structure.is_equal:
         return structure
     seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
-    structure.left_only = [one for one in _reached(left) if one not in seen]
-    structure.right_only = [one for one in _reached(right) if one not in seen]
+    structure.left_only = [one for one in _reached(structure.left) if one not in seen]
+    structure.right_only = [one for one in _reached(structure.right) if one not in seen]
     return structure
 
 

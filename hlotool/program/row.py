@@ -1,0 +1,40 @@
+"""The figures by which the programs of a directory are ranked: one row a program."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.summary.program_row import ModuleRow
+from hlotool.program.program import Program
+
+
+def measure_program(program: Program, path: str, place: str, stage: str | None) -> ModuleRow:
+    """Measure one program: memory where it has a buffer assignment, the rest from its text.
+
+    Memory is that of space 0, never an estimate. Raises what the analyses raise.
+    """
+    memory = program.memory.figures if program.assignment and program.memory else None
+    row = ModuleRow(
+        program.name,
+        path,
+        place,
+        memory.backend if memory else None,
+        stage,
+        allocated_bytes=memory.totals.allocated_bytes if memory else None,
+        temp_bytes=memory.totals.temp_bytes if memory else None,
+        peak_bytes=memory.totals.peak_bytes if memory else None,
+    )
+    if program.module is None:
+        return row
+    cost, collectives = program.cost, program.collective_totals
+    return replace(
+        row,
+        backend=find_backend(program.module),
+        instruction_count=program.module.instruction_count(),
+        collective_count=collectives.count,
+        wire_bytes_per_run=collectives.wire_bytes_per_run,
+        flops_per_run=cost.flops_per_run,
+        is_lower_bound=cost.is_lower_bound or collectives.is_lower_bound,
+        is_upper_bound=cost.is_upper_bound or collectives.is_upper_bound,
+    )
