@@ -15,7 +15,7 @@ import click
 
 from hlotool import __version__
 from hlotool.commands import COMMANDS
-from hlotool.commands.say import say
+from hlotool.commands.shared.say import say
 from hlotool.errors import HlotoolError, UsageError
 
 _NEW_OBJECTS = 100_000  # made between two runs of the collector; an answer is mostly not garbage

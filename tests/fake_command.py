@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 from msgspec import Struct
 
-from hlotool.commands.common import RowOptions, document_command, print_document
+from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.fields import (
     Block,
     Document,

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
 
-from hlotool.commands.output import check_options, find_target, render_document
-from hlotool.commands.row_options import RowOptions
+from hlotool.commands.shared.output import check_options, find_target, render_document
+from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Document, DocumentSpec
 from hlotool.render.look import Look

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from hlotool.commands import progress as module
-from hlotool.commands.progress import progress, track
+from hlotool.commands.shared import progress as module
+from hlotool.commands.shared.progress import progress, track
 
 
 class Terminal(io.StringIO):

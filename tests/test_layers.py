@@ -103,7 +103,8 @@ def test_start_up_is_light() -> None:
         "hlotool",
         "hlotool.cli",
         "hlotool.commands",
-        "hlotool.commands.say",
+        "hlotool.commands.shared",
+        "hlotool.commands.shared.say",
         "hlotool.errors",
         "hlotool.source",
     ]

@@ -9,8 +9,8 @@ from hlotool.check.limits import count_results
 from hlotool.check.rule import compile_rule
 from hlotool.check.sentence import write_sentence
 from hlotool.commands.check_run import exit_code, run_rules
-from hlotool.commands.request import Request
-from hlotool.commands.say import say
+from hlotool.commands.shared.request import Request
+from hlotool.commands.shared.say import say
 from hlotool.render.units import format_value
 
 _WORDS = {

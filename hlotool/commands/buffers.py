@@ -20,10 +20,10 @@ from hlotool.analysis.memory.value_rows import (
 )
 from hlotool.analysis.memory.value_rows_fields import BUFFERS, choose_columns
 from hlotool.commands.buffers_prose import heading, notes
-from hlotool.commands.common import RowOptions, document_command, print_document
-from hlotool.commands.load import dump_options
-from hlotool.commands.output import make_look
-from hlotool.commands.request import Request, load_one
+from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.output import make_look
+from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.program.program import Program

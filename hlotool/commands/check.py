@@ -13,11 +13,11 @@ from hlotool.check.limits import CheckFacts, RuleResult, count_results
 from hlotool.check.sentence import write_sentence
 from hlotool.commands.check_baseline import write_baseline
 from hlotool.commands.check_run import Run, exit_code, run_rules
-from hlotool.commands.common import RowOptions, document_command, print_document, write_text
-from hlotool.commands.load import dump_options
-from hlotool.commands.options import FORMATS
-from hlotool.commands.output import make_look, render_document
-from hlotool.commands.request import Request
+from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
+from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.output import make_look, render_document
+from hlotool.commands.shared.request import Request
+from hlotool.commands.shared.row_options import FORMATS
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import Document, Line
 from hlotool.render.github import render_github

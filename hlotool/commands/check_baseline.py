@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hlotool import __version__
-from hlotool.commands.common import track
-from hlotool.commands.request import Request
-from hlotool.commands.say import say
+from hlotool.commands.shared.command import track
+from hlotool.commands.shared.request import Request
+from hlotool.commands.shared.say import say
 from hlotool.diff.blocks.metrics import DIFFED
 from hlotool.diff.saved import PLACES
 from hlotool.errors import UsageError

@@ -11,16 +11,16 @@ from hlotool.check.config import RuleSpec
 from hlotool.check.judge import Baseline, judge_rule, unmatched
 from hlotool.check.limits import CheckFacts, RuleResult
 from hlotool.check.rule import Rule, compile_rule
-from hlotool.commands.common import progress
-from hlotool.commands.diff_sides import (
+from hlotool.commands.shared.command import progress
+from hlotool.commands.shared.request import Request
+from hlotool.commands.shared.say import say
+from hlotool.diff.sides import (
     Argument,
     Candidate,
     find_candidates,
     pair_candidates,
     read_side,
 )
-from hlotool.commands.request import Request
-from hlotool.commands.say import say
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import StageChoice
@@ -110,7 +110,9 @@ def _pair(
     """Find each module's baseline by its name, if any budget needs one."""
     if not baseline or not any(rule.limits.needs_baseline for rule in rules):
         return [_Task(one, None) for one in modules]
-    earlier = find_candidates(Argument("baseline", baseline), stage, None)
+    earlier, notes = find_candidates(Argument("baseline", baseline), stage, None)
+    for note in notes:
+        say(note)
     pairs = pair_candidates(earlier, modules, {})
     known = {pair.right: pair.left for pair in pairs if pair.right}
     return [_Task(one, known.get(one)) for one in modules]

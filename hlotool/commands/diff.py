@@ -5,11 +5,18 @@ from __future__ import annotations
 import click
 from msgspec.structs import replace
 
-from hlotool.commands.common import RowOptions, document_command, print_document, write_text
-from hlotool.commands.diff_answer import diff_document
 from hlotool.commands.diff_directory import print_directory
 from hlotool.commands.diff_passes import print_passes
-from hlotool.commands.diff_sides import (
+from hlotool.commands.diff_programs import diff_document
+from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
+from hlotool.commands.shared.output import make_look
+from hlotool.commands.shared.say import say
+from hlotool.diff.answer_fields import DIFF
+from hlotool.diff.blocks.text import write_texts
+from hlotool.diff.directory_fields import DIFF_DIRECTORY
+from hlotool.diff.passes_fields import DIFF_PASSES
+from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.diff.sides import (
     Argument,
     Pairing,
     choose_pair,
@@ -19,12 +26,6 @@ from hlotool.commands.diff_sides import (
     parse_map,
     read_side,
 )
-from hlotool.commands.output import make_look
-from hlotool.diff.answer_fields import DIFF
-from hlotool.diff.blocks.text import write_texts
-from hlotool.diff.directory_fields import DIFF_DIRECTORY
-from hlotool.diff.passes_fields import DIFF_PASSES
-from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.query.names import suggest
@@ -88,8 +89,10 @@ def diff(
             click.get_current_context().exit(1)
         return
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
-    candidates = [find_candidates(one, stage, module) for one in arguments]
-    pairs = pair_candidates(candidates[0], candidates[1], parse_map(renamed))
+    (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
+    for note in (*notes, *more):
+        say(note)
+    pairs = pair_candidates(old, new, parse_map(renamed))
     if as_text:
         pair = choose_pair(pairs, "--text")
         differs = _print_text(pair, arguments, computation, compared, options)

@@ -8,13 +8,13 @@ from functools import partial
 import click
 from msgspec import Struct
 
-from hlotool.commands.common import RowOptions, print_document, progress
-from hlotool.commands.diff_sides import Argument, Pairing, read_side
-from hlotool.commands.say import say
+from hlotool.commands.shared.command import RowOptions, print_document, progress
+from hlotool.commands.shared.say import say
 from hlotool.diff.blocks.metrics import by_path
 from hlotool.diff.blocks.verdict import find_verdict
 from hlotool.diff.directory_fields import DIFF_DIRECTORY, ModuleDiff
 from hlotool.diff.report import DiffOptions, compare_programs
+from hlotool.diff.sides import Argument, Pairing, read_side
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs.parallel import Failure, map_inputs
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hlotool.commands.common import RowOptions, print_document, track
+from hlotool.commands.shared.command import RowOptions, print_document, track
 from hlotool.diff.passes import (
     MEMORY,
     RESPECTS,

@@ -11,9 +11,9 @@ from hlotool.analysis.cost.roofline import estimate_times
 from hlotool.analysis.fusions.answer_fields import FUSIONS, FUSIONS_ON_CHIP, TOTALS
 from hlotool.analysis.fusions.expansion import expand_fusion
 from hlotool.analysis.fusions.report import FusionReport
-from hlotool.commands.common import RowOptions, document_command, print_document
-from hlotool.commands.load import dump_options
-from hlotool.commands.request import Request, load_one
+from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.request import Request, load_one
 from hlotool.fields import Document, Line
 from hlotool.query.size import parse_size
 

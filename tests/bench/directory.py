@@ -14,7 +14,7 @@ _LIMIT = 1 / 1.6
 _PROGRAM = """
 import sys, time
 from functools import partial
-from hlotool.commands.modules import measure_input
+from hlotool.commands.summary_directory import measure_input
 from hlotool.inputs import find_inputs
 from hlotool.inputs.parallel import map_inputs
 

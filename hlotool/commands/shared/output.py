@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from hlotool import __version__
-from hlotool.commands.row_options import RowOptions
+from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import HlotoolError, UsageError
 from hlotool.fields import Document, DocumentSpec, RowList, Selection
 from hlotool.query.names import suggest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hlotool.commands.common import RowOptions
+from hlotool.commands.shared.command import RowOptions
 from hlotool.diff.answer_fields import DIFF, ORDER, DiffFacts, SideFacts, name_columns
 from hlotool.diff.blocks.fold import InstructionChange
 from hlotool.diff.blocks.metrics import by_path, changed_metrics
@@ -57,7 +57,7 @@ def diff_document(
     For eyes, unchanged figures are left out, and of the instructions those that other
     blocks tell of, unless `--rows instructions` asks for them.
     """
-    is_brief = options.is_for_eyes and not options.rows and not options.chooses_rows
+    is_brief = options.wants_overview
     rows = {
         "instructions": _others(report.instructions) if is_brief else report.instructions,
         "memory": report.memory,

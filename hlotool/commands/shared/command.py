@@ -12,10 +12,14 @@ from typing import Any
 import click
 
 from hlotool.commands import COMMANDS
-from hlotool.commands.options import FORMATS, make_row_options, row_parameters
-from hlotool.commands.output import check_options, print_document, write_text
-from hlotool.commands.progress import progress, track
-from hlotool.commands.row_options import RowOptions
+from hlotool.commands.shared.output import check_options, print_document, write_text
+from hlotool.commands.shared.progress import progress, track
+from hlotool.commands.shared.row_options import (
+    FORMATS,
+    RowOptions,
+    make_row_options,
+    row_parameters,
+)
 from hlotool.fields import DocumentSpec, Field, Unit
 
 __all__ = [

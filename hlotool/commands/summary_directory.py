@@ -6,10 +6,10 @@ from functools import partial
 
 from hlotool.analysis.summary.program_row import ModuleRow
 from hlotool.analysis.summary.program_row_fields import SUMMARY_DIRECTORY
-from hlotool.commands.output import print_document
-from hlotool.commands.progress import progress
-from hlotool.commands.row_options import RowOptions
-from hlotool.commands.say import say
+from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.progress import progress
+from hlotool.commands.shared.row_options import RowOptions
+from hlotool.commands.shared.say import say
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Input, Inputs
 from hlotool.inputs.dump.short_path import short_place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from hlotool.commands.say import say
+from hlotool.commands.shared.say import say
 from hlotool.fields import Unit
 from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
 from hlotool.program.loading import find_largest, load

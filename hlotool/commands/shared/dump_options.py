@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hlotool.commands.request import Request
+from hlotool.commands.shared.request import Request
 from hlotool.inputs import NamedFiles, StageChoice
 
 

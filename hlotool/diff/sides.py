@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from hlotool.commands.say import say
 from hlotool.diff.answer_fields import SideFacts
 from hlotool.diff.report import DiffSide
 from hlotool.diff.saved import SavedFigures
@@ -70,11 +69,9 @@ def parse_argument(text: str, default: str) -> Argument:
 
 def find_candidates(
     argument: Argument, stage: StageChoice, module: str | None
-) -> tuple[Candidate, ...]:
-    """Return the programs that a side holds, without reading them."""
+) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+    """Return the programs that a side holds, without reading them, and notes for the user."""
     found = _find(argument.path, stage, module)
-    for note in found.notes:
-        say(note)
     candidates: list[Candidate] = []
     for one in found.inputs:
         if one.document is None:
@@ -89,7 +86,7 @@ def find_candidates(
     if not candidates:
         of = f" that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{argument.path}: this document tells of no module{of}.")
-    return tuple(candidates)
+    return tuple(candidates), tuple(found.notes)
 
 
 def _find(path: str, stage: StageChoice, module: str | None) -> Inputs:

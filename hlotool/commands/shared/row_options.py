@@ -1,17 +1,63 @@
-"""The options every command shares, and the one value they become."""
+"""The options that every command shares, and the one value they become."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
+from msgspec import Struct
 
-from hlotool.commands.row_options import RowOptions
 from hlotool.errors import UsageError
+from hlotool.query.select import Query
 from hlotool.render.units import UNITS
 
-FORMATS = ("table", "json", "jsonl", "csv", "markdown")
+FORMATS: Final = ("table", "json", "jsonl", "csv", "markdown")
+_FOR_EYES: Final = frozenset({"table", "markdown"})
+
+
+class RowOptions(Struct, frozen=True):
+    """What the user asked of rows and output; '' and None where not given."""
+
+    format: str = "table"
+    where: str = ""
+    sort: str = ""
+    limit: int | None = None
+    rows: str = ""
+    by: str = ""
+    columns: str = ""
+    is_wide: bool = False
+    units: str = "auto"
+    output: str = ""
+    no_color: bool = False
+
+    @property
+    def is_for_eyes(self) -> bool:
+        """Whether the output is a table or markdown: cut, folded and with a TOTAL."""
+        return self.format in _FOR_EYES
+
+    @property
+    def wants_overview(self) -> bool:
+        """Whether the answer is for eyes, and nobody asked for certain rows of it."""
+        return self.is_for_eyes and not self.chooses_rows
+
+    @property
+    def chooses_rows(self) -> bool:
+        """Whether an option says which rows of one list are wanted, and how."""
+        return bool(self.where or self.sort or self.by or self.columns or self.rows)
+
+    def query(self, default_limit: int) -> Query:
+        """Return the row options for the list that they act on."""
+        return Query(
+            where=self.where,
+            sort=self.sort,
+            by=self.by,
+            columns=self.columns,
+            limit=self.limit,
+            default_limit=default_limit if self.is_for_eyes else 0,
+            is_wide=self.is_wide or not self.is_for_eyes,
+            is_folded=self.is_for_eyes,
+        )
 
 
 def make_row_options(values: Mapping[str, Any]) -> RowOptions:
