@@ -28,6 +28,7 @@ from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.program.program import Program
 from hlotool.query.size import parse_size
+from hlotool.render.curve import draw_curve
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
 _EXAMPLE: Final = "hlotool buffers dump/module_0001.jit_step.txt --by class,scope"
@@ -156,7 +157,6 @@ def _curve_lines(
     """Draw the timeline where a table is printed; the list itself is for programs."""
     if options.format != "table" or "timeline" not in rows:
         return ()
-    from hlotool.render.curve import draw_curve  # noqa: PLC0415  only --timeline needs it
 
     levels = [row.bytes for row in rows.pop("timeline")]
     width = make_look(options).width or _PLAIN_WIDTH

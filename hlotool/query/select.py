@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Rest, RowList, Selection, Sum
+from hlotool.query.fold import fold_rows
+from hlotool.query.group import group_rows
 from hlotool.query.names import parse_names
 from hlotool.query.order import is_sorted_by_size, sort_rows
 from hlotool.query.sums import sum_field, sum_fields
@@ -44,8 +46,6 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
         return _group(row_list, rows, columns, query, limit)
     totals = _totals(row_list, rows, columns) if row_list.has_total else ()
     if query.is_folded and row_list.fold is not None:
-        from hlotool.query.fold import fold_rows  # noqa: PLC0415  start-up time
-
         rows = fold_rows(row_list, row_list.fold, rows)
     rows = sort_rows(row_list, rows, query.sort)
     kept = rows[:limit] if limit else rows
@@ -95,7 +95,6 @@ def _group(
                 start,
                 start + len(field.name),
             )
-    from hlotool.query.group import group_rows  # noqa: PLC0415  start-up time
 
     summed = tuple(field for field in columns if field.is_summable and field not in by)
     grouping = group_rows(row_list, rows, by, summed, sort=query.sort, limit=limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -39,8 +40,6 @@ def render_jsonl(selection: Selection) -> str:
 
 def render_csv(selection: Selection) -> str:
     """Return the rows alone as CSV with a header; null is empty, a list is JSON."""
-    import csv  # noqa: PLC0415  start-up time
-
     lines = _Lines()
     grouping = selection.grouping
     names = [field.name for field in selection.columns] if grouping is None else _names(grouping)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from hlotool import __version__
 from hlotool.commands.shared.row_options import RowOptions
@@ -14,6 +15,8 @@ from hlotool.query.names import suggest
 from hlotool.query.select import Query, select_rows
 from hlotool.render.document import render_csv, render_json, render_jsonl
 from hlotool.render.look import Look
+from hlotool.render.markdown import render_markdown
+from hlotool.render.table import render_tables
 
 
 def print_document(document: Document, options: RowOptions) -> None:
@@ -37,10 +40,7 @@ def render_document(document: Document, options: RowOptions, look: Look) -> str:
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
     if options.format == "markdown":
-        from hlotool.render.markdown import render_markdown  # noqa: PLC0415  start-up time
-
         return render_markdown(document, selections, options.units)
-    from hlotool.render.table import render_tables  # noqa: PLC0415  start-up time
 
     return render_tables(document, selections, look)
 
@@ -137,7 +137,7 @@ def make_look(options: RowOptions) -> Look:
 
 def _terminal_width() -> int:
     """Return the columns of the terminal."""
-    import shutil  # noqa: PLC0415  start-up time: it imports every compression there is
+    import shutil  # noqa: PLC0415  it imports every compression there is
 
     return shutil.get_terminal_size().columns
 
@@ -160,7 +160,6 @@ def write_text(text: str, output: str = "") -> None:
 
 
 def _write_file(text: str, output: str) -> None:
-    from pathlib import Path  # noqa: PLC0415  start-up time
 
     try:
         Path(output).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
@@ -177,8 +176,6 @@ def _discard_stdout() -> None:
 
 def _refuse_to_overwrite(output: str, document: Document) -> None:
     """Raise UsageError if --output names one of the files the answer was made from."""
-    from pathlib import Path  # noqa: PLC0415  start-up time
-
     paths = document.input
     if paths is None:
         return

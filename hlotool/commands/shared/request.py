@@ -9,6 +9,7 @@ from hlotool.fields import Unit
 from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
 from hlotool.program.loading import find_largest, load
 from hlotool.program.program import Program
+from hlotool.render.units import format_value
 
 
 class Request(Struct, frozen=True):
@@ -43,7 +44,6 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
     found, path = request.find(), request.path
     if len(found.inputs) == 1:
         return load(found.inputs[0], path, with_buffers=with_buffers)
-    from hlotool.render.units import format_value  # noqa: PLC0415  start-up time
 
     chosen, size_bytes = find_largest(found)
     why = (
