@@ -17,8 +17,6 @@ _POSITION: Final = "where that is in the schedule"
 _RUNNING: Final = "what runs there"
 _LENGTH: Final = "instructions in the schedule"
 _RESERVED: Final = "parameters, constants and outputs in full, and the peak of temp"
-_GAPS: Final = "temp allocations less the most in use in each"
-_PADDING: Final = "padding of the values that hold memory at the peak"
 
 
 class SpaceRow(Struct, frozen=True):
@@ -54,8 +52,12 @@ class SpaceRow(Struct, frozen=True):
         int | None, figure("where that is", NUMBER, heading="temp peak at")
     ] = None
     reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
-    fragmentation_bytes: Annotated[int | None, figure(_GAPS, BYTES)] = None
-    padding_bytes: Annotated[int | None, figure(_PADDING, BYTES)] = None
+    fragmentation_bytes: Annotated[
+        int | None, figure("temp allocations less the most in use in each", BYTES)
+    ] = None
+    padding_bytes: Annotated[
+        int | None, figure("padding of the values that hold memory at the peak", BYTES)
+    ] = None
 
 
 class MemoryTotals(SpaceRow, frozen=True):

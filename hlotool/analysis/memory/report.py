@@ -91,14 +91,6 @@ def find_memory(module: Module | None, assignment: BufferAssignment | None) -> M
     return analyze_memory(module, assignment)
 
 
-def find_memory_figures(
-    module: Module | None, assignment: BufferAssignment | None
-) -> MemoryFigures | None:
-    """Return what `find_memory` does, without the map."""
-    report = find_memory(module, assignment)
-    return report.figures if report else None
-
-
 def _report_assignment(memory: MemoryMap, backend: Backend | None) -> MemoryReport:
     spaces = tuple(measure_space(memory, color, backend) for color in memory.colors())
     figures = MemoryFigures(

@@ -45,8 +45,9 @@ class ProgramRow(Struct, frozen=True):
         int | None,
         column("floating-point operations of one run, as XLA counts them", FLOPS),
     ] = None
-    is_lower_bound: Annotated[bool, figure("whether flops or wire bytes miss an unknown part")] = (
-        False
-    )
+    is_lower_bound: Annotated[
+        bool,
+        figure("whether flops or wire bytes miss an unknown part"),
+    ] = False
     is_upper_bound: Annotated[bool, figure("whether they count what may not happen")] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
