@@ -10,7 +10,7 @@ from cost_cases import Case, list_dumps
 from hlotool.analysis.collectives.report import analyze_collectives
 from hlotool.analysis.cost import analyze_cost, measure_costs
 from hlotool.analysis.findings import FINDERS, Evidence, Finding, find_findings
-from hlotool.analysis.findings.fields import CODES
+from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.graph.executions import count_executions
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir import Module
@@ -58,7 +58,7 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
     sizes = [one.bytes for one in findings if one.bytes is not None]
     assert sizes == sorted(sizes, reverse=True)
     for one in findings:
-        assert one.code in CODES
+        assert one.code in FINDINGS.field("code").values
         assert one.instruction is None or one.instruction in names
         assert one.message.endswith(".")
         assert one.message.count(". ") == 0 or ": " in one.message
@@ -80,12 +80,12 @@ ADD = scheduled(
 def test_missed_fusion() -> None:
     (found,) = (one for one in find(ADD) if one.code == "missed-fusion")
     assert found == Finding(
-        "missed-fusion",
-        "warning",
-        "a (add) runs outside any fusion, for 100 % of all bytes accessed.",
-        "a",
-        12 * MIB,
-        "m.py:7",
+        bytes=12 * MIB,
+        severity="warning",
+        code="missed-fusion",
+        message="a (add) runs outside any fusion, for 100 % of all bytes accessed.",
+        instruction="a",
+        source="m.py:7",
     )
     small = ADD.replace("1024,1024", "64,1024")
     assert "missed-fusion" not in codes(find(small))

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.analysis.memory import occupancy as module
-from hlotool.analysis.memory.occupancy import Block, Curve, add_curves, occupancy
+from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves
+from hlotool.analysis.memory.occupancy import occupancy
 
 LAST = 16
 BLOCKS = st.lists(
     st.builds(
-        lambda low, size, start, span: Block(low, low + size, start, start + span),
+        lambda low, size, start, span: OccupiedBlock(low, low + size, start, start + span),
         st.integers(0, 10),
         st.integers(0, 6),
         st.integers(0, 9),
@@ -22,7 +23,7 @@ BLOCKS = st.lists(
 )
 
 
-def count_bytes(blocks: list[Block]) -> list[int]:
+def count_bytes(blocks: list[OccupiedBlock]) -> list[int]:
     """Mark every byte of every live block, at every position."""
     counts = []
     for position in range(LAST + 1):
@@ -32,13 +33,13 @@ def count_bytes(blocks: list[Block]) -> list[int]:
 
 
 @given(BLOCKS)
-def test_union_is_the_number_of_bytes_in_use(blocks: list[Block]) -> None:
+def test_union_is_the_number_of_bytes_in_use(blocks: list[OccupiedBlock]) -> None:
     curve = occupancy(blocks)
     assert [curve.at(position) for position in range(LAST + 1)] == count_bytes(blocks)
 
 
 @given(BLOCKS)
-def test_tree_alone_agrees_with_the_sweep(blocks: list[Block]) -> None:
+def test_tree_alone_agrees_with_the_sweep(blocks: list[OccupiedBlock]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MOST_CLUSTERS", 0)
         by_tree = occupancy(blocks)
@@ -46,25 +47,25 @@ def test_tree_alone_agrees_with_the_sweep(blocks: list[Block]) -> None:
 
 
 @given(BLOCKS)
-def test_peak_is_the_first_of_the_largest(blocks: list[Block]) -> None:
+def test_peak_is_the_first_of_the_largest(blocks: list[OccupiedBlock]) -> None:
     counts = count_bytes(blocks)
     assert occupancy(blocks).peak() == (max(counts), counts.index(max(counts)))
 
 
 @given(BLOCKS, BLOCKS)
-def test_curves_add_up(one: list[Block], other: list[Block]) -> None:
+def test_curves_add_up(one: list[OccupiedBlock], other: list[OccupiedBlock]) -> None:
     total = add_curves([occupancy(one), occupancy(other)])
     sums = [a + b for a, b in zip(count_bytes(one), count_bytes(other), strict=True)]
     assert [total.at(position) for position in range(LAST + 1)] == sums
 
 
 @given(BLOCKS)
-def test_a_block_twice_changes_nothing(blocks: list[Block]) -> None:
+def test_a_block_twice_changes_nothing(blocks: list[OccupiedBlock]) -> None:
     assert occupancy([*blocks, *blocks]) == occupancy(blocks)
 
 
 def test_ends_are_included() -> None:
-    curve = occupancy([Block(0, 4, 1, 2), Block(4, 8, 2, 3)])
+    curve = occupancy([OccupiedBlock(0, 4, 1, 2), OccupiedBlock(4, 8, 2, 3)])
     assert [curve.at(position) for position in range(5)] == [0, 4, 8, 4, 0]
 
 

@@ -7,18 +7,13 @@ from typing import Any, Final
 import click
 from msgspec import Struct
 
+from hlotool.analysis.memory.allocation_rows import allocation_rows
+from hlotool.analysis.memory.answer import BUFFERS, choose_columns
+from hlotool.analysis.memory.headroom import measure_headroom
+from hlotool.analysis.memory.instant import find_position, instant_at
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import find_peaks, timeline
-from hlotool.analysis.memory.value_rows import (
-    Sources,
-    all_rows,
-    allocation_rows,
-    find_position,
-    instant_at,
-    measure_headroom,
-    rows_at,
-)
-from hlotool.analysis.memory.value_rows_fields import BUFFERS, choose_columns
+from hlotool.analysis.memory.value_rows import all_rows, rows_at
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
@@ -99,7 +94,7 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
     if asked.limit_bytes is not None:
         blocks["headroom"] = measure_headroom(report, asked.limit_bytes)
     if is_all:
-        rows["allocations"] = allocation_rows(report, program.module, color)
+        rows["allocations"] = allocation_rows(report.map, program.module, color)
     _add_lists(rows, program, report, asked, main)
     focus = _focus(asked, options)
     curve = _curve_lines(rows, report, main, options)
@@ -112,7 +107,7 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
         input=program.paths,
         rows=rows,
         blocks=blocks,
-        scalars=Sources(report.figures.source, report.figures.lifetimes),
+        scalars=report.figures,
         lines=(*heading(program, report, main, instant), *curve),
         notes=notes(report, main, blocks.get("headroom")),
         shown=_shown(report, asked, is_all, focus),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from hlotool.analysis.memory.answer import HEADROOM, INSTANT
 from hlotool.analysis.memory.estimate import TYPICAL_PERCENT
-from hlotool.analysis.memory.figures_fields import ESTIMATED, PEAK, TOTALS
-from hlotool.analysis.memory.report import SPACE_NAMES, MemoryReport
-from hlotool.analysis.memory.value_rows import Headroom, Instant
-from hlotool.analysis.memory.value_rows_fields import HEADROOM, INSTANT
+from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS
+from hlotool.analysis.memory.headroom import Headroom
+from hlotool.analysis.memory.instant import Instant
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.space_figures import SPACE_NAMES
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
 from hlotool.fields import Line
 from hlotool.program.program import Program

@@ -8,12 +8,10 @@ from typing import Final
 import click
 
 from hlotool.analysis.cost.report import COST
-from hlotool.analysis.findings import Finding
-from hlotool.analysis.findings.fields import FINDINGS
-from hlotool.analysis.memory.figures_fields import ESTIMATED, TOTALS
-from hlotool.analysis.summary.answer_fields import COLLECTIVES, MODULE, SUMMARY
-from hlotool.analysis.summary.module_counts import ModuleFacts
-from hlotool.analysis.summary.program_row_fields import SUMMARY_DIRECTORY
+from hlotool.analysis.findings.finding import FINDINGS, Finding
+from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
+from hlotool.analysis.summary.answer import COLLECTIVES, MODULE, SUMMARY, SUMMARY_DIRECTORY
+from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
@@ -22,7 +20,7 @@ from hlotool.commands.summary_directory import print_modules
 from hlotool.fields import Block, Document, InputPaths, Line
 
 _ORDER: Final = ("loops", "opcodes", "dtypes")  # of the tables
-_FINDING: Final = Block("finding", Finding, FINDINGS.meaning, fields=FINDINGS.fields)
+_FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _MOST_FINDINGS: Final = 8  # shown as sentences; --rows findings lists all
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
-from hlotool.analysis.summary.program_row import ModuleRow
-from hlotool.analysis.summary.program_row_fields import SUMMARY_DIRECTORY
+from hlotool.analysis.summary.answer import SUMMARY_DIRECTORY
+from hlotool.analysis.summary.program_row import ProgramRow, ProgramStage
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.commands.shared.say import say
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Input, Inputs
+from hlotool.inputs.dump.names import Stage
 from hlotool.inputs.dump.short_path import short_place
 from hlotool.inputs.parallel import Failure, map_inputs
 from hlotool.program.loading import load
 from hlotool.program.row import measure_program
+
+_STAGES: Final[dict[Stage | None, ProgramStage]] = {Stage.BEFORE: "before", Stage.AFTER: "after"}
 
 
 def print_modules(found: Inputs, options: RowOptions) -> int:
@@ -39,16 +43,16 @@ def print_modules(found: Inputs, options: RowOptions) -> int:
     return failures[0].exit_code if failures else 0
 
 
-def measure_input(directory: str, chosen: Input) -> ModuleRow:
+def measure_input(directory: str, chosen: Input) -> ProgramRow:
     """Read and measure one program; runs in a process of its own."""
     program = load(chosen, chosen.path, with_buffers=True)
-    stage = chosen.stage.value if chosen.stage else None
+    stage = _STAGES.get(chosen.stage)
     place = short_place(chosen.path, directory)
     return measure_program(program, chosen.path, place, stage)
 
 
-def _failed_row(directory: str, chosen: Input, failure: Failure) -> ModuleRow:
-    stage = chosen.stage.value if chosen.stage else None
+def _failed_row(directory: str, chosen: Input, failure: Failure) -> ProgramRow:
+    stage = _STAGES.get(chosen.stage)
     place = short_place(chosen.path, directory)
     message = failure.message.partition("\n")[0]
-    return ModuleRow(chosen.name, chosen.path, place, stage=stage, error=message)
+    return ProgramRow(chosen.name, chosen.path, place, stage=stage, error=message)

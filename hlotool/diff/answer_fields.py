@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.summary.answer_fields import MODULE
-from hlotool.analysis.summary.module_counts import ModuleFacts
+from hlotool.analysis.summary.answer import MODULE
+from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.diff.blocks.collectives import CollectiveChange
 from hlotool.diff.blocks.flags import FlagChange
 from hlotool.diff.blocks.fold import InstructionChange

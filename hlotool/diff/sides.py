@@ -169,5 +169,5 @@ def read_side(candidate: Candidate, label: str) -> tuple[DiffSide, SideFacts]:
     program = load(candidate.input, candidate.path, with_buffers=True)
     options = candidate.input.debug_options
     flags = parse_debug_options(options.read()) if options else None
-    facts = program.inventory.module if program.module else None
+    facts = program.counts.module if program.module else None
     return DiffSide(program, flags), SideFacts(label, None, program.paths, facts)

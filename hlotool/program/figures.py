@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives import answer_fields as collectives_fields
 from hlotool.analysis.collectives.rows_fields import ROWS as COLLECTIVE_ROWS
 from hlotool.analysis.cost.report import COST
-from hlotool.analysis.findings.fields import FINDINGS
+from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.fusions import answer_fields as fusions_fields
-from hlotool.analysis.memory import figures_fields as memory_fields
-from hlotool.analysis.memory import value_rows_fields as buffers_fields
-from hlotool.analysis.summary.answer_fields import DTYPES, LOOPS, MODULE, OPCODES
+from hlotool.analysis.memory import answer as buffers_fields
+from hlotool.analysis.memory import figures as memory_fields
+from hlotool.analysis.summary.answer import DTYPES, LOOPS, MODULE, OPCODES
 from hlotool.fields import Block, Field, RowList
 
 if TYPE_CHECKING:  # a program reads its figures from here
@@ -52,7 +52,7 @@ BLOCKS: Final[Mapping[str, NamedBlock]] = {
     ),
     "fusions": NamedBlock(fusions_fields.TOTALS, lambda program: program.fusions.totals),
     "cost": NamedBlock(COST, lambda program: program.cost),
-    "module": NamedBlock(MODULE, lambda program: program.inventory.module),
+    "module": NamedBlock(MODULE, lambda program: program.counts.module),
 }
 
 METRICS: Final[Mapping[str, Field]] = {
@@ -73,9 +73,9 @@ ROWS: Final[Mapping[str, NamedRows]] = {
     "buffers.donation": NamedRows(buffers_fields.DONATION, lambda program: program.donations),
     "collectives": NamedRows(COLLECTIVE_ROWS, lambda program: program.collectives.rows),
     "fusions": NamedRows(fusions_fields.ROWS, lambda program: program.fusions.rows),
-    "summary.opcodes": NamedRows(OPCODES, lambda program: program.inventory.opcodes),
-    "summary.dtypes": NamedRows(DTYPES, lambda program: program.inventory.dtypes),
-    "summary.loops": NamedRows(LOOPS, lambda program: program.inventory.loops),
+    "summary.opcodes": NamedRows(OPCODES, lambda program: program.counts.opcodes),
+    "summary.dtypes": NamedRows(DTYPES, lambda program: program.counts.dtypes),
+    "summary.loops": NamedRows(LOOPS, lambda program: program.counts.loops),
     "summary.findings": NamedRows(FINDINGS, lambda program: program.findings),
 }
 

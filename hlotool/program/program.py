@@ -28,7 +28,7 @@ from hlotool.analysis.graph.fingerprint import Fingerprints, fingerprint_computa
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.value_rows import BufferRow, rows_at
-from hlotool.analysis.summary.module_counts import Inventory, take_inventory
+from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
@@ -93,9 +93,9 @@ class Program:
         return analyze_cost(self.expect_module(), self.executions, self.costs)
 
     @cached_property
-    def inventory(self) -> Inventory:
-        """What the module is."""
-        return take_inventory(self.expect_module(), self.executions)
+    def counts(self) -> ModuleCounts:
+        """What the module is, and what is in it."""
+        return count_module(self.expect_module(), self.executions)
 
     @cached_property
     def memory(self) -> MemoryReport | None:
@@ -160,7 +160,7 @@ class Program:
 
     def summarize(self, *, with_findings: bool = True) -> Summary:
         """Return all that is worth knowing first."""
-        counts = self.inventory
+        counts = self.counts
         return Summary(
             counts.module,
             counts.opcodes,

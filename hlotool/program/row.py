@@ -5,17 +5,19 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.analysis.summary.program_row import ModuleRow
+from hlotool.analysis.summary.program_row import ProgramRow, ProgramStage
 from hlotool.program.program import Program
 
 
-def measure_program(program: Program, path: str, place: str, stage: str | None) -> ModuleRow:
+def measure_program(
+    program: Program, path: str, place: str, stage: ProgramStage | None
+) -> ProgramRow:
     """Measure one program: memory where it has a buffer assignment, the rest from its text.
 
     Memory is that of space 0, never an estimate. Raises what the analyses raise.
     """
     memory = program.memory.figures if program.assignment and program.memory else None
-    row = ModuleRow(
+    row = ProgramRow(
         program.name,
         path,
         place,

@@ -1,1 +1,8 @@
-"""Which memory is seen where, and how long: values, their flow through instructions, lifetimes."""
+"""Which memory is seen where, and how long?
+
+`schedule` is the time: the one sequence in which instructions run. `values` are what is
+followed; `dataflow` finds them all by `flow_rules`, one for each kind of instruction, and
+drops the `phis` where only one value ever meets. `in_place` says which output must lie in
+the memory of which operand, `may_share` which one may. `lifetimes` puts it together: from
+when to when each value is live.
+"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -15,6 +15,8 @@ from hlotool.analysis.dataflow.values import Value, resolve
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Instruction, Module
+
+LifetimeSource: TypeAlias = Literal["live-range", "derived"]
 
 _ASYNC = frozenset(("async-start", "async-update", "async-done"))
 _SHALLOW = frozenset(("copy", "get-tuple-element"))
@@ -27,7 +29,7 @@ class Lifetimes(Struct, frozen=True):
     `source` says whether the live-range section was read or the schedule followed.
     """
 
-    source: Literal["live-range", "derived"]
+    source: LifetimeSource
     sequence: tuple[str, ...]
     ranges: Mapping[ValueKey, LiveRange]
 

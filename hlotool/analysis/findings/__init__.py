@@ -1,4 +1,9 @@
-"""What is worth a look in a module: one sentence each, the one about most bytes first."""
+"""What is worth a look in a module?
+
+A `finding` is one sentence with a size; `evidence` are the analyses it is made from. Those
+about `communication`, `compute` (with the `precision` a program computes in) and `memory`
+are found by the functions of `FINDERS`, which write them with `wording`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,8 @@ from hlotool.analysis.findings.compute import (
     find_unknown_custom_calls,
     find_unknown_trip_counts,
 )
-from hlotool.analysis.findings.finding import Evidence, Finding
+from hlotool.analysis.findings.evidence import Evidence
+from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.findings.memory import (
     find_fragmentation,
     find_missed_donations,

@@ -1,4 +1,4 @@
-"""Findings about what crosses the interconnect."""
+"""What is worth a look about what crosses the interconnect?"""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from hlotool.analysis.collectives.report import CollectiveRow
-from hlotool.analysis.findings.finding import (
-    LEAST_BYTES,
-    Evidence,
-    Finding,
-    Severity,
-    first_source,
-    name_all,
-    percent,
-)
+from hlotool.analysis.findings.evidence import LEAST_BYTES, Evidence
+from hlotool.analysis.findings.finding import Finding, FindingCode, Severity
 from hlotool.analysis.findings.precision import computes_in_16_bits
+from hlotool.analysis.findings.wording import first_source, name_all, percent
 
 LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
 _REDUCING: Final = frozenset(("all-reduce", "collective-reduce", "reduce-scatter"))
@@ -36,10 +30,10 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
             what = "Next to nothing" if is_busy else "Nothing"
             yield _make(
                 exposed,
+                "warning",
                 "exposed-collective",
                 f"{what} is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
                 f"{_share(evidence, exposed)} of all bytes sent.",
-                "warning",
             )
 
 
@@ -58,9 +52,9 @@ def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
         verb = "sends" if len(same) == 1 else "send"
         yield _make(
             same,
+            "info" if is_sum else "warning",
             "f32-collective",
             f"{names} ({same[0].effective_kind}) {verb} f32 in a program that computes in 16 bits.",
-            "info" if is_sum else "warning",
         )
 
 
@@ -90,7 +84,9 @@ def _share(evidence: Evidence, rows: list[CollectiveRow]) -> str:
     return percent(_sent(rows), whole)
 
 
-def _make(rows: list[CollectiveRow], code: str, message: str, severity: Severity) -> Finding:
+def _make(
+    rows: list[CollectiveRow], severity: Severity, code: FindingCode, message: str
+) -> Finding:
     largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)
     source = first_source((row.source_file, row.source_line) for row in [largest, *rows])
-    return Finding(code, severity, message, largest.name, _sent(rows), source)
+    return Finding(_sent(rows), severity, code, message, largest.name, source)

@@ -1,4 +1,4 @@
-"""Findings about what the module computes and moves: fusions, copies, and what is unknown."""
+"""What is worth a look about what a module computes and moves, and what is unknown of it?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hlotool.analysis.cost.custom_calls import read_custom_call
-from hlotool.analysis.findings.finding import Evidence, Finding, name_all, write_source
+from hlotool.analysis.findings.evidence import Evidence
+from hlotool.analysis.findings.finding import Finding, FindingCode
+from hlotool.analysis.findings.wording import name_all, write_source
 from hlotool.analysis.fusions.flags import is_copy_only
 from hlotool.analysis.fusions.missed import MissedRow
 from hlotool.analysis.origin.origin import find_origin
@@ -47,13 +49,13 @@ def _copy_message(evidence: Evidence, names: Sequence[str], opcode: str, size_by
     return f"{name_all(names)} ({opcode}) only {moves} data, {share} of all bytes accessed."
 
 
-def _finding_of(row: MissedRow, code: str, message: str) -> Finding:
+def _finding_of(row: MissedRow, code: FindingCode, message: str) -> Finding:
     return Finding(
-        code,
+        row.known_bytes_accessed_per_run,
         "warning",
+        code,
         message,
         row.name,
-        row.known_bytes_accessed_per_run,
         write_source(row.source_file, row.source_line),
     )
 
@@ -80,7 +82,7 @@ def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
         if size >= evidence.least_traffic_bytes:
             names = [name for name, _ in members]
             message = _copy_message(evidence, names, "fusion", size)
-            yield Finding("large-copy", "warning", message, members[0][0], size, source)
+            yield Finding(size, "warning", "large-copy", message, members[0][0], source)
 
 
 def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
@@ -90,12 +92,12 @@ def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
             once = evidence.costs.of(loop.instruction)
             location = loop.instruction.source_location()
             yield Finding(
-                "unknown-trip-count",
+                once.bytes_accessed,
                 "info",
+                "unknown-trip-count",
                 f"How often {loop.instruction.name} repeats its body is not known: it counts once "
                 "in every total.",
                 loop.instruction.name,
-                once.bytes_accessed,
                 write_source(location.file, location.line) if location else None,
             )
 
@@ -119,11 +121,11 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
     location = unknown[0].source_location()
     plural = "s" if len(unknown) > 1 else ""
     yield Finding(
-        "unknown-custom-call",
+        None,
         "info",
+        "unknown-custom-call",
         f"{len(unknown)} custom call{plural} ({listed}) may compute anything: flops are a lower "
         "bound.",
         unknown[0].name,
-        None,
         write_source(location.file, location.line) if location else None,
     )

@@ -1,11 +1,13 @@
-"""Findings about memory: donation, padding, gaps."""
+"""What is worth a look about memory: donation, padding, gaps?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, percent
+from hlotool.analysis.findings.evidence import LEAST_BYTES, Evidence
+from hlotool.analysis.findings.finding import Finding
+from hlotool.analysis.findings.wording import percent
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.figures import SpaceRow
 
@@ -24,18 +26,16 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
     if missed:
         donates = any(row.status != "not-donated" for row in rows)
         yield Finding(
-            "donation-missed",
-            "warning" if donates else "info",
-            _missed_message(missed),
-            None,
             sum(row.size_bytes for row in missed),
-            None,
+            "warning" if donates else "info",
+            "donation-missed",
+            _missed_message(missed),
         )
     for row in rows:
         if row.status == "copied":
             message = f"{_name(row)} is donated, but {row.copy_instruction} copies it first."
             yield Finding(
-                "donation-copied", "warning", message, row.copy_instruction, row.size_bytes, None
+                row.size_bytes, "warning", "donation-copied", message, row.copy_instruction
             )
 
 
@@ -58,13 +58,12 @@ def find_padding(evidence: Evidence) -> Iterator[Finding]:
         padding, peak = space.padding_bytes or 0, space.peak_bytes or 0
         if padding > LEAST_BYTES and padding > LEAST_PADDING_SHARE * peak:
             yield Finding(
-                "padding",
+                padding,
                 "warning",
+                "padding",
                 f"{percent(padding, peak)} of what {_space_name(space)} holds at its peak is tile "
                 "padding.",
                 space.peak_instruction,
-                padding,
-                None,
             )
 
 
@@ -74,13 +73,11 @@ def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
         gaps, allocated = space.fragmentation_bytes or 0, space.allocated_bytes or 0
         if gaps > LEAST_BYTES and gaps > LEAST_FRAGMENTATION_SHARE * allocated:
             yield Finding(
-                "fragmentation",
+                gaps,
                 "warning",
+                "fragmentation",
                 f"{percent(gaps, allocated)} of {_space_name(space)} is reserved for temporaries "
                 "that never need it all at once.",
-                None,
-                gaps,
-                None,
             )
 
 

@@ -1,1 +1,16 @@
-"""Who holds memory, how much, and when."""
+"""Who holds memory, how much, and when?
+
+`report` is the way in: it measures a program and returns its `figures`. `belonging` checks
+that a buffer assignment is the module's; without one, `estimate` makes one up, of
+`estimated_buffers` and an `estimated_size` for each value.
+
+`memory_map` knows which bytes are in use when: the `occupancy` of each allocation (with a
+`cover_tree` where blocks overlap) is a `curve`. `space_sums` and `space_figures` say what a
+memory space reserves and where it peaks, `padding` what tiles add, `xla_peak` why the peak
+that XLA prints is another one.
+
+`instant` is the position that rows show, `holdings` who has which bytes there, `value_rows`
+all that is told of a value: `value_origin` (which asks its `makers`), `use_counts` and
+`parameter_name`. `allocation_rows`, `timeline`, `donation` and `headroom` are the other parts
+of the `answer` of `hlotool buffers`.
+"""

@@ -1,4 +1,4 @@
-"""Belonging: whether a buffer assignment was made for a module."""
+"""Was this buffer assignment made for this module?"""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
-"""Donation: which parameters give their memory to an output, and which could."""
+"""Which parameters give their memory to an output, and which could?"""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimated_size import estimate_size
+from hlotool.fields import BYTES, NUMBER, column
 from hlotool.ir.buffers import format_position
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.shape import ArrayShape
@@ -25,13 +26,24 @@ class DonationRow(Struct, frozen=True):
     `output_index` is one of equal shape in memory of its own.
     """
 
-    parameter: int
-    parameter_name: str | None
-    shape: str
-    size_bytes: int
-    status: DonationStatus
-    output_index: tuple[int, ...] | None
-    copy_instruction: str | None
+    size_bytes: Annotated[int, column("size of the array", BYTES)]
+    status: Annotated[
+        DonationStatus,
+        column(
+            "donated; copied: donated, and copied first; not-donated: an output of equal shape "
+            "has memory of its own"
+        ),
+    ]
+    parameter: Annotated[int, column("number of the parameter", NUMBER)]
+    parameter_name: Annotated[str | None, column("what the program calls it", heading="name")]
+    shape: Annotated[str, column("shape of the array")]
+    output_index: Annotated[
+        tuple[int, ...] | None,
+        column("the output in its memory, or the one that could be", heading="output"),
+    ]
+    copy_instruction: Annotated[
+        str | None, column("what copies it first", heading="copied by", null_text="")
+    ]
 
 
 def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
@@ -58,11 +70,11 @@ def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
             copy = _find_copy(parameter, index) if is_donated else None
             rows.append(
                 DonationRow(
+                    size,
+                    "copied" if copy else "donated" if is_donated else "not-donated",
                     number,
                     format_position(name, index or None) if name else None,
                     str(shape),
-                    size,
-                    "copied" if copy else "donated" if is_donated else "not-donated",
                     output,
                     copy.name if copy else None,
                 )

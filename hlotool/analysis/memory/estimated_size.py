@@ -1,4 +1,4 @@
-"""How much memory a backend gives a value, where no buffer assignment says so: an estimate."""
+"""How much memory does a backend give a value, where no buffer assignment says so?"""
 
 from __future__ import annotations
 

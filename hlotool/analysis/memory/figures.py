@@ -1,63 +1,85 @@
-"""The records of memory figures: names are those of the JSON, meanings in docs/semantics.md."""
+"""Which figures does a module's memory have? docs/semantics.md says how they are counted."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.dataflow.lifetimes import LifetimeSource
 from hlotool.analysis.graph.backend import Backend
+from hlotool.fields import BYTES, NUMBER, Block, RowList, column, figure
 
 MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
-LifetimeSource: TypeAlias = Literal["live-range", "derived"]
+
+_PEAK: Final = "the most in use at once"
+_POSITION: Final = "where that is in the schedule"
+_RUNNING: Final = "what runs there"
+_LENGTH: Final = "instructions in the schedule"
+_RESERVED: Final = "parameters, constants and outputs in full, and the peak of temp"
 
 
 class SpaceRow(Struct, frozen=True):
     """One memory space: what is reserved in it by class, and its peaks.
 
-    `*_bytes` of classes are sums of allocations; null in an estimate. Peaks are null where
-    nothing says when values are live. `padding_bytes` is that of the values at the peak.
+    `*_bytes` of classes are sums of allocations. Peaks are None where nothing says when
+    values are live.
     """
 
-    color: int
-    name: str | None
-    allocated_bytes: int | None
-    argument_bytes: int | None
-    output_bytes: int | None
-    alias_bytes: int | None
-    temp_bytes: int | None
-    constant_bytes: int | None
-    peak_bytes: int | None
-    peak_position: int | None
-    peak_instruction: str | None
-    temp_peak_bytes: int | None
-    temp_peak_position: int | None
-    reserved_peak_bytes: int | None
-    fragmentation_bytes: int | None
-    padding_bytes: int | None
+    color: Annotated[int, column("number of the memory space", NUMBER, heading="space")] = 0
+    name: Annotated[str | None, column("what the backend calls it; null where nobody says")] = None
+    allocated_bytes: Annotated[
+        int | None, column("what is reserved, thread-local memory left out", BYTES)
+    ] = None
+    argument_bytes: Annotated[
+        int | None, column("allocations of parameters", BYTES, heading="arguments")
+    ] = None
+    output_bytes: Annotated[
+        int | None, column("allocations an output may lie in", BYTES, heading="outputs")
+    ] = None
+    alias_bytes: Annotated[
+        int | None, column("allocations that are both", BYTES, heading="aliased")
+    ] = None
+    temp_bytes: Annotated[int | None, column("allocations of temporary values", BYTES)] = None
+    constant_bytes: Annotated[
+        int | None, column("allocations of constants", BYTES, heading="constants")
+    ] = None
+    peak_bytes: Annotated[int | None, column(_PEAK, BYTES)] = None
+    peak_position: Annotated[int | None, column(_POSITION, NUMBER, heading="at")] = None
+    peak_instruction: Annotated[str | None, column(_RUNNING, heading="instruction")] = None
+    temp_peak_bytes: Annotated[int | None, figure(f"{_PEAK} in temp allocations", BYTES)] = None
+    temp_peak_position: Annotated[
+        int | None, figure("where that is", NUMBER, heading="temp peak at")
+    ] = None
+    reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
+    fragmentation_bytes: Annotated[
+        int | None, figure("temp allocations less the most in use in each", BYTES)
+    ] = None
+    padding_bytes: Annotated[
+        int | None, figure("padding of the values that hold memory at the peak", BYTES)
+    ] = None
 
 
-class Totals(Struct, frozen=True):
-    """The figures of space 0, and those of all spaces together."""
+class MemoryTotals(SpaceRow, frozen=True):
+    """The figures of one space, and those of all spaces together.
 
-    allocated_bytes: int | None
-    argument_bytes: int | None
-    output_bytes: int | None
-    alias_bytes: int | None
-    temp_bytes: int | None
-    constant_bytes: int | None
-    peak_bytes: int | None
-    peak_position: int | None
-    peak_instruction: str | None
-    temp_peak_bytes: int | None
-    temp_peak_position: int | None
-    reserved_peak_bytes: int | None
-    fragmentation_bytes: int | None
-    padding_bytes: int | None
-    thread_local_bytes: int | None
-    all_spaces_bytes: int | None
-    reported_total_bytes: int | None
-    reported_total_matches: bool | None
+    An estimate has none of them.
+    """
+
+    color: int = 0  # which space that is stands elsewhere in an answer: no figure here
+    name: str | None = None
+    thread_local_bytes: Annotated[int | None, figure("memory of threads", BYTES)] = None
+    all_spaces_bytes: Annotated[
+        int | None,
+        figure("allocated in all spaces together: fast and slow memory mixed", BYTES),
+    ] = None
+    reported_total_bytes: Annotated[
+        int | None,
+        figure("`Total bytes used` of the dump: all spaces, thread-local memory too", BYTES),
+    ] = None
+    reported_total_matches: Annotated[
+        bool | None, figure("whether the allocations add up to it")
+    ] = None
 
 
 class Peak(Struct, frozen=True):
@@ -67,47 +89,71 @@ class Peak(Struct, frozen=True):
     elsewhere. `bytes_at_xla_position` is ours at the instant XLA names.
     """
 
-    color: int
-    bytes: int | None
-    position: int | None
-    sequence_length: int | None
-    instruction: str | None
-    temp_bytes: int | None
-    temp_peak_bytes: int | None
-    temp_peak_position: int | None
-    reserved_peak_bytes: int | None
-    xla_position: int | None
-    xla_bytes: int | None
-    bytes_at_xla_position: int | None
+    color: Annotated[int, figure("memory space", NUMBER)]
+    bytes: Annotated[int | None, figure(_PEAK, BYTES)] = None
+    position: Annotated[int | None, figure(_POSITION, NUMBER)] = None
+    sequence_length: Annotated[int | None, figure(_LENGTH, NUMBER)] = None
+    instruction: Annotated[str | None, figure(_RUNNING)] = None
+    temp_bytes: Annotated[int | None, figure("of it in temp allocations", BYTES)] = None
+    temp_peak_bytes: Annotated[int | None, figure("the most in temp allocations", BYTES)] = None
+    temp_peak_position: Annotated[int | None, figure("where that is", NUMBER)] = None
+    reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
+    xla_position: Annotated[int | None, figure("the peak XLA prints", NUMBER)] = None
+    xla_bytes: Annotated[int | None, figure("the sum of what XLA lists there", BYTES)] = None
+    bytes_at_xla_position: Annotated[int | None, figure("what is in use there", BYTES)] = None
 
 
-class Estimated(Struct, frozen=True):
-    """What the schedule alone tells; only where there is no buffer assignment.
+class MemoryEstimate(Struct, frozen=True):
+    """What the schedule alone tells of a space; only where there is no buffer assignment."""
 
-    `is_lower_bound` where a shape has a dimension nobody knows.
-    """
-
-    peak_bytes: int
-    position: int
-    sequence_length: int
-    instruction: str | None
-    argument_bytes: int
-    output_bytes: int
-    alias_bytes: int
-    temp_peak_bytes: int
-    is_lower_bound: bool
+    peak_bytes: Annotated[int, figure("estimate of the most in use at once", BYTES)]
+    position: Annotated[int, figure(_POSITION, NUMBER)]
+    sequence_length: Annotated[int, figure(_LENGTH, NUMBER)]
+    instruction: Annotated[str | None, figure(_RUNNING)]
+    argument_bytes: Annotated[int, figure("memory of parameters", BYTES)]
+    output_bytes: Annotated[int, figure("memory an output lies in", BYTES)]
+    alias_bytes: Annotated[int, figure("memory that is both", BYTES)]
+    temp_peak_bytes: Annotated[int, figure("estimate of the most in temporary values", BYTES)]
+    is_lower_bound: Annotated[bool, figure("whether a size is unknown and counted as 0")]
 
 
 class MemoryFigures(Struct, frozen=True):
     """All figures about a module's memory, without the map they were read off.
 
-    `peak` and `estimated` are about space 0.
+    `totals`, `peak` and `estimated` are about space 0.
     """
 
-    source: MemorySource
-    lifetimes: LifetimeSource | None
+    source: Annotated[
+        MemorySource, figure("whether sizes are those of a buffer assignment or estimated")
+    ]
+    lifetimes: Annotated[
+        LifetimeSource | None,
+        figure("whether lifetimes are printed or derived from the schedule; null where neither"),
+    ]
     backend: Backend | None
     spaces: tuple[SpaceRow, ...]
-    totals: Totals
+    totals: MemoryTotals
     peak: Peak
-    estimated: Estimated | None
+    estimated: MemoryEstimate | None
+
+
+SPACES: Final = RowList(
+    "spaces",
+    SpaceRow,
+    "memory spaces",
+    sort="color",
+    size="allocated_bytes",
+    key="color",
+    has_total=False,
+    title="Memory spaces",
+)
+TOTALS: Final = Block(
+    "totals", MemoryTotals, "space 0, and all spaces together; null in an estimate"
+)
+PEAK: Final = Block("peak", Peak, "where a memory space is fullest, and what XLA says of that")
+ESTIMATED: Final = Block(
+    "estimated",
+    MemoryEstimate,
+    "what the schedule alone tells, where there is no buffer assignment",
+    is_optional=True,
+)

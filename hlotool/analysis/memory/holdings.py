@@ -1,4 +1,4 @@
-"""One instant: which live value has which bytes, and with whom it shares them."""
+"""Which live value has which bytes at a position, and with whom does it share them?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory map: which bytes of which allocation are in use, at every position."""
+"""Which bytes of which allocation are in use, at every position? The memory map."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.lifetimes import Lifetimes
-from hlotool.analysis.memory.occupancy import Block, Curve, add_curves, occupancy
+from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves
+from hlotool.analysis.memory.occupancy import occupancy
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferAssignment, BufferValue, LiveRange
 
 
@@ -96,11 +97,11 @@ def map_memory(assignment: BufferAssignment, lifetimes: Lifetimes | None) -> Mem
     return MemoryMap(assignment, lifetimes)
 
 
-def _blocks(values: Iterable[BufferValue], lifetimes: Lifetimes) -> list[Block]:
+def _blocks(values: Iterable[BufferValue], lifetimes: Lifetimes) -> list[OccupiedBlock]:
     ranges, throughout = lifetimes.ranges, LiveRange(0, lifetimes.end)
     blocks = []
     for value in values:
         found = ranges.get((value.instruction, value.index or ()), throughout)
         low = value.offset
-        blocks.append(Block(low, low + value.size_bytes, found.start, found.end))
+        blocks.append(OccupiedBlock(low, low + value.size_bytes, found.start, found.end))
     return blocks

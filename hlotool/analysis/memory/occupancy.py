@@ -1,4 +1,4 @@
-"""Occupancy: how many bytes of one allocation are in use at each position.
+"""How many bytes of one allocation are in use at each position?
 
 Values share bytes, at one time and over time; what is in use is the length of the union of
 the byte ranges of the values that are live. A sweep over time keeps live values in
@@ -10,43 +10,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
-from msgspec import Struct
+from hlotool.analysis.memory.cover_tree import add_union
+from hlotool.analysis.memory.curve import Curve, OccupiedBlock, make_curve
 
 MOST_CLUSTERS: Final = 1 << 15  # live at once; beyond this inserting costs more than the tree
 
 
-class Block(NamedTuple):
-    """The bytes [low, high) of an allocation, in use from position start to end, inclusive."""
-
-    low: int
-    high: int
-    start: int
-    end: int
-
-
-class Curve(Struct, frozen=True):
-    """Bytes in use over time: `levels[k]` from `positions[k]` to the next one; 0 before."""
-
-    positions: tuple[int, ...] = ()
-    levels: tuple[int, ...] = ()
-
-    def at(self, position: int) -> int:
-        """Return the bytes in use at a position."""
-        place = bisect_right(self.positions, position)
-        return self.levels[place - 1] if place else 0
-
-    def peak(self) -> tuple[int, int]:
-        """Return the largest level and the first position that has it; (0, 0) if empty."""
-        if not self.levels:
-            return 0, 0
-        most = max(self.levels)
-        return (most, self.positions[self.levels.index(most)]) if most else (0, 0)
-
-
-def occupancy(blocks: Iterable[Block]) -> Curve:
+def occupancy(blocks: Iterable[OccupiedBlock]) -> Curve:
     """Return the length of the union of live byte ranges at every position, in O(n log n)."""
     used = [block for block in blocks if block.high > block.low]
     if not used:
@@ -59,31 +31,11 @@ def occupancy(blocks: Iterable[Block]) -> Curve:
     changes = _Sweep(used).run()
     if changes is None:
         changes = {}
-        _add_union(used, changes)
-    return _curve(changes)
+        add_union(used, changes)
+    return make_curve(changes)
 
 
-def add_curves(curves: Iterable[Curve], alone: Iterable[Block] = ()) -> Curve:
-    """Return the sum of several curves, and of blocks each in memory of its own."""
-    changes: dict[int, int] = {}
-    for low, high, start, end in alone:
-        changes[start] = changes.get(start, 0) + high - low
-        changes[end + 1] = changes.get(end + 1, 0) + low - high
-    for curve in curves:
-        before = 0
-        for position, level in zip(curve.positions, curve.levels, strict=True):
-            changes[position] = changes.get(position, 0) + level - before
-            before = level
-    return _curve(changes)
-
-
-def _curve(changes: dict[int, int]) -> Curve:
-    """Add up changes by position; positions where nothing changes are left out."""
-    positions = tuple(sorted(position for position, change in changes.items() if change))
-    return Curve(positions, tuple(accumulate([changes[one] for one in positions])))
-
-
-def _one_range(blocks: Sequence[Block]) -> Curve:
+def _one_range(blocks: Sequence[OccupiedBlock]) -> Curve:
     """Return the curve of blocks that all lie in the same bytes: full where any is live."""
     size = blocks[0].high - blocks[0].low
     positions: list[int] = []
@@ -112,7 +64,7 @@ class _Cluster:
 class _Sweep:
     """One pass over time; clusters live at an instant are sorted by their first byte."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[OccupiedBlock]) -> None:
         self.blocks = blocks
         self.lows: list[int] = []
         self.clusters: list[_Cluster] = []
@@ -197,76 +149,4 @@ class _Sweep:
             changes[cluster.start] = changes.get(cluster.start, 0) + size
             changes[after] = changes.get(after, 0) - size
         else:
-            _add_union([self.blocks[member] for member in cluster.members], self.changes)
-
-
-def _add_union(blocks: Sequence[Block], changes: dict[int, int]) -> None:
-    """Add the changes of the union's length, by a tree over the elementary byte ranges.
-
-    Each node counts the blocks that cover all of it; this is the sweep for the area of a
-    union of rectangles (J. L. Bentley, 1977).
-    """
-    borders = sorted({border for block in blocks for border in block[:2]})
-    place_of = {border: place for place, border in enumerate(borders)}
-    tree = _CoverTree(borders)
-    events = [(block.start, number) for number, block in enumerate(blocks)]
-    events += [(block.end + 1, ~number) for number, block in enumerate(blocks)]
-    before = 0
-    for position, number in sorted(events):
-        block = blocks[number if number >= 0 else ~number]
-        tree.add(place_of[block.low], place_of[block.high], 1 if number >= 0 else -1)
-        if tree.covered[1] != before:
-            changes[position] = changes.get(position, 0) + tree.covered[1] - before
-            before = tree.covered[1]
-
-
-class _CoverTree:
-    """Length of the bytes that at least one of the added ranges covers: `covered[1]`."""
-
-    def __init__(self, borders: Sequence[int]) -> None:
-        leaves = 1
-        while leaves < len(borders) - 1:
-            leaves *= 2
-        self.leaves = leaves
-        self.length = [0] * (2 * leaves)
-        for place in range(len(borders) - 1):
-            self.length[leaves + place] = borders[place + 1] - borders[place]
-        for node in range(leaves - 1, 0, -1):
-            self.length[node] = self.length[2 * node] + self.length[2 * node + 1]
-        self.count = [0] * (2 * leaves)
-        self.covered = [0] * (2 * leaves)
-
-    def add(self, first: int, last: int, change: int) -> None:
-        """Cover, or uncover, the elementary ranges [first, last) once more."""
-        low, high = first + self.leaves, last + self.leaves
-        left, right = low >> 1, (high - 1) >> 1
-        while low < high:
-            if low & 1:
-                self._change(low, change)
-                low += 1
-            if high & 1:
-                high -= 1
-                self._change(high, change)
-            low >>= 1
-            high >>= 1
-        while left != right:
-            self._update(left)
-            self._update(right)
-            left >>= 1
-            right >>= 1
-        while left:
-            self._update(left)
-            left >>= 1
-
-    def _change(self, node: int, change: int) -> None:
-        self.count[node] += change
-        if self.count[node]:
-            self.covered[node] = self.length[node]
-        elif node < self.leaves:
-            self.covered[node] = self.covered[2 * node] + self.covered[2 * node + 1]
-        else:
-            self.covered[node] = 0
-
-    def _update(self, node: int) -> None:
-        if not self.count[node]:
-            self.covered[node] = self.covered[2 * node] + self.covered[2 * node + 1]
+            add_union([self.blocks[member] for member in cluster.members], self.changes)

@@ -1,4 +1,4 @@
-"""What the allocations of one memory space add up to, by what they hold."""
+"""What do the allocations of one memory space add up to, by what they hold?"""
 
 from __future__ import annotations
 

@@ -1,23 +1,24 @@
-"""The timeline: bytes in use at every position, and its highest separate peaks."""
+"""How many bytes are in use at every position, and where are the highest separate peaks?"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.occupancy import Curve
+from hlotool.analysis.memory.curve import Curve
+from hlotool.fields import BYTES, NUMBER, column
 
 # A peak is separate from a higher one if memory falls by a tenth of it in between.
 SEPARATING_PART: Final = 10
 
 
 class TimelineRow(Struct, frozen=True):
-    """What is in use at one position, while `instruction` runs; it is null after the last."""
+    """What is in use at one position, while `instruction` runs; it is None after the last."""
 
-    position: int
-    instruction: str | None
-    bytes: int
+    position: Annotated[int, column("place in the schedule", NUMBER)]
+    bytes: Annotated[int, column("what is in use", BYTES, heading="in use", is_summed=False)]
+    instruction: Annotated[str | None, column("what runs there; null after the last")]
 
 
 def timeline(curve: Curve, sequence: tuple[str, ...]) -> list[TimelineRow]:
@@ -29,8 +30,7 @@ def timeline(curve: Curve, sequence: tuple[str, ...]) -> list[TimelineRow]:
         while place < len(positions) and positions[place] <= position:
             level = levels[place]
             place += 1
-        instruction = sequence[position] if position < len(sequence) else None
-        rows.append(TimelineRow(position, instruction, level))
+        rows.append(_row(position, level, sequence))
     return rows
 
 
@@ -51,14 +51,11 @@ def find_peaks(curve: Curve, sequence: tuple[str, ...], count: int) -> list[Time
         if level and (level - saddle) * SEPARATING_PART >= level:
             found.append(place)
     found.sort(key=lambda place: (-levels[place], place))
-    return [
-        TimelineRow(
-            curve.positions[place],
-            sequence[curve.positions[place]] if curve.positions[place] < len(sequence) else None,
-            levels[place],
-        )
-        for place in found[:count]
-    ]
+    return [_row(curve.positions[place], levels[place], sequence) for place in found[:count]]
+
+
+def _row(position: int, level: int, sequence: tuple[str, ...]) -> TimelineRow:
+    return TimelineRow(position, level, sequence[position] if position < len(sequence) else None)
 
 
 def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int | None]:

@@ -1,152 +1,100 @@
-"""Buffers: the values that hold memory at an instant, or all there are, as rows."""
+"""Which values hold memory at an instant, and which are there at all?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from hlotool.analysis.memory.figures import MemorySource
 from hlotool.analysis.memory.holdings import find_holdings
-from hlotool.analysis.memory.report import MemoryReport, padding_of, unpadded_bytes_of
-from hlotool.analysis.memory.value_origin import FactBook
-from hlotool.errors import UsageError
+from hlotool.analysis.memory.padding import padding_bytes_of, unpadded_bytes_of
+from hlotool.analysis.memory.parameter_name import find_parameter_name
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.use_counts import UseCounts
+from hlotool.analysis.memory.value_origin import ValueOrigins
+from hlotool.fields import BYTES, NUMBER, TIMES, column, figure
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue, LiveRange
 from hlotool.ir.module import Module
 from hlotool.ir.shape import ArrayShape
 
 
 class BufferRow(Struct, frozen=True):
-    """One value. `occupied_bytes` are its own at the instant shown, null for all values.
+    """One value. `occupied_bytes` are its own at the instant shown, None for all values.
 
-    `allocation` and `offset` are null in an estimate, `born`, `dies` and `span` where nothing
+    `allocation` and `offset` are None in an estimate, `born`, `dies` and `span` where nothing
     says when values are live; `index` where the instruction is no tuple.
     """
 
-    value: str
-    instruction: str
-    index: tuple[int, ...] | None
-    opcode: str | None
-    shape: str
-    dtype: str | None
-    size_bytes: int
-    occupied_bytes: int | None
-    unpadded_bytes: int | None
-    padding_bytes: int | None
-    count: int
-    aliases: tuple[str, ...]
-    allocation: int | None
-    offset: int | None
-    color: int
-    class_: AllocationClass
-    is_donated: bool
-    born: int | None
-    dies: int | None
-    span: int | None
-    use_count: int | None
-    op_name: str | None
-    scope: str | None
-    source: str | None
-    source_file: str | None
-    source_line: int | None
-    parameter: str | None
-    parameter_name: str | None
-    origin: str | None
-
-
-class AllocationRow(Struct, frozen=True):
-    """One allocation, with the most that was in use in it at once."""
-
-    allocation: int
-    size_bytes: int
-    color: int
-    class_: AllocationClass
-    parameter: int | None
-    parameter_name: str | None
-    is_constant: bool
-    is_live_out: bool
-    is_thread_local: bool
-    value_count: int
-    peak_bytes: int | None
-    fragmentation_bytes: int | None
-
-
-class Sources(Struct, frozen=True):
-    """Where sizes and lifetimes come from."""
-
-    source: MemorySource
-    lifetimes: Literal["live-range", "derived"] | None
-
-
-class Headroom(Struct, frozen=True):
-    """Space 0 against a limit; null in an estimate, which says nothing of allocations."""
-
-    limit_bytes: int
-    allocated_bytes: int | None
-    headroom_bytes: int | None
-    fits: bool | None
-
-
-class Instant(Struct, frozen=True):
-    """The position that the rows show, and what is in use there."""
-
-    color: int | None
-    position: int
-    instruction: str | None
-    bytes: int
-
-
-def measure_headroom(report: MemoryReport, limit_bytes: int) -> Headroom:
-    """Compare what space 0 reserves with a limit; the program's code is not in a dump."""
-    allocated = report.figures.totals.allocated_bytes
-    left = None if allocated is None else limit_bytes - allocated
-    return Headroom(limit_bytes, allocated, left, None if left is None else left >= 0)
-
-
-def find_position(report: MemoryReport, place: str, color: int) -> int | None:
-    """Return the position that `place` names: a number, an instruction, or `peak`.
-
-    None where the peak is asked for and nothing says when values are live. Raises UsageError
-    for a position or a name that the schedule does not have.
-    """
-    lifetimes = report.map.lifetimes
-    if place == "peak":
-        return report.peak_of(color).position
-    if lifetimes is None:
-        raise UsageError(f"--at {place}: nothing says when values are live in this dump.")
-    if place.isdecimal() and place.isascii():
-        if len(place) > len(str(lifetimes.end)) or int(place) > lifetimes.end:
-            raise UsageError(f"--at {place}: positions go from 0 to {lifetimes.end}.")
-        return int(place)
-    name = place.removeprefix("%")
-    if name not in lifetimes.sequence:
-        raise UsageError(f"--at {place}: {_no_such_instruction(name, lifetimes.sequence)}")
-    return lifetimes.sequence.index(name)
-
-
-def _no_such_instruction(name: str, sequence: Iterable[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415  only this error needs it
-
-    near = get_close_matches(name, list(sequence), n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return (
-        "no instruction of that name runs on its own; those inside fusions and reducers have "
-        f"no position.{hint}"
-    )
-
-
-def instant_at(report: MemoryReport, position: int, color: int | None) -> Instant:
-    """Return what is in use at a position, in one space or (None) in all."""
-    lifetimes = report.map.lifetimes
-    colors = report.map.colors() if color is None else (color,)
-    curves = [report.map.curve(one) for one in colors]
-    return Instant(
-        color,
-        position,
-        lifetimes.instruction_at(position) if lifetimes else None,
-        sum(curve.at(position) for curve in curves if curve),
-    )
+    occupied_bytes: Annotated[
+        int | None,
+        column(
+            "the bytes that are its own at the instant; shared ones go to the value born last. "
+            "Null with --all",
+            BYTES,
+            heading="holds",
+        ),
+    ]
+    size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]
+    count: Annotated[int, column("values folded into the row", TIMES, heading="×")]
+    class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
+    value: Annotated[str, column("defining instruction and index")]
+    shape: Annotated[str, column("its shape, without layout")]
+    opcode: Annotated[str | None, figure("of the defining instruction")]
+    born: Annotated[int | None, column("first position it is live at", NUMBER)]
+    dies: Annotated[int | None, column("last position it is live at", NUMBER)]
+    scope: Annotated[
+        str | None,
+        figure(
+            "module path in the op_name, transformations taken off; of what makes the value "
+            "where its instruction names none"
+        ),
+    ]
+    source: Annotated[str | None, column("file and line without directories")]
+    parameter_name: Annotated[
+        str | None,
+        figure("what the program calls the parameter whose memory it is", null_text=""),
+    ]
+    origin: Annotated[
+        str | None,
+        column(
+            "name of the parameter, else the scope, else the parameter it is a copy of",
+            heading="belongs to",
+        ),
+    ]
+    instruction: Annotated[str, figure("the defining instruction")]
+    index: Annotated[
+        tuple[int, ...] | None,
+        figure(
+            "place in the instruction's tuple; null where it is none, empty for the table itself"
+        ),
+    ]
+    dtype: Annotated[str | None, figure("element type; null for a tuple's table")]
+    unpadded_bytes: Annotated[
+        int | None,
+        figure(
+            "without tiles; of a tuple, its table; null where a dimension is unknown",
+            BYTES,
+            is_summed=False,
+        ),
+    ]
+    padding_bytes: Annotated[int | None, figure("what tiles and the allocator's minima add", BYTES)]
+    aliases: Annotated[
+        tuple[str, ...], figure("live values that lie in its bytes, born last first (at most 100)")
+    ]
+    allocation: Annotated[int | None, figure("number of its allocation", NUMBER)]
+    offset: Annotated[int | None, figure("first byte inside the allocation", NUMBER)]
+    color: Annotated[int, figure("memory space", NUMBER)]
+    is_donated: Annotated[bool, figure("whether the memory is a parameter's and an output's")]
+    span: Annotated[int | None, figure("positions it is live at", NUMBER)]
+    use_count: Annotated[int | None, figure("operands through which it is used", NUMBER)]
+    op_name: Annotated[str | None, figure("of the instruction itself")]
+    source_file: Annotated[str | None, figure("where it comes from")]
+    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+    parameter: Annotated[
+        str | None,
+        figure("the parameter whose memory it is: its name, else its number", null_text="(none)"),
+    ]
 
 
 def rows_at(
@@ -157,132 +105,94 @@ def rows_at(
     Values that share bytes are one row, that of the value born last; `occupied_bytes` of
     all rows add up to what is in use (docs/semantics.md). `color` None means all spaces.
     """
-    book = FactBook(module, report.map.assignment)
-    is_estimate = report.figures.source == "estimate"
+    describer = _Describer(report, module)
     colors = report.map.colors() if color is None else (color,)
-    holdings = [one for each in colors for one in find_holdings(report.map, position, each)]
     return [
-        _row(
-            book,
-            one.allocation,
-            one.value,
-            LiveRange(one.born, one.dies),
-            (one.occupied_bytes, tuple(alias.name for alias in one.aliases)),
-            is_estimate=is_estimate,
+        replace(
+            describer.describe(one.allocation, one.value, LiveRange(one.born, one.dies)),
+            occupied_bytes=one.occupied_bytes,
+            aliases=tuple(alias.name for alias in one.aliases),
         )
-        for one in holdings
+        for each in colors
+        for one in find_holdings(report.map, position, each)
     ]
 
 
 def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> list[BufferRow]:
     """Return every value of a space or (None) of all, thread-local ones too, by number."""
     memory = report.map
-    book = FactBook(module, memory.assignment)
-    is_estimate = report.figures.source == "estimate"
-    rows = [
-        (
-            value.number,
-            _row(
-                book,
-                allocation,
-                value,
-                None if allocation.is_thread_local else memory.range_of(value),
-                (None, ()),
-                is_estimate=is_estimate,
-            ),
-        )
+    describer = _Describer(report, module)
+    placed = [
+        (value, allocation)
         for allocation in memory.assignment.allocations
         if color in {None, allocation.color}
         for value in allocation.values
     ]
-    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+    placed.sort(key=lambda pair: pair[0].number)
+    return [
+        describer.describe(
+            allocation, value, None if allocation.is_thread_local else memory.range_of(value)
+        )
+        for value, allocation in placed
+    ]
 
 
-def _row(
-    book: FactBook,
-    allocation: Allocation,
-    value: BufferValue,
-    found: LiveRange | None,
-    held: tuple[int | None, tuple[str, ...]],
-    *,
-    is_estimate: bool,
-) -> BufferRow:
-    facts = book.facts_of(value)
-    parameter_name = book.parameter_name(allocation)
-    shape = value.shape
-    array = shape if isinstance(shape, ArrayShape) else None
-    return BufferRow(
-        value=value.name,
-        instruction=value.instruction,
-        index=value.index,
-        opcode=facts.opcode,
-        shape=str(shape),
-        dtype=array.dtype if array else None,
-        size_bytes=value.size_bytes,
-        occupied_bytes=held[0],
-        unpadded_bytes=unpadded_bytes_of(value),
-        padding_bytes=padding_of(value),
-        count=1,
-        aliases=held[1],
-        allocation=None if is_estimate else allocation.number,
-        offset=None if is_estimate else value.offset,
-        color=value.color,
-        class_=allocation.allocation_class,
-        is_donated=allocation.is_donated,
-        born=found.start if found else None,
-        dies=found.end if found else None,
-        span=found.end - found.start + 1 if found else None,
-        use_count=facts.use_count,
-        op_name=facts.op_name,
-        scope=facts.scope,
-        source=_source(facts.source_file, facts.source_line),
-        source_file=facts.source_file,
-        source_line=facts.source_line,
-        parameter=parameter_name or _text(allocation.parameter),
-        parameter_name=parameter_name,
-        origin=parameter_name or facts.scope or facts.moved_parameter,
-    )
+class _Describer:
+    """Writes the rows of one program."""
+
+    def __init__(self, report: MemoryReport, module: Module | None) -> None:
+        self.module = module
+        self.assignment = report.map.assignment
+        self.is_estimate = report.figures.source == "estimate"
+        self.origins = ValueOrigins(module, self.assignment)
+        self.uses = UseCounts(module, self.assignment)
+
+    def describe(
+        self, allocation: Allocation, value: BufferValue, live: LiveRange | None
+    ) -> BufferRow:
+        """Write all of a value but what is its own at an instant."""
+        origin = self.origins.of(value)
+        parameter_name = find_parameter_name(allocation, self.module, self.assignment)
+        return BufferRow(
+            occupied_bytes=None,
+            size_bytes=value.size_bytes,
+            count=1,
+            class_=allocation.allocation_class,
+            value=value.name,
+            shape=str(value.shape),
+            opcode=origin.opcode,
+            born=live.start if live else None,
+            dies=live.end if live else None,
+            scope=origin.scope,
+            source=_short_source(origin.source_file, origin.source_line),
+            parameter_name=parameter_name,
+            origin=parameter_name or origin.scope or origin.moved_parameter,
+            instruction=value.instruction,
+            index=value.index,
+            dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,
+            unpadded_bytes=unpadded_bytes_of(value),
+            padding_bytes=padding_bytes_of(value),
+            aliases=(),
+            allocation=None if self.is_estimate else allocation.number,
+            offset=None if self.is_estimate else value.offset,
+            color=value.color,
+            is_donated=allocation.is_donated,
+            span=live.end - live.start + 1 if live else None,
+            use_count=self.uses.of(value),
+            op_name=origin.op_name,
+            source_file=origin.source_file,
+            source_line=origin.source_line,
+            parameter=parameter_name or _text(allocation.parameter),
+        )
 
 
 def _text(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
-def _source(file: str | None, line: int | None) -> str | None:
+def _short_source(file: str | None, line: int | None) -> str | None:
     """Write `model.py:12`, without the directories."""
     if file is None:
         return None
     name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return f"{name}:{line}" if line else name
-
-
-def allocation_rows(
-    report: MemoryReport, module: Module | None, color: int | None
-) -> list[AllocationRow]:
-    """Return the allocations of a space or (None) of all, as XLA numbers them."""
-    memory = report.map
-    book = FactBook(module, memory.assignment)
-    rows = []
-    for one in memory.assignment.allocations:
-        if color not in {None, one.color}:
-            continue
-        curve = memory.curve_of(one)
-        peak = curve.peak()[0] if curve else None
-        is_temp = one.allocation_class == "temp"
-        rows.append(
-            AllocationRow(
-                one.number,
-                one.size_bytes,
-                one.color,
-                one.allocation_class,
-                one.parameter,
-                book.parameter_name(one),
-                one.is_constant,
-                one.is_live_out,
-                one.is_thread_local,
-                len(one.values),
-                peak,
-                one.size_bytes - peak if is_temp and peak is not None else None,
-            )
-        )
-    return rows

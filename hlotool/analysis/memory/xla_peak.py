@@ -1,4 +1,4 @@
-"""XLA's own printed peak: whether it differs from the true one, and why."""
+"""Does the peak that XLA prints differ from the true one, and why?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.report import MemoryReport, padding_of
+from hlotool.analysis.memory.padding import padding_bytes_of
+from hlotool.analysis.memory.report import MemoryReport
 from hlotool.ir.buffers import BufferValue, LiveRanges
 
 Reason: TypeAlias = Literal["tuples", "shared", "spaces", "padding"]
@@ -66,7 +67,7 @@ def _weights(
         "tuples": abs(sum(value.size_bytes for value in here if value.index) - listed),
         "shared": sum(value.size_bytes for value in here) - in_use,
         "spaces": sum(value.size_bytes for value in elsewhere),
-        "padding": sum(padding_of(value) or 0 for value in here if value.index is None),
+        "padding": sum(padding_bytes_of(value) or 0 for value in here if value.index is None),
     }
 
 

@@ -1,1 +1,5 @@
-"""Where in the user's program something comes from: scope, source line."""
+"""Where in the user's program does something come from?
+
+`scope` reads the part of the model out of an op_name; `origin` finds scope, file and line of
+an instruction, or of those fused into it.
+"""

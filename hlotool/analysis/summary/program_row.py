@@ -1,31 +1,53 @@
-"""One program of a dump directory, in one row."""
+"""By which figures are the programs of a directory ranked?"""
 
 from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.graph.backend import Backend
+from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
+
+ProgramStage: TypeAlias = Literal["before", "after"]
 
 
-class ModuleRow(Struct, frozen=True):
-    """The figures by which programs are ranked; None where the dump does not tell.
+class ProgramRow(Struct, frozen=True):
+    """One program of a dump directory; figures are None where the dump does not tell.
 
-    `place` is the path in short. `error` says why a program could not be read; all its
-    figures are None then.
+    `error` says why a program could not be read; all its figures are None then.
     """
 
-    module: str
-    path: str
-    place: str
-    backend: Backend | None = None
-    stage: str | None = None
-    instruction_count: int | None = None
-    allocated_bytes: int | None = None
-    temp_bytes: int | None = None
-    peak_bytes: int | None = None
-    collective_count: int | None = None
-    wire_bytes_per_run: int | None = None
-    flops_per_run: int | None = None
-    is_lower_bound: bool = False
-    is_upper_bound: bool = False
-    error: str | None = None
+    module: Annotated[str, column("the module's name")]
+    path: Annotated[str, figure("the text it was read from")]
+    place: Annotated[
+        str,
+        column("the same in short: below the directory, with XLA's number instead of the name"),
+    ]
+    backend: Annotated[Backend | None, column("the backend whose marks the text bears")] = None
+    stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
+    instruction_count: Annotated[
+        int | None, column("instructions in the text", COUNT, heading="ops")
+    ] = None
+    allocated_bytes: Annotated[
+        int | None, column("what the runtime reserves in the default memory space", BYTES)
+    ] = None
+    temp_bytes: Annotated[int | None, column("the part of it that is temporary", BYTES)] = None
+    peak_bytes: Annotated[int | None, column("the most that is occupied at once", BYTES)] = None
+    collective_count: Annotated[
+        int | None, column("logical collectives", COUNT, heading="colls")
+    ] = None
+    wire_bytes_per_run: Annotated[
+        int | None,
+        column("bytes one device sends in one run of the entry", BYTES, heading="wire/run"),
+    ] = None
+    flops_per_run: Annotated[
+        int | None,
+        column("floating-point operations of one run, as XLA counts them", FLOPS),
+    ] = None
+    is_lower_bound: Annotated[
+        bool,
+        figure("whether flops or wire bytes miss an unknown part"),
+    ] = False
+    is_upper_bound: Annotated[bool, figure("whether they count what may not happen")] = False
+    error: Annotated[str | None, figure("why the program could not be read")] = None

@@ -1,4 +1,4 @@
-"""All that is worth knowing first about one module, from every analysis."""
+"""What is worth knowing first about one module, from every analysis?"""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from hlotool.analysis.collectives.report import CollectiveTotals
 from hlotool.analysis.cost import CostReport
 from hlotool.analysis.findings import Finding
 from hlotool.analysis.memory.figures import MemoryFigures
-from hlotool.analysis.summary.module_counts import (
-    DtypeRow,
-    LoopRow,
-    ModuleFacts,
-    OpcodeRow,
-)
+from hlotool.analysis.summary.dtype_rows import DtypeRow
+from hlotool.analysis.summary.loop_rows import LoopRow
+from hlotool.analysis.summary.module_facts import ModuleFacts
+from hlotool.analysis.summary.opcode_rows import OpcodeRow
 
 
 class Summary(Struct, frozen=True):

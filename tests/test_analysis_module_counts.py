@@ -1,4 +1,4 @@
-"""The inventory: every count against a second way of counting."""
+"""What is in a module: every count against a second way of counting."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hlotool.analysis.graph.executions import count_executions
-from hlotool.analysis.summary.module_counts import Inventory, take_inventory
+from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.source import Source
@@ -16,24 +16,24 @@ DUMPS = sorted((ROOT / "testdata/dumps").glob("*/*/*optimizations.txt"))
 assert DUMPS, "no dumps in testdata/dumps"
 
 
-def load(path: Path) -> tuple[Module, Inventory]:
+def load(path: Path) -> tuple[Module, ModuleCounts]:
     module = parse_module(Source(path.read_text(), path.name))
-    return module, take_inventory(module, count_executions(module))
+    return module, count_module(module, count_executions(module))
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parts[-3]}/{path.name}")
 def test_counts(path: Path) -> None:
-    module, inventory = load(path)
+    module, counts = load(path)
     opcodes = Counter(one.opcode for one in module.instructions())
-    assert {row.opcode: row.count for row in inventory.opcodes} == opcodes
-    assert inventory.module.instruction_count == opcodes.total()
-    executed = sum(row.executed_count for row in inventory.opcodes)
-    assert executed == inventory.module.executed_instruction_count
-    assert all(row.executed_count + row.fused_count == row.count for row in inventory.opcodes)
-    for row in inventory.opcodes:
+    assert {row.opcode: row.count for row in counts.opcodes} == opcodes
+    assert counts.module.instruction_count == opcodes.total()
+    executed = sum(row.executed_count for row in counts.opcodes)
+    assert executed == counts.module.executed_instruction_count
+    assert all(row.executed_count + row.fused_count == row.count for row in counts.opcodes)
+    for row in counts.opcodes:
         sizes = [x.shape.size_bytes for x in module.instructions() if x.opcode == row.opcode]
         assert row.result_bytes == sum(size or 0 for size in sizes)
-    assert inventory.module.parameter_count == len(module.entry.parameters)
+    assert counts.module.parameter_count == len(module.entry.parameters)
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parts[-3]}/{path.name}")
@@ -64,11 +64,11 @@ def test_unknown_sizes_stay_unknown() -> None:
         "  ROOT n = f32[?,4] negate(p)\n}\n"
     )
     module = parse_module(Source(text))
-    inventory = take_inventory(module, count_executions(module))
-    assert inventory.module.parameter_bytes is None
-    assert inventory.module.result_bytes is None
-    assert {row.opcode: row.result_bytes for row in inventory.opcodes} == {
+    counts = count_module(module, count_executions(module))
+    assert counts.module.parameter_bytes is None
+    assert counts.module.result_bytes is None
+    assert {row.opcode: row.result_bytes for row in counts.opcodes} == {
         "negate": None,
         "parameter": None,
     }
-    assert inventory.module.donated_bytes == 0
+    assert counts.module.donated_bytes == 0

@@ -1,4 +1,4 @@
-"""One instant: each byte has one owner, and what the owners hold adds up to what is in use."""
+"""Holdings: each byte has one owner, and what the owners hold adds up to what is in use."""
 
 from __future__ import annotations
 

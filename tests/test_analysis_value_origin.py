@@ -1,14 +1,12 @@
-"""Facts about values: uses as XLA counts them, and where a value comes from."""
+"""Where a value comes from: its scope and line, the parameter that it only moves."""
 
 from __future__ import annotations
 
 import pytest
 from buffer_dumps import Dump, find_dumps
 
-from hlotool.analysis.dataflow.dataflow import find_values
-from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.memory.estimate import estimate_assignment
-from hlotool.analysis.memory.value_origin import FactBook, Facts, count_uses
+from hlotool.analysis.memory.value_origin import ValueOrigin, ValueOrigins
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
 from hlotool.source import Source
@@ -56,46 +54,32 @@ metadata={op_name="jit(f)/while" source_file="model.py" source_line=3}
 """
 
 
-def facts(text: str) -> dict[str, Facts]:
+def origins(text: str) -> dict[str, ValueOrigin]:
     module = parse_module(Source(text))
     assignment = estimate_assignment(module).assignment
-    book = FactBook(module, assignment)
+    found = ValueOrigins(module, assignment)
     values = [value for one in assignment.allocations for value in one.values]
-    return {value.name: book.facts_of(value) for value in values}
-
-
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
-def test_uses_are_those_xla_lists(dump: Dump) -> None:
-    counted = count_uses(find_values(flatten_schedule(dump.module)))
-    listed = dump.assignment.used
-    assert listed is not None
-    compared = 0
-    for allocation in dump.assignment.allocations:
-        for value in allocation.values:
-            if value.key in counted and not allocation.is_thread_local:
-                assert counted[value.key] == listed[value.number].use_count, value.name
-                compared += 1
-    assert compared
+    return {value.name: found.of(value) for value in values}
 
 
 def test_a_fusion_takes_scope_and_line_from_inside() -> None:
-    found = facts(TEXT)["w"]
+    found = origins(TEXT)["w"]
     assert (found.opcode, found.op_name) == ("fusion", None)
     assert (found.scope, found.source_file, found.source_line) == ("mlp", "/a/b/model.py", 7)
 
 
 def test_a_loop_takes_its_scope_from_its_body_but_has_a_line() -> None:
-    found = facts(TEXT)["loop{1}"]
+    found = origins(TEXT)["loop{1}"]
     assert (found.op_name, found.scope) == ("jit(f)/while", "mlp")
     assert (found.source_file, found.source_line) == ("model.py", 3)
 
 
 def test_the_state_of_a_loop_comes_from_its_last_round() -> None:
-    assert facts(TEXT)["s{1}"].scope == "mlp"
+    assert origins(TEXT)["s{1}"].scope == "mlp"
 
 
 def test_a_moved_parameter_is_named() -> None:
-    found = facts(TEXT)
+    found = origins(TEXT)
     assert [found[name].moved_parameter for name in ("copied", "moving", "p")] == [
         "state['w']",
         "state['w']",
@@ -106,22 +90,17 @@ def test_a_moved_parameter_is_named() -> None:
 
 @pytest.mark.parametrize("dump", DUMPS[:3], ids=lambda dump: dump.name)
 def test_texts_of_used_values_tell_the_same(dump: Dump) -> None:
-    """Without the module, opcode, op_name and uses come from the assignment itself."""
-    whole = FactBook(dump.module, dump.assignment)
-    alone = FactBook(None, dump.assignment)
+    """Without the module, opcode and op_name come from the assignment itself."""
+    whole = ValueOrigins(dump.module, dump.assignment)
+    alone = ValueOrigins(None, dump.assignment)
     for allocation in dump.assignment.allocations:
-        assert alone.parameter_name(allocation) == whole.parameter_name(allocation)
         for value in allocation.values:
-            ours, theirs = whole.facts_of(value), alone.facts_of(value)
-            assert (ours.opcode, ours.op_name, ours.use_count) == (
-                theirs.opcode,
-                theirs.op_name,
-                theirs.use_count,
-            )
+            ours, theirs = whole.of(value), alone.of(value)
+            assert (ours.opcode, ours.op_name) == (theirs.opcode, theirs.op_name)
 
 
 def test_nothing_known() -> None:
     dump = DUMPS[0]
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     value = dump.assignment.allocations[0].values[0]
-    assert FactBook(None, bare).facts_of(value) == Facts()
+    assert ValueOrigins(None, bare).of(value) == ValueOrigin()

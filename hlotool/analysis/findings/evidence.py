@@ -1,0 +1,53 @@
+"""What are findings made from, and from which size on is anything worth one?"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.analysis.collectives.report import CollectiveReport
+from hlotool.analysis.cost import CostModel, CostReport
+from hlotool.analysis.findings.wording import percent
+from hlotool.analysis.fusions.missed import MissedRow, find_missed
+from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.memory.figures import MemoryFigures
+from hlotool.ir.module import Module
+
+LEAST_BYTES: Final = 1 << 20
+LEAST_SHARE: Final = 0.01  # of all bytes accessed in one run
+
+
+class Evidence(Struct, frozen=True, dict=True):
+    """The analyses of one module that findings are made from; None where not done."""
+
+    module: Module
+    executions: Executions
+    costs: CostModel
+    cost: CostReport
+    collectives: CollectiveReport | None = None
+    memory: MemoryFigures | None = None
+
+    @cached_property
+    def backend(self) -> Backend | None:
+        """The backend whose marks the text bears."""
+        return find_backend(self.module)
+
+    @cached_property
+    def least_traffic_bytes(self) -> int:
+        """From so many bytes in one run on, traffic is worth a finding."""
+        share = self.cost.bytes_accessed_per_run * LEAST_SHARE
+        return max(LEAST_BYTES, int(share))
+
+    @cached_property
+    def missed(self) -> tuple[MissedRow, ...]:
+        """Large operations outside fusions; none before optimization, where all are."""
+        if not self.module.header.is_scheduled:
+            return ()
+        return find_missed(self.executions, self.costs, self.least_traffic_bytes)
+
+    def share(self, size_bytes: int) -> str:
+        """Write a part of all bytes accessed in one run: `3 %`."""
+        return percent(size_bytes, self.cost.bytes_accessed_per_run)

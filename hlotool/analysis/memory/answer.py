@@ -1,0 +1,107 @@
+"""What does `hlotool buffers` answer? Its records, in the order of the JSON."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from hlotool.analysis.memory.allocation_rows import AllocationRow
+from hlotool.analysis.memory.donation import DonationRow
+from hlotool.analysis.memory.figures import ESTIMATED, PEAK, SPACES, TOTALS, MemoryFigures
+from hlotool.analysis.memory.headroom import Headroom
+from hlotool.analysis.memory.instant import Instant
+from hlotool.analysis.memory.timeline import TimelineRow
+from hlotool.analysis.memory.value_rows import BufferRow
+from hlotool.fields import Block, DocumentSpec, Fold, RowList
+
+ROWS: Final = RowList(
+    "rows",
+    BufferRow,
+    "values that hold memory at the instant, the largest first",
+    sort="-occupied_bytes,-size_bytes",
+    size="occupied_bytes",
+    key="value",
+    fold=Fold(
+        keys=(
+            "class",
+            "shape",
+            "size_bytes",
+            "opcode",
+            "scope",
+            "source",
+            "parameter_name",
+            "color",
+        ),
+        name="value",
+    ),
+)
+ALLOCATIONS: Final = RowList(
+    "allocations",
+    AllocationRow,
+    "allocations, the largest first",
+    sort="-size_bytes,allocation",
+    size="size_bytes",
+    key="allocation",
+    is_optional=True,
+    title="Allocations",
+)
+TIMELINE: Final = RowList(
+    "timeline",
+    TimelineRow,
+    "bytes in use at every position",
+    size="bytes",
+    has_total=False,
+    is_optional=True,
+    title="Timeline",
+)
+PEAKS: Final = replace(
+    TIMELINE,
+    name="peaks",
+    meaning="the highest peaks between which memory falls by a tenth or more",
+    title="Peaks",
+)
+DONATION: Final = RowList(
+    "donation",
+    DonationRow,
+    "parameters that are, or could be, donated, the largest first",
+    sort="-size_bytes,parameter",
+    size="size_bytes",
+    key="parameter",
+    is_optional=True,
+    title="Donation",
+)
+INSTANT: Final = Block(
+    "at", Instant, "the instant that the rows show", is_nullable=True, is_optional=True
+)
+HEADROOM: Final = Block(
+    "headroom",
+    Headroom,
+    "space 0 against a limit; the program's own code is not in a dump",
+    is_optional=True,
+)
+BUFFERS: Final = DocumentSpec(
+    "buffers",
+    "who holds memory",
+    blocks=(TOTALS, PEAK, ESTIMATED, INSTANT, HEADROOM),
+    row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION),
+    scalars=Block("sources", MemoryFigures, "where the figures come from"),
+)
+
+
+def choose_columns(*, is_tiled: bool, is_all: bool, has_copies: bool) -> DocumentSpec:
+    """Return the declaration with the columns that suit an answer; JSON is always the same.
+
+    Padding where layouts have tiles; sizes instead of what is held where no instant is
+    shown; who copies a donated parameter where anyone does.
+    """
+    rows, shown = ROWS, ROWS.shown()
+    if is_tiled:
+        shown |= {"padding_bytes"}
+    if is_all:
+        shown = (shown | {"size_bytes"}) - {"occupied_bytes"}
+        rows = replace(ROWS, sort="-size_bytes", size="", has_total=False)
+    donated = DONATION.shown() - (set() if has_copies else {"copy_instruction"})
+    changed = {"rows": rows.showing(shown), "donation": DONATION.showing(donated)}
+    lists = tuple(changed.get(one.name, one) for one in BUFFERS.row_lists)
+    return replace(BUFFERS, row_lists=lists)

@@ -1,0 +1,72 @@
+"""What does `hlotool summary` answer, for a module and for a directory?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from hlotool.analysis.collectives.answer_fields import TOTALS as COLLECTIVE_TOTALS
+from hlotool.analysis.cost.report import COST
+from hlotool.analysis.findings.finding import FINDINGS
+from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures
+from hlotool.analysis.summary.dtype_rows import DtypeRow
+from hlotool.analysis.summary.loop_rows import LoopRow
+from hlotool.analysis.summary.module_facts import ModuleFacts
+from hlotool.analysis.summary.opcode_rows import OpcodeRow
+from hlotool.analysis.summary.program_row import ProgramRow
+from hlotool.fields import Block, DocumentSpec, RowList
+
+MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are per device")
+OPCODES: Final = RowList(
+    "opcodes",
+    OpcodeRow,
+    "opcodes, those that make most first",
+    sort="-executed_bytes,-executed_count,-count",
+    size="executed_bytes",
+    title="Opcodes",
+    limit=12,
+)
+DTYPES: Final = RowList(
+    "dtypes",
+    DtypeRow,
+    "element types, the one with most bytes first",
+    sort="-result_bytes",
+    size="result_bytes",
+    title="Element types of all results",
+    limit=8,
+)
+LOOPS: Final = RowList(
+    "loops",
+    LoopRow,
+    "loops in program order, inner behind outer ones",
+    has_total=False,
+    title="Loops",
+)
+MEMORY: Final = Block(
+    "memory",
+    MemoryFigures,
+    "memory of space 0; null for a module that is not scheduled",
+    blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
+    is_nullable=True,
+)
+COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
+SUMMARY: Final = DocumentSpec(
+    "summary",
+    "one module: what it is and what is in it",
+    blocks=(MODULE, COST, MEMORY, COLLECTIVES),
+    row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True)),
+)
+
+MODULES: Final = RowList(
+    "modules",
+    ProgramRow,
+    "programs, the one with most memory first",
+    sort="-allocated_bytes,-instruction_count",
+    size="allocated_bytes",
+    key="path",
+    has_total=False,
+)
+SUMMARY_DIRECTORY: Final = DocumentSpec(
+    "summary-directory", "the programs of a dump directory", row_lists=(MODULES,)
+)

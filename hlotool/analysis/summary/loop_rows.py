@@ -1,0 +1,70 @@
+"""Which loops does a module have, how often does each run, and what does it carry?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Annotated
+
+from msgspec import Struct
+
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.trip_counts import TripCountSource
+from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
+
+
+class LoopRow(Struct, frozen=True):
+    """One while instruction that the entry reaches."""
+
+    name: Annotated[str, column("the while instruction", heading="loop", indent_by="depth")]
+    computation: Annotated[str, figure("where it stands")]
+    body: Annotated[str, figure("the computation it repeats")]
+    trip_count: Annotated[
+        int | None,
+        column("how often one execution runs the body; null when unknown", NUMBER, heading="trips"),
+    ]
+    trip_count_source: Annotated[
+        TripCountSource | None,
+        column(
+            "printed in the backend config, or derived from condition, step and init",
+            heading="from",
+        ),
+    ]
+    depth: Annotated[int, figure("how many loops are around it", NUMBER)]
+    parent: Annotated[str | None, figure("the loop around it, null for none", null_text="")]
+    executions: Annotated[
+        int | None,
+        column(
+            "how often the loop itself is started in one run of the entry", COUNT, heading="runs"
+        ),
+    ]
+    carried_bytes: Annotated[
+        int | None, column("the state that goes from round to round", BYTES, heading="carries")
+    ]
+
+
+def list_loops(executions: Executions) -> tuple[LoopRow, ...]:
+    """List the loops in the order of the program, each behind the loop around it."""
+    rows = [
+        LoopRow(
+            name=loop.instruction.name,
+            computation=loop.instruction.computation.name,
+            body=loop.body.name,
+            trip_count=loop.trip_count,
+            trip_count_source=loop.trip_count_source,
+            depth=loop.depth,
+            parent=loop.parent.name if loop.parent else None,
+            executions=executions.of(loop.instruction.computation),
+            carried_bytes=loop.instruction.shape.size_bytes,
+        )
+        for loop in executions.loops
+    ]
+    inside: defaultdict[str | None, list[LoopRow]] = defaultdict(list)
+    for row in rows:
+        inside[row.parent].append(row)
+    ordered: list[LoopRow] = []
+    pending = inside[None][::-1]
+    while pending:
+        row = pending.pop()
+        ordered.append(row)
+        pending.extend(inside[row.name][::-1])
+    return tuple(ordered)

@@ -1,0 +1,90 @@
+"""What is the module itself: its name, backend, partitions, parameters?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from msgspec import Struct
+
+from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.graph.executions import Executions
+from hlotool.fields import BYTES, COUNT, figure
+from hlotool.ir import ArrayShape, Module, Shape
+
+
+class ModuleFacts(Struct, frozen=True):
+    """The module itself. Bytes are those of shapes, per device."""
+
+    name: Annotated[str, figure("the module's name")]
+    backend: Annotated[
+        Backend | None, figure("the backend whose marks the text bears, null before optimization")
+    ]
+    is_scheduled: Annotated[bool, figure("whether the order of instructions is a schedule")]
+    num_partitions: Annotated[int, figure("partitions the program is split into", COUNT)]
+    replica_count: Annotated[int, figure("copies of the program that run", COUNT)]
+    entry: Annotated[str, figure("the entry computation")]
+    computation_count: Annotated[int, figure("computations in the text", COUNT)]
+    instruction_count: Annotated[int, figure("instructions in the text", COUNT)]
+    executed_instruction_count: Annotated[
+        int,
+        figure(
+            "instructions of computations that run on their own: entry, loop bodies, branches",
+            COUNT,
+        ),
+    ]
+    parameter_count: Annotated[int, figure("parameters of the entry", COUNT)]
+    parameter_bytes: Annotated[int | None, figure("their sizes, tile padding included", BYTES)]
+    result_bytes: Annotated[int | None, figure("the size of the entry's result", BYTES)]
+    donated_parameter_count: Annotated[
+        int,
+        figure(
+            "parameters whose memory is given up: aliased with a result, or buffer donors", COUNT
+        ),
+    ]
+    donated_bytes: Annotated[int | None, figure("the size of what is given up", BYTES)]
+
+
+def describe_module(module: Module, executions: Executions) -> ModuleFacts:
+    """Return what is known of a module; sizes are None where a shape's is unknown."""
+    parameters = module.entry.parameters
+    header = module.header
+    donated = {(one.number, one.index) for one in header.aliases}
+    donated |= {(one.parameter, one.index) for one in header.donors}
+    shapes = {one.parameter_number: one.shape for one in parameters}
+    return ModuleFacts(
+        name=module.name,
+        backend=find_backend(module),
+        is_scheduled=header.is_scheduled,
+        num_partitions=header.num_partitions,
+        replica_count=header.replica_count,
+        entry=module.entry.name,
+        computation_count=len(module.computations),
+        instruction_count=module.instruction_count(),
+        executed_instruction_count=sum(len(one.instructions) for one in executions.executed),
+        parameter_count=len(parameters),
+        parameter_bytes=_add_sizes(one.shape for one in parameters),
+        result_bytes=module.entry.root.shape.size_bytes,
+        donated_parameter_count=len({number for number, _ in donated}),
+        donated_bytes=_add_sizes(_element(shapes.get(number), index) for number, index in donated),
+    )
+
+
+def _element(shape: Shape | None, index: tuple[int, ...]) -> Shape | None:
+    """Return one element of a parameter; None where there is no such element."""
+    for place in index:
+        if shape is None or isinstance(shape, ArrayShape) or place >= len(shape.elements):
+            return None
+        shape = shape.elements[place]
+    return shape
+
+
+def _add_sizes(shapes: Iterable[Shape | None]) -> int | None:
+    """Add the sizes of shapes up; None as soon as one is unknown."""
+    total = 0
+    for shape in shapes:
+        size = shape.size_bytes if shape else None
+        if size is None:
+            return None
+        total += size
+    return total

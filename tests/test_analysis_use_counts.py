@@ -1,0 +1,35 @@
+"""Uses of values: counted as XLA counts them."""
+
+from __future__ import annotations
+
+import pytest
+from buffer_dumps import Dump, find_dumps
+
+from hlotool.analysis.dataflow.dataflow import find_values
+from hlotool.analysis.dataflow.schedule import flatten_schedule
+from hlotool.analysis.memory.use_counts import UseCounts, count_uses
+from hlotool.ir.buffers import BufferAssignment
+
+DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
+def test_uses_are_those_xla_lists(dump: Dump) -> None:
+    counted = count_uses(find_values(flatten_schedule(dump.module)))
+    listed = dump.assignment.used
+    assert listed is not None
+    compared = 0
+    for allocation in dump.assignment.allocations:
+        for value in allocation.values:
+            if value.key in counted and not allocation.is_thread_local:
+                assert counted[value.key] == listed[value.number].use_count, value.name
+                compared += 1
+    assert compared
+
+
+def test_without_a_module_or_a_list_nothing_is_known() -> None:
+    dump = DUMPS[0]
+    bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
+    value = dump.assignment.allocations[0].values[0]
+    assert UseCounts(None, bare).of(value) is None
+    assert UseCounts(dump.module, bare).of(value) == UseCounts(None, dump.assignment).of(value)
