@@ -20,13 +20,12 @@ from hlotool.analysis.graph.naming import name_instructions
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, ValueKey, format_position
 from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.opcodes import MOVES, USES_NOTHING
 from hlotool.ir.values import ShapeIndex, SourceLocation
 
 MOST_MAKERS: Final = 64  # instructions that are asked for a scope or a line of one value
 _MOST_OPERANDS: Final = 8  # of one instruction that are followed
-_MOVING: Final = frozenset(
-    ("bitcast", "convert", "copy", "copy-done", "copy-start", "reshape", "transpose")
-)
+_MOVING: Final = MOVES | {"bitcast", "convert", "copy-done", "copy-start"}
 _CALLING: Final = frozenset(("call", "conditional", "custom-call", "reduce", "sort"))
 
 
@@ -136,7 +135,7 @@ def count_uses(flow: Dataflow) -> dict[ValueKey, int]:
     nested: dict[Instruction, int] = {}
     returned: dict[tuple[Instruction, int], int] = {}
     for user in flow.schedule.sequence:
-        if user.opcode in {"tuple", "domain"} and not user.is_root:
+        if user.opcode in USES_NOTHING and not user.is_root:
             continue
         for operand in user.operands:
             top[operand] = top.get(operand, 0) + 1
