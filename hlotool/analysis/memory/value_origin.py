@@ -16,6 +16,7 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.analysis.dataflow.schedule import flatten_schedule
+from hlotool.analysis.graph.call_graph import find_callers
 from hlotool.analysis.graph.naming import name_instructions
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, ValueKey, format_position
@@ -160,12 +161,8 @@ class _Origins:
 
     def __init__(self, module: Module) -> None:
         self.entry = module.entry
-        self.loops: dict[Computation, Instruction] = {}
-        for computation in module.computations.values():
-            for instruction in computation.instructions:
-                if instruction.opcode == "while":
-                    for callee in (*instruction.callees("body"), *instruction.callees("condition")):
-                        self.loops.setdefault(callee, instruction)
+        loops = find_callers(module, {"while"})
+        self.loops = {computation: found[0] for computation, found in loops.items()}
 
     def find(
         self, instruction: Instruction, index: ShapeIndex
