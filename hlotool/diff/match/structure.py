@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
+from hlotool.analysis.graph.call_graph import reach
 from hlotool.diff.match.fingerprint import Fingerprints, take_fingerprints
 from hlotool.diff.match.matching import Matcher, Pairs
 from hlotool.diff.match.signature import Signatures
@@ -80,22 +81,14 @@ def compare_structure(left: Program, right: Program, *, is_strict: bool = False)
     if structure.is_equal:
         return structure
     seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
-    structure.left_only = [one for one in _reached(structure.left) if one not in seen]
-    structure.right_only = [one for one in _reached(structure.right) if one not in seen]
+    structure.left_only = [one for one in list_reached(left) if one not in seen]
+    structure.right_only = [one for one in list_reached(right) if one not in seen]
     return structure
 
 
-def _reached(module: Module) -> list[Computation]:
+def list_reached(program: Program) -> list[Computation]:
     """List what the entry calls, directly or not; canonical prints hold more."""
-    order = {module.entry: None}
-    pending = [module.entry]
-    while pending:
-        for one in pending.pop().instructions:
-            for callee in one.called_computations():
-                if callee not in order:
-                    order[callee] = None
-                    pending.append(callee)
-    return list(order)
+    return reach([program.expect_module().entry], program.graph.called_by)
 
 
 def _pair_all(structure: Structure) -> None:
