@@ -13,7 +13,7 @@ from hlotool.commands.shared.say import say
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Input, Inputs
 from hlotool.inputs.dump.short_path import short_place
-from hlotool.inputs.parallel import Failure, map_inputs
+from hlotool.inputs.workers import Failure, map_inputs
 from hlotool.program.loading import load
 from hlotool.program.row import measure_program
 

@@ -28,7 +28,7 @@ def find_inputs(
     """
     pattern = _compile_pattern(module_pattern)
     named = named or NamedFiles()
-    if path != STDIN and os.path.isdir(path):  # noqa: PTH112
+    if path != STDIN and os.path.isdir(path):
         _refuse_named(named, path)
         from hlotool.inputs.dump.directory import find_in_directory  # noqa: PLC0415  start-up time
 

@@ -58,7 +58,7 @@ def find_largest(found: Inputs) -> tuple[Input, int | None]:
 
     The first of them where no input has a readable buffer assignment: None then.
     """
-    from hlotool.inputs.parallel import Failure, map_inputs  # noqa: PLC0415  start-up time
+    from hlotool.inputs.workers import Failure, map_inputs  # noqa: PLC0415  start-up time
 
     sizes = [
         None if isinstance(size, Failure) else size

@@ -62,7 +62,7 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
         raise InputError(f"{source.name}: {describe_refusal(kind)}{_mention_missing(path)}")
     module = files[Role.MODULE]
     head = read_module_head(source.text, detection.begin, with_signature=False)
-    name = split_file_name(os.path.basename(module.location if module else path))  # noqa: PTH119
+    name = split_file_name(os.path.basename(module.location if module else path))
     stage = name.stage or (Stage.AFTER if head.is_scheduled or role is not Role.MODULE else None)
     return Input(
         path,

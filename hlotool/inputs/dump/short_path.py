@@ -16,6 +16,6 @@ def short_place(path: str, directory: str) -> str:
     folder, name = os.path.split(os.path.relpath(path, directory))
     found = find_dump_file_name(name)
     if found is None or found.number is None:
-        return os.path.join(folder, name) if folder else name  # noqa: PTH118
+        return os.path.join(folder, name) if folder else name
     parts = (folder, found.origin.strip("."), f"#{found.number}")
     return " ".join(part for part in parts if part)

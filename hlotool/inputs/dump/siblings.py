@@ -77,7 +77,7 @@ def find_debug_options(path: str) -> DumpFile | None:
     module = f"module_{name.number:04d}"
     full = name.stem.removesuffix(name.suffix).removesuffix(".")
     bases = (full, full[full.find(module) :], module)
-    endings = [os.path.join(directory, f"{base}.debug_options") for base in bases]  # noqa: PTH118
+    endings = [os.path.join(directory, f"{base}.debug_options") for base in bases]
     return _first_file(Role.DEBUG_OPTIONS, endings)
 
 
@@ -100,14 +100,14 @@ def find_text_beside(path: str) -> str | None:
         if name.prefix == own.prefix or own.role is Role.DEBUG_OPTIONS:
             not_after = name.stage is not Stage.AFTER
             rank = (name.suffix != own.suffix, not_after, name.after_rank, other)
-            found.append((rank, os.path.join(directory, other)))  # noqa: PTH118
+            found.append((rank, os.path.join(directory, other)))
     return min(found)[1] if found else None
 
 
 def _list_files(directory: str) -> list[str]:
     """Return the names in a directory, none if it cannot be read."""
     try:
-        return os.listdir(directory or ".")  # noqa: PTH208
+        return os.listdir(directory or ".")
     except OSError:
         return []
 
@@ -116,7 +116,7 @@ def _first_file(role: Role, paths: list[str]) -> DumpFile | None:
     """Return the first of some paths that is a file, plain or compressed."""
     for path in (each + ending for each in paths for ending in ("", *COMPRESSIONS)):
         try:
-            status = os.stat(path)  # noqa: PTH116  (paths stay strings as typed)
+            status = os.stat(path)
         except (OSError, ValueError):
             continue
         if stat.S_ISREG(status.st_mode):
