@@ -11,9 +11,7 @@ from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.commands.shared.say import say
 from hlotool.fields import Document, InputPaths
-from hlotool.inputs import Input, Inputs
-from hlotool.inputs.dump.short_path import short_place
-from hlotool.inputs.workers import Failure, map_inputs
+from hlotool.inputs import Failure, Input, Inputs, map_inputs, short_path
 from hlotool.program.loading import load
 from hlotool.program.row import measure_program
 
@@ -43,12 +41,12 @@ def measure_input(directory: str, chosen: Input) -> ModuleRow:
     """Read and measure one program; runs in a process of its own."""
     program = load(chosen, chosen.path, with_buffers=True)
     stage = chosen.stage.value if chosen.stage else None
-    place = short_place(chosen.path, directory)
+    place = short_path(chosen.path, directory)
     return measure_program(program, chosen.path, place, stage)
 
 
 def _failed_row(directory: str, chosen: Input, failure: Failure) -> ModuleRow:
     stage = chosen.stage.value if chosen.stage else None
-    place = short_place(chosen.path, directory)
+    place = short_path(chosen.path, directory)
     message = failure.message.partition("\n")[0]
     return ModuleRow(chosen.name, chosen.path, place, stage=stage, error=message)

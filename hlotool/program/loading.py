@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
-from hlotool.inputs import DumpFile, Input, Inputs
+from hlotool.inputs import DumpFile, Failure, Input, Inputs, map_inputs
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
@@ -58,8 +58,6 @@ def find_largest(found: Inputs) -> tuple[Input, int | None]:
 
     The first of them where no input has a readable buffer assignment: None then.
     """
-    from hlotool.inputs.workers import Failure, map_inputs  # noqa: PLC0415  start-up time
-
     sizes = [
         None if isinstance(size, Failure) else size
         for size in map_inputs(allocated_bytes, found.inputs)
