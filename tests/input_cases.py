@@ -1,4 +1,4 @@
-"""Directories described in one text file: `=== NAME` before each file, then what to find."""
+"""Inputs of tests: the files of one module, and directories described in one text file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlotool.inputs import DumpFile
-from hlotool.inputs.dump.programs import Program
+from hlotool.inputs import DumpedProgram, DumpFile, Input, NamedFiles, find_inputs
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ROOT / "testdata" / "inputs"
@@ -15,9 +14,35 @@ BAD = ROOT / "testdata" / "bad" / "inputs"
 SHARED = ROOT.parent / "shared"  # absent outside the project's own machine
 
 
+TEXT = "HloModule jit_f, is_scheduled=true\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n"
+STEM = "module_0003.jit_f.cpu_after_optimizations"
+BUFFERS = "BufferAssignment:\nallocation 0: size 8, parameter 0, shape |f32[2]|:\n"
+SIBLINGS = {
+    f"{STEM}.txt": TEXT,
+    f"{STEM}-buffer-assignment.txt": BUFFERS,
+    f"{STEM}-buffer-assignment-values.txt": "\nTotal bytes used: 8 (8B)\n\nUsed values:\n",
+    f"{STEM}-live-range.txt": "HloLiveRange (max 0):\n",
+    "module_0003.jit_f.debug_options": "xla_dump_to: 'd'\n",
+    "module_0003.jit_f.before_optimizations.txt": "HloModule jit_f\n",
+    "module_0004.jit_f.cpu_after_optimizations-buffer-assignment.txt": BUFFERS,
+}
+
+
+def only_input(path: object, **named: str) -> Input:
+    """Find the one input that a path leads to."""
+    (found,) = find_inputs(str(path), named=NamedFiles(**named)).inputs
+    return found
+
+
+def file_names(found: Input) -> list[str | None]:
+    """Return the names of an input's files by their roles, None where there is none."""
+    files = [found.module, found.buffers, found.values, found.live_range, found.debug_options]
+    return [Path(file.path).name if file else None for file in files]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A directory and the programs to be found in it."""
+    """A directory and the programs to be found in it: `=== NAME` before each file."""
 
     files: dict[str, str]
     expected: str
@@ -38,14 +63,16 @@ def write_case(case: Case, directory: Path, padding: str = "") -> None:
         path.write_text(text.replace("@PADDING@", padding), encoding="utf-8")
 
 
-def format_programs(programs: tuple[Program, ...], root: str, notes: tuple[str, ...] = ()) -> str:
+def format_programs(
+    programs: tuple[DumpedProgram, ...], root: str, notes: tuple[str, ...] = ()
+) -> str:
     """Render programs as the cases state them, paths relative to a directory."""
     lines = [line for program in programs for line in _format(program, root)]
     lines += [f"note: {note.replace(root + os.sep, '')}" for note in notes]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _format(program: Program, root: str) -> list[str]:
+def _format(program: DumpedProgram, root: str) -> list[str]:
     number = "no number" if program.number is None else f"number {program.number}"
     named = [
         ("before", program.before),

@@ -23,8 +23,7 @@ from hlotool.diff.sides import (
 )
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
-from hlotool.inputs import StageChoice
-from hlotool.inputs.parallel import Failure, map_inputs
+from hlotool.inputs import Failure, StageChoice, map_inputs
 from hlotool.program.loading import input_paths, load
 
 _RANKS = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}

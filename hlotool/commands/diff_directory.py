@@ -16,7 +16,7 @@ from hlotool.diff.directory_fields import DIFF_DIRECTORY, ModuleDiff
 from hlotool.diff.report import DiffOptions, compare_programs
 from hlotool.diff.sides import Argument, Pairing, read_side
 from hlotool.fields import Document, InputPaths, Line
-from hlotool.inputs.parallel import Failure, map_inputs
+from hlotool.inputs import Failure, map_inputs
 
 
 class _Result(Struct, frozen=True):

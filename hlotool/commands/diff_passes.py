@@ -19,9 +19,7 @@ from hlotool.diff.passes import (
 from hlotool.diff.passes_fields import DIFF_PASSES
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line
-from hlotool.inputs import DumpFile
-from hlotool.inputs.dump.directory import find_programs
-from hlotool.inputs.dump.programs import Program as DumpedProgram
+from hlotool.inputs import DumpedProgram, DumpFile, find_programs
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
 

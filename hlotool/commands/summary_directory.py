@@ -12,10 +12,7 @@ from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.commands.shared.say import say
 from hlotool.fields import Document, InputPaths
-from hlotool.inputs import Input, Inputs
-from hlotool.inputs.dump.names import Stage
-from hlotool.inputs.dump.short_path import short_place
-from hlotool.inputs.parallel import Failure, map_inputs
+from hlotool.inputs import Failure, Input, Inputs, Stage, map_inputs, short_path
 from hlotool.program.loading import load
 from hlotool.program.row import measure_program
 
@@ -47,12 +44,12 @@ def measure_input(directory: str, chosen: Input) -> ProgramRow:
     """Read and measure one program; runs in a process of its own."""
     program = load(chosen, chosen.path, with_buffers=True)
     stage = _STAGES.get(chosen.stage)
-    place = short_place(chosen.path, directory)
+    place = short_path(chosen.path, directory)
     return measure_program(program, chosen.path, place, stage)
 
 
 def _failed_row(directory: str, chosen: Input, failure: Failure) -> ProgramRow:
     stage = _STAGES.get(chosen.stage)
-    place = short_place(chosen.path, directory)
+    place = short_path(chosen.path, directory)
     message = failure.message.partition("\n")[0]
     return ProgramRow(chosen.name, chosen.path, place, stage=stage, error=message)

@@ -1,30 +1,36 @@
 """From the PATH a user types to texts of known kind, and to the programs of a directory.
 
 `find_inputs` is the way in: it returns frozen records that say which files belong together;
-`DumpFile.read` gives the text. What a single file does not need is imported from its own
-module: `directory.find_programs`, and `parallel.map_inputs`, which does the work for many.
-Nothing of HLO is parsed here beyond telling kinds apart.
+`DumpFile.read` gives the text. `map_inputs` does the same work for each of many. Nothing of
+HLO is parsed here beyond telling kinds apart.
+
+The map, in the order of the work:
+
+* `find` takes the PATH: a file, standard input, or a directory.
+* `read` makes text of a file and says what kind of text it is, or why it is refused.
+* `dump` finds what belongs together: the files beside one, the programs of a directory.
+* `workers` applies a function to many inputs, in `processes` of our own or any executor.
+* `saved` reads JSON documents that hlotool wrote.
 """
 
+from hlotool.inputs.dump.directory import find_programs
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
-from hlotool.inputs.dump.names import DumpFileName, Role, Stage, find_dump_file_name
 from hlotool.inputs.dump.one_file import NamedFiles
+from hlotool.inputs.dump.program import DumpedProgram
+from hlotool.inputs.dump.short_path import short_path
 from hlotool.inputs.find import find_inputs
-from hlotool.inputs.read.kinds import Kind, detect_kind
-from hlotool.inputs.read.text import read_source
+from hlotool.inputs.workers import Failure, map_inputs
 
 __all__ = [
     "DumpFile",
-    "DumpFileName",
+    "DumpedProgram",
+    "Failure",
     "Input",
     "Inputs",
-    "Kind",
     "NamedFiles",
-    "Role",
-    "Stage",
     "StageChoice",
-    "detect_kind",
-    "find_dump_file_name",
     "find_inputs",
-    "read_source",
+    "find_programs",
+    "map_inputs",
+    "short_path",
 ]

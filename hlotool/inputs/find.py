@@ -6,10 +6,11 @@ import os
 import re
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
+from hlotool.inputs.dump.directory import find_in_directory, find_in_stream
 from hlotool.inputs.dump.files import Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
-from hlotool.inputs.read.kinds import Kind, detect_kind
 from hlotool.inputs.read.text import STDIN, display_name, read_source
+from hlotool.inputs.read.text_kind import TextKind, detect_kind
 from hlotool.source import Source
 
 
@@ -28,17 +29,13 @@ def find_inputs(
     """
     pattern = _compile_pattern(module_pattern)
     named = named or NamedFiles()
-    if path != STDIN and os.path.isdir(path):  # noqa: PTH112
+    if path != STDIN and os.path.isdir(path):
         _refuse_named(named, path)
-        from hlotool.inputs.dump.directory import find_in_directory  # noqa: PLC0415  start-up time
-
         return find_in_directory(path, stage, pattern)
     source = _read(path)
     detection = detect_kind(source.text)
-    if detection.kind is Kind.STREAM:
+    if detection.kind is TextKind.STREAM:
         _refuse_named(named, path)
-        from hlotool.inputs.dump.directory import find_in_stream  # noqa: PLC0415  start-up time
-
         return find_in_stream(path, source, stage, pattern)
     found = describe_file(path, source, detection, named)
     if pattern and not pattern.search(found.name):

@@ -10,6 +10,7 @@ from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import DTYPE_BITS
 from hlotool.parse.builder import Builder
+from hlotool.parse.instruction import BodyReader
 from hlotool.parse.line import read_lines
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
@@ -68,8 +69,6 @@ def read_computation(builder: Builder) -> None:
 
 def read_computation_slowly(builder: Builder) -> None:
     """Do as `read_computation` without the fast reader: the authority, for tests and repair."""
-    from hlotool.parse.instruction import BodyReader  # noqa: PLC0415  start-up time
-
     builder.scanner.depth = 0  # the fast reader may have given up in the middle of something
     head = parse_head(builder)
     computation = Computation(head.name, builder.module, head.is_entry)
@@ -126,8 +125,6 @@ def _read_body(builder: Builder, computation: Computation) -> bool:
     scanner.pos = read_lines(computation, defined, shapes, kinds, scanner.pos)
     if scanner.accept("}"):
         return len(defined) == len(computation.instructions)
-    from hlotool.parse.instruction import BodyReader  # noqa: PLC0415  start-up time
-
     reader = BodyReader(builder, computation, defined)
     while not scanner.accept_token("}"):
         try:

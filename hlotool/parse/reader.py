@@ -29,6 +29,7 @@ from hlotool.parse.header import parse_aliases, parse_list
 from hlotool.parse.metadata import parse_metadata, read_metadata
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import parse_shape
+from hlotool.parse.sharding import parse_sharding
 from hlotool.parse.strings import parse_string_map, unquote
 from hlotool.parse.styles import REQUIRED
 from hlotool.parse.values import (
@@ -176,8 +177,6 @@ class TextReader:
 
     def sharding(self, instruction: Instruction) -> Sharding | None:
         """Return the sharding."""
-        from hlotool.parse.sharding import parse_sharding  # noqa: PLC0415  start-up time
-
         return self._read(instruction, "sharding", parse_sharding)
 
     def aliasing(self, instruction: Instruction) -> tuple[Alias, ...]:

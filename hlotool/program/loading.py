@@ -6,11 +6,14 @@ Python API read dumps alike.
 
 from __future__ import annotations
 
+from hlotool.analysis.memory.memory_map import map_memory
+from hlotool.analysis.memory.space_sums import add_up_space
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
-from hlotool.inputs import DumpFile, Input, Inputs
+from hlotool.inputs import DumpFile, Failure, Input, Inputs, map_inputs
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
+from hlotool.parse.buffers import parse_buffer_assignment
 from hlotool.program.program import Program
 from hlotool.source import Source
 
@@ -34,8 +37,6 @@ def read_assignment(chosen: Input) -> BufferAssignment | None:
     """Read the buffer assignment with its companions, None where there is none."""
     if chosen.buffers is None:
         return None
-    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415  start-up time
-
     return parse_buffer_assignment(
         chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range)
     )
@@ -58,8 +59,6 @@ def find_largest(found: Inputs) -> tuple[Input, int | None]:
 
     The first of them where no input has a readable buffer assignment: None then.
     """
-    from hlotool.inputs.parallel import Failure, map_inputs  # noqa: PLC0415  start-up time
-
     sizes = [
         None if isinstance(size, Failure) else size
         for size in map_inputs(allocated_bytes, found.inputs)
@@ -73,10 +72,6 @@ def allocated_bytes(chosen: Input) -> int | None:
     """Return what the runtime reserves in the default space; None where nothing tells."""
     if chosen.buffers is None:
         return None
-    from hlotool.analysis.memory.memory_map import map_memory  # noqa: PLC0415  start-up time
-    from hlotool.analysis.memory.space_sums import add_up_space  # noqa: PLC0415
-    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415
-
     assignment = parse_buffer_assignment(chosen.buffers.read())
     return add_up_space(map_memory(assignment, None), 0).allocated
 

@@ -15,15 +15,16 @@ _PROGRAM = """
 import sys, time
 from functools import partial
 from hlotool.commands.summary_directory import measure_input
-from hlotool.inputs import find_inputs
-from hlotool.inputs.parallel import map_inputs
+from hlotool.inputs import find_inputs, workers
 
 found = find_inputs(sys.argv[1])
+measure = partial(measure_input, found.path)
 times = {1: [], 2: []}
 for _ in range(5):
     for processes, taken in times.items():
+        workers.available_processors = lambda: processes
         started = time.perf_counter()
-        map_inputs(partial(measure_input, found.path), found.inputs, processes=processes)
+        workers.map_inputs(measure, found.inputs)
         taken.append(time.perf_counter() - started)
 print(len(found.inputs), min(times[1]), min(times[2]))
 """

@@ -1,1 +1,11 @@
-"""From a directory to its programs: names, siblings, groups."""
+"""Which files of a dump belong together?
+
+* `files` holds the records that commands get; `role` what a file may be to its module.
+* `file_name` and `split_name`: the parts of a name that XLA gave. `short_path` names a file in
+  a few words.
+* One file as PATH: `one_file` says what it is, `siblings` what stands beside it.
+* A directory: `directory` walks it (`walk`), settles what each file is (`member`), puts the
+  files of one module into `groups`, finds the module of nameless buffers (`orphans`), joins
+  groups that are one program (`pairing`, `same_program`), and says which text stands for it
+  (`choice`). The result is a `program`.
+"""

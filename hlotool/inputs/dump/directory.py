@@ -8,10 +8,13 @@ from typing import Final
 
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
-from hlotool.inputs.dump.groups import group_files, make_member
-from hlotool.inputs.dump.names import Role, split_file_name
+from hlotool.inputs.dump.groups import group_files
+from hlotool.inputs.dump.member import make_member
 from hlotool.inputs.dump.orphans import adopt_buffers
-from hlotool.inputs.dump.programs import Program, pair_programs
+from hlotool.inputs.dump.pairing import pair_programs
+from hlotool.inputs.dump.program import DumpedProgram
+from hlotool.inputs.dump.role import Role
+from hlotool.inputs.dump.split_name import split_file_name
 from hlotool.inputs.dump.walk import FoundFile, walk_directory
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.inputs.read.streams import split_stream
@@ -40,7 +43,7 @@ def find_in_stream(
     return Inputs(path, len(programs) > 1, _inputs_of(path, programs, stage), notes)
 
 
-def find_programs(directory: str) -> tuple[tuple[Program, ...], tuple[str, ...]]:
+def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
     """Return the programs of a dump directory and everything below it, and notes.
 
     Sorted by directory, number and name. Raises InputError if there are none.
@@ -57,7 +60,7 @@ def find_programs(directory: str) -> tuple[tuple[Program, ...], tuple[str, ...]]
     return programs, notes + more
 
 
-def _stream_programs(source: Source) -> tuple[tuple[Program, ...], tuple[str, ...]]:
+def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
     """Return the programs of a stream; a second copy of a file counts as another directory."""
     members = [
         make_member(
@@ -78,8 +81,8 @@ def _stream_programs(source: Source) -> tuple[tuple[Program, ...], tuple[str, ..
 
 
 def _match_programs(
-    path: str, programs: tuple[Program, ...], pattern: re.Pattern[str] | None
-) -> tuple[Program, ...]:
+    path: str, programs: tuple[DumpedProgram, ...], pattern: re.Pattern[str] | None
+) -> tuple[DumpedProgram, ...]:
     """Return the programs whose names --module matches; raise if there are none."""
     chosen = tuple(each for each in programs if pattern is None or pattern.search(each.name))
     if pattern and not chosen:
@@ -92,7 +95,9 @@ def _match_programs(
     return chosen
 
 
-def _inputs_of(path: str, programs: tuple[Program, ...], stage: StageChoice) -> tuple[Input, ...]:
+def _inputs_of(
+    path: str, programs: tuple[DumpedProgram, ...], stage: StageChoice
+) -> tuple[Input, ...]:
     """Return the inputs of programs at a stage; raise if they have none there."""
     inputs = tuple(found for each in programs for found in each.inputs(stage))
     if inputs:

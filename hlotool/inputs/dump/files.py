@@ -7,10 +7,10 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.errors import InputError
-from hlotool.inputs.dump.names import Stage
-from hlotool.inputs.read.kinds import Detection, Kind, detect_kind
+from hlotool.inputs.dump.role import Stage
 from hlotool.inputs.read.refusals import describe_refusal
 from hlotool.inputs.read.text import display_name, read_head, read_source
+from hlotool.inputs.read.text_kind import Detection, TextKind, detect_kind
 from hlotool.source import Source
 
 StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage asks for
@@ -19,15 +19,15 @@ StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage 
 class DumpFile(Struct, frozen=True):
     """One file of a dump, or one section of a stream; read when asked, not before."""
 
-    location: str  # the path to open
-    kinds: tuple[Kind, ...]  # what it may hold; any other content is refused
+    raw_path: str  # the path to open
+    kinds: tuple[TextKind, ...]  # what it may hold; any other content is refused
     size_bytes: int = 0  # on disk; 0 where unknown
     source: Source | None = None  # if already read
 
     @property
     def path(self) -> str:
         """The path to print, which is the one to open unless it holds control characters."""
-        return self.source.name if self.source else display_name(self.location)
+        return self.source.name if self.source else display_name(self.raw_path)
 
     def read(self) -> Source:
         """Return the text; read it now unless it was read to find out what it is.
@@ -35,16 +35,16 @@ class DumpFile(Struct, frozen=True):
         Not kept: who needs it twice keeps it. Raises InputError where the file cannot be
         read, is not text, or holds something else than `kinds`.
         """
-        return expect_kind(self.source or read_source(self.location), self.kinds)
+        return expect_kind(self.source or read_source(self.raw_path), self.kinds)
 
     def head(self, limit_bytes: int) -> str:
         """Return the first part of the text, '' if it is not text; for looking at many."""
         if self.source:
             return self.source.text[:limit_bytes]
-        return read_head(self.location, limit_bytes)
+        return read_head(self.raw_path, limit_bytes)
 
 
-def expect_kind(source: Source, kinds: tuple[Kind, ...]) -> Source:
+def expect_kind(source: Source, kinds: tuple[TextKind, ...]) -> Source:
     """Return a text that is one of `kinds`, or raise InputError with what it is instead."""
     detection = detect_kind(source.text)
     if detection.kind not in kinds:
@@ -67,7 +67,7 @@ class Input(Struct, frozen=True):
     """The files of one program at one stage that a command reads together.
 
     At least one of `module`, `buffers` and `document` is there. `buffers` is the file with
-    the allocations: the old form holds values and live ranges as well (`Kind.BUFFERS`).
+    the allocations: the old form holds values and live ranges as well (`TextKind.BUFFERS`).
     """
 
     path: str  # what the user typed; in a directory the file that stands for the program

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import Final
 
 from msgspec import Struct
 
 from hlotool.errors import InputError, UsageError
 from hlotool.inputs.dump.files import DumpFile, Input, blank_preamble
-from hlotool.inputs.dump.names import Role, Stage, split_file_name
+from hlotool.inputs.dump.role import KINDS_OF_ROLE, READ_ROLES, ROLE_OF_KIND, Role, Stage
 from hlotool.inputs.dump.siblings import (
-    KINDS,
     find_debug_options,
     find_sibling,
+    find_stem,
     find_text_beside,
-    split_ending,
 )
-from hlotool.inputs.read.first_lines import read_module_head
-from hlotool.inputs.read.kinds import Detection, Kind
+from hlotool.inputs.dump.split_name import split_file_name
+from hlotool.inputs.read.module_head import read_module_head
 from hlotool.inputs.read.refusals import describe_refusal
 from hlotool.inputs.read.text import STDIN, display_name
+from hlotool.inputs.read.text_kind import Detection, TextKind
 from hlotool.source import Source
-
-_ROLES: Final = (Role.MODULE, Role.BUFFERS, Role.VALUES, Role.LIVE_RANGE)
-_ROLE_OF: Final = {
-    Kind.MODULE: Role.MODULE,
-    Kind.BUFFERS: Role.BUFFERS,
-    Kind.ALLOCATIONS: Role.BUFFERS,
-    Kind.VALUES: Role.VALUES,
-    Kind.LIVE_RANGE: Role.LIVE_RANGE,
-}
 
 
 class NamedFiles(Struct, frozen=True):
@@ -44,17 +34,17 @@ class NamedFiles(Struct, frozen=True):
 def describe_file(path: str, source: Source, detection: Detection, named: NamedFiles) -> Input:
     """Put one file and what stands beside it together."""
     kind, size = detection.kind, len(source.text)
-    role = _ROLE_OF.get(kind)
-    if kind is Kind.DOCUMENT:
+    role = ROLE_OF_KIND.get(kind)
+    if kind is TextKind.DOCUMENT:
         _refuse(
             named != NamedFiles(), "a JSON document stands alone: no file can be named beside it."
         )
         return Input(path, document=DumpFile(path, (kind,), size, source))
     if role is None:
         raise InputError(f"{source.name}: {describe_refusal(kind)}{mention_text(path)}")
-    own = DumpFile(path, KINDS[role], size, blank_preamble(source, detection))
-    files = {each: None if path == STDIN else find_sibling(path, each) for each in _ROLES}
-    if kind is Kind.BUFFERS:  # holds these two itself
+    own = DumpFile(path, KINDS_OF_ROLE[role], size, blank_preamble(source, detection))
+    files = {each: None if path == STDIN else find_sibling(path, each) for each in READ_ROLES}
+    if kind is TextKind.BUFFERS:  # holds these two itself
         files[Role.VALUES] = files[Role.LIVE_RANGE] = None
     files[role] = own
     _take_named(files, named, role)
@@ -62,7 +52,7 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
         raise InputError(f"{source.name}: {describe_refusal(kind)}{_mention_missing(path)}")
     module = files[Role.MODULE]
     head = read_module_head(source.text, detection.begin, with_signature=False)
-    name = split_file_name(os.path.basename(module.location if module else path))  # noqa: PTH119
+    name = split_file_name(os.path.basename(module.raw_path if module else path))
     stage = name.stage or (Stage.AFTER if head.is_scheduled or role is not Role.MODULE else None)
     return Input(
         path,
@@ -80,19 +70,19 @@ def _take_named(files: dict[Role, DumpFile | None], named: NamedFiles, typed: Ro
     """Replace siblings by the files named by hand, and theirs by those beside them."""
     if named.module_text:
         _refuse(typed is Role.MODULE, "PATH is a module text itself; --module-text names another.")
-        files[Role.MODULE] = DumpFile(named.module_text, KINDS[Role.MODULE])
+        files[Role.MODULE] = DumpFile(named.module_text, KINDS_OF_ROLE[Role.MODULE])
     if named.buffers:
         _refuse(
             typed is Role.BUFFERS, "PATH is a buffer assignment itself; --buffers names another."
         )
-        files[Role.BUFFERS] = DumpFile(named.buffers, KINDS[Role.BUFFERS])
+        files[Role.BUFFERS] = DumpFile(named.buffers, KINDS_OF_ROLE[Role.BUFFERS])
         for role in {Role.VALUES, Role.LIVE_RANGE} - {typed}:
             files[role] = find_sibling(named.buffers, role)
     if named.live_range:
         _refuse(
             typed is Role.LIVE_RANGE, "PATH holds live ranges itself; --live-range names another."
         )
-        files[Role.LIVE_RANGE] = DumpFile(named.live_range, KINDS[Role.LIVE_RANGE])
+        files[Role.LIVE_RANGE] = DumpFile(named.live_range, KINDS_OF_ROLE[Role.LIVE_RANGE])
 
 
 def _refuse(is_wrong: bool, message: str) -> None:
@@ -105,7 +95,7 @@ def _mention_missing(path: str) -> str:
     """Say which file was looked for beside a part of a buffer assignment."""
     if path == STDIN:
         return ""
-    return f" There is no {display_name(split_ending(path)[0])}-buffer-assignment.txt."
+    return f" There is no {display_name(find_stem(path))}-buffer-assignment.txt."
 
 
 def mention_text(path: str) -> str:

@@ -10,9 +10,10 @@ from typing import Final
 
 from hlotool.errors import InputError
 from hlotool.inputs.dump.files import DumpFile
-from hlotool.inputs.dump.groups import Group, Text
-from hlotool.inputs.dump.names import Role, Stage
-from hlotool.inputs.read.first_lines import read_arrays
+from hlotool.inputs.dump.groups import FileGroup
+from hlotool.inputs.dump.member import ModuleText
+from hlotool.inputs.dump.role import Role, Stage
+from hlotool.inputs.read.module_head import read_arrays
 
 _PARAMETER: Final = re.compile(
     r"^allocation \d++:[^|\n]*, parameter \d++, shape \|([^|(\n]++)\|", re.MULTILINE
@@ -23,7 +24,7 @@ _MAX_TRIES: Final = 8  # module texts read for one assignment
 _MAX_ORPHANS: Final = 64  # assignments looked at
 
 
-def adopt_buffers(groups: list[Group]) -> tuple[list[Group], tuple[str, ...]]:
+def adopt_buffers(groups: list[FileGroup]) -> tuple[list[FileGroup], tuple[str, ...]]:
     """Move nameless buffer assignments to the one module they fit; say so in notes.
 
     It fits when the arrays of its parameters are among the module's, and every instruction
@@ -49,13 +50,13 @@ def adopt_buffers(groups: list[Group]) -> tuple[list[Group], tuple[str, ...]]:
     return [each for each in groups if id(each) not in gone], tuple(notes)
 
 
-def _is_orphan(group: Group) -> bool:
+def _is_orphan(group: FileGroup) -> bool:
     """Whether a group is one buffer assignment without a module."""
     roles = [role for _, role in group.companions]
     return group.number is None and not group.texts and roles == [Role.BUFFERS]
 
 
-def _find_homes(file: DumpFile, homes: list[Group]) -> list[tuple[Group, Text]]:
+def _find_homes(file: DumpFile, homes: list[FileGroup]) -> list[tuple[FileGroup, ModuleText]]:
     """Return the modules an assignment fits, reading the texts of those with its arrays."""
     try:
         text = file.read().text

@@ -1,13 +1,13 @@
-"""How to say in a few words which of a directory's programs is meant."""
+"""How is one of a directory's files named in a few words?"""
 
 from __future__ import annotations
 
 import os
 
-from hlotool.inputs.dump.names import find_dump_file_name
+from hlotool.inputs.dump.split_name import find_dump_file_name
 
 
-def short_place(path: str, directory: str) -> str:
+def short_path(path: str, directory: str) -> str:
     """Return where a file lies below a directory, with XLA's number instead of its name.
 
     `dump/train/module_0001.jit_step.sm_9.0a_gpu_after_optimizations.txt` in `dump` is
@@ -16,6 +16,6 @@ def short_place(path: str, directory: str) -> str:
     folder, name = os.path.split(os.path.relpath(path, directory))
     found = find_dump_file_name(name)
     if found is None or found.number is None:
-        return os.path.join(folder, name) if folder else name  # noqa: PTH118
-    parts = (folder, found.origin.strip("."), f"#{found.number}")
+        return os.path.join(folder, name)
+    parts = (folder, found.untimed_prefix.strip("."), f"#{found.number}")
     return " ".join(part for part in parts if part)

@@ -1,7 +1,4 @@
-"""Find the files that stand beside one file of a dump, by their names.
-
-Stems and endings are those of `names`; any of the files may be compressed.
-"""
+"""Which files stand beside one file of a dump? Told by their names; any may be compressed."""
 
 from __future__ import annotations
 
@@ -10,44 +7,26 @@ import stat
 from typing import Final
 
 from hlotool.inputs.dump.files import DumpFile
-from hlotool.inputs.dump.names import (
+from hlotool.inputs.dump.role import KINDS_OF_ROLE, Role, Stage
+from hlotool.inputs.dump.split_name import (
     COMPANIONS,
     COMPRESSIONS,
-    Role,
-    Stage,
     find_dump_file_name,
     strip_compression,
 )
-from hlotool.inputs.read.kinds import Kind
 
-KINDS: Final = {
-    Role.MODULE: (Kind.MODULE,),
-    Role.BUFFERS: (Kind.ALLOCATIONS, Kind.BUFFERS),
-    Role.VALUES: (Kind.VALUES,),
-    Role.LIVE_RANGE: (Kind.LIVE_RANGE,),
-    Role.MEMORY_REPORT: (Kind.MEMORY_REPORT,),
-    Role.DEBUG_OPTIONS: (Kind.DEBUG_OPTIONS,),
-}
 _ENDING: Final = {role: ending for ending, role in COMPANIONS} | {Role.MODULE: ".txt"}
-_TEXT_ENDINGS: Final = (".txt", ".hlo")
 # TPU prints one module as after_optimizations and again, unchanged, under this name.
 _SAME_TEXT: Final = "after_optimizations_after_buffer_assignment"
 
 
-def split_ending(path: str) -> tuple[str, Role | None]:
-    """Return a path without its ending, and what the ending says the file is.
-
-    A text without one of the companions' endings counts as a module text; a path with no
-    known ending has the role None and is its own stem.
-    """
+def find_stem(path: str) -> str:
+    """Return a path without the ending of a module's text or of a companion, or as it is."""
     plain = strip_compression(path)
-    for ending, role in COMPANIONS:
+    for ending in (*_ENDING.values(), ".hlo"):
         if plain.endswith(ending):
-            return plain.removesuffix(ending), role
-    for ending in _TEXT_ENDINGS:
-        if plain.endswith(ending):
-            return plain.removesuffix(ending), Role.MODULE
-    return plain, None
+            return plain.removesuffix(ending)
+    return plain
 
 
 def find_sibling(path: str, role: Role) -> DumpFile | None:
@@ -56,12 +35,12 @@ def find_sibling(path: str, role: Role) -> DumpFile | None:
     The plain file wins over a compressed one. No file is its own sibling, compressed or not:
     an assignment called `x.txt` has the name its module's text would have.
     """
-    stem, _ = split_ending(path)
+    stem = find_stem(path)
     stems = [stem]
     if role is not Role.MODULE and stem.endswith(_SAME_TEXT):
         stems.append(stem.removesuffix("_after_buffer_assignment"))
     found = _first_file(role, [each + _ENDING[role] for each in stems])
-    is_itself = found and strip_compression(found.location) == strip_compression(path)
+    is_itself = found and strip_compression(found.raw_path) == strip_compression(path)
     return None if is_itself else found
 
 
@@ -77,8 +56,8 @@ def find_debug_options(path: str) -> DumpFile | None:
     module = f"module_{name.number:04d}"
     full = name.stem.removesuffix(name.suffix).removesuffix(".")
     bases = (full, full[full.find(module) :], module)
-    endings = [os.path.join(directory, f"{base}.debug_options") for base in bases]  # noqa: PTH118
-    return _first_file(Role.DEBUG_OPTIONS, endings)
+    paths = [os.path.join(directory, f"{base}.debug_options") for base in bases]
+    return _first_file(Role.DEBUG_OPTIONS, paths)
 
 
 def find_text_beside(path: str) -> str | None:
@@ -100,14 +79,14 @@ def find_text_beside(path: str) -> str | None:
         if name.prefix == own.prefix or own.role is Role.DEBUG_OPTIONS:
             not_after = name.stage is not Stage.AFTER
             rank = (name.suffix != own.suffix, not_after, name.after_rank, other)
-            found.append((rank, os.path.join(directory, other)))  # noqa: PTH118
+            found.append((rank, os.path.join(directory, other)))
     return min(found)[1] if found else None
 
 
 def _list_files(directory: str) -> list[str]:
     """Return the names in a directory, none if it cannot be read."""
     try:
-        return os.listdir(directory or ".")  # noqa: PTH208
+        return os.listdir(directory or ".")
     except OSError:
         return []
 
@@ -116,9 +95,9 @@ def _first_file(role: Role, paths: list[str]) -> DumpFile | None:
     """Return the first of some paths that is a file, plain or compressed."""
     for path in (each + ending for each in paths for ending in ("", *COMPRESSIONS)):
         try:
-            status = os.stat(path)  # noqa: PTH116  (paths stay strings as typed)
+            status = os.stat(path)
         except (OSError, ValueError):
             continue
         if stat.S_ISREG(status.st_mode):
-            return DumpFile(path, KINDS[role], status.st_size)
+            return DumpFile(path, KINDS_OF_ROLE[role], status.st_size)
     return None

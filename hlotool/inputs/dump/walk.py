@@ -25,7 +25,7 @@ class FoundFile(Struct, frozen=True):
     @property
     def path(self) -> str:
         """The path to open."""
-        return os.path.join(self.directory, self.name)  # noqa: PTH118
+        return os.path.join(self.directory, self.name)
 
 
 def walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:

@@ -1,1 +1,7 @@
-"""From a file to its text and kind: bytes, compression, refusals."""
+"""From a path to its text and what kind of text that is; what fails is a sentence.
+
+* `text` opens, unpacks and decodes, with `compression` and `binary` (what is no text at all).
+* `text_kind` tells what a text is by its first words; `refusals` says it to the user.
+* `streams` takes a dump that XLA printed to standard output apart into files.
+* `module_head` reads the header line of a module.
+"""

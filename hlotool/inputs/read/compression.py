@@ -20,8 +20,8 @@ _LAST_BLOCK_BYTES: Final = 1 << 20
 _ZEROS: Final = re.compile(rb"\x00*+")
 
 
-class _Member(Protocol):
-    """A decompressor of one member: zlib's, lzma's and zstandard's have this form."""
+class _Decompressor(Protocol):
+    """What unpacks one member of a file: zlib's, lzma's and zstandard's have this form."""
 
     @property
     def eof(self) -> bool: ...
@@ -39,7 +39,7 @@ def decompress(data: bytes, name: str) -> bytes:
     if magic is None:
         return data
     try:
-        return b"".join(_unpack(data, magic, _decompressor(magic, name)))
+        return b"".join(_unpack(data, magic, _choose_decompressor(magic, name)))
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     except MemoryError as error:
@@ -56,7 +56,7 @@ def read_decompressed(file: BinaryIO, limit_bytes: int, name: str) -> bytes:
     magic = next((each for each in _MAGIC if data.startswith(each)), None)
     if magic is None:
         return data + file.read(limit_bytes - len(data))
-    member = _decompressor(magic, name)()
+    member = _choose_decompressor(magic, name)()
     blocks: list[bytes] = []
     size = 0
     while data and size < limit_bytes and not member.eof:
@@ -81,7 +81,7 @@ def describe_error(error: Exception) -> str:
     return f"{getattr(error, 'strerror', None) or error}."
 
 
-def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Member]) -> list[bytes]:
+def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Decompressor]) -> list[bytes]:
     """Unpack all members of a file; zeros after a member are padding.
 
     Reads in blocks that start small and grow, so that a file of many members takes linear
@@ -105,7 +105,7 @@ def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Member]) -> lis
     return blocks
 
 
-def _decompressor(magic: bytes, name: str) -> Callable[[], _Member]:
+def _choose_decompressor(magic: bytes, name: str) -> Callable[[], _Decompressor]:
     """Return what makes a new decompressor for one member of a format."""
     if magic == _GZIP:
         return lambda: zlib.decompressobj(wbits=31)
@@ -120,7 +120,7 @@ def _decompressor(magic: bytes, name: str) -> Callable[[], _Member]:
 class _Guarded:
     """A member of xz or zstd whose errors are those of gzip."""
 
-    def __init__(self, member: _Member, error: type[Exception]) -> None:
+    def __init__(self, member: _Decompressor, error: type[Exception]) -> None:
         self._member = member
         self._error = error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hlotool.inputs.read.kinds import Kind
+from hlotool.inputs.read.text_kind import TextKind
 
 HOW_TO_DUMP: Final = (
     "To make a text dump, run the program with "
@@ -13,51 +13,56 @@ HOW_TO_DUMP: Final = (
 )
 
 _REFUSALS: Final = {
-    Kind.EMPTY: "the file is empty.",
-    Kind.MLIR: (
+    TextKind.EMPTY: "the file is empty.",
+    TextKind.MLIR: (
         "this is MLIR (StableHLO or another dialect), the program before XLA compiled it; "
         "hlotool reads the HLO that XLA prints after that."
     ),
-    Kind.JAXPR: "this is a jaxpr, the program before XLA saw it; hlotool reads HLO.",
-    Kind.LLVM_IR: "this is LLVM IR, the code of single kernels; hlotool reads HLO.",
-    Kind.PTX: "this is PTX assembly, the code of single kernels; hlotool reads HLO.",
-    Kind.THUNKS: (
+    TextKind.JAXPR: "this is a jaxpr, the program before XLA saw it; hlotool reads HLO.",
+    TextKind.LLVM_IR: "this is LLVM IR, the code of single kernels; hlotool reads HLO.",
+    TextKind.PTX: "this is PTX assembly, the code of single kernels; hlotool reads HLO.",
+    TextKind.THUNKS: (
         "this is XLA's list of thunks, the order of launches; hlotool reads the HLO they "
         "come from, in the file that ends in after_optimizations.txt."
     ),
-    Kind.PROTO_TEXT: (
+    TextKind.PROTO_TEXT: (
         "this is a protobuf in text form (a configuration or an HloProto); hlotool reads the "
         "HLO text that XLA prints."
     ),
-    Kind.FLAGS: "this is a list of command-line flags, not an HLO dump.",
-    Kind.JSON: "this is JSON, but not a document that hlotool wrote.",
-    Kind.HTML: "this is HTML, perhaps XLA's picture of a module; hlotool reads its text.",
-    Kind.DOT: "this is a Graphviz graph, XLA's picture of a module; hlotool reads its text.",
-    Kind.DEBUG_OPTIONS: (
+    TextKind.FLAGS: "this is a list of command-line flags, not an HLO dump.",
+    TextKind.JSON: "this is JSON, but not a document that hlotool wrote.",
+    TextKind.HTML: "this is HTML, perhaps XLA's picture of a module; hlotool reads its text.",
+    TextKind.DOT: "this is a Graphviz graph, XLA's picture of a module; hlotool reads its text.",
+    TextKind.DEBUG_OPTIONS: (
         "this is the list of XLA options a module was compiled with; hlotool shows it with "
         "that module: give the module's text, or the directory."
     ),
-    Kind.MEMORY_REPORT: (
+    TextKind.MEMORY_REPORT: (
         "this is a memory-usage report, a summary that XLA rounded; hlotool works from the "
         "exact sizes, in the file that ends in -buffer-assignment.txt."
     ),
-    Kind.VALUES: (
+    TextKind.VALUES: (
         "these are the values of a buffer assignment without its allocations; those are in "
         "the file that ends in -buffer-assignment.txt."
     ),
-    Kind.LIVE_RANGE: (
+    TextKind.LIVE_RANGE: (
         "these are the live ranges of a buffer assignment without its allocations; those are "
         "in the file that ends in -buffer-assignment.txt."
     ),
-    Kind.UNKNOWN: (
+    TextKind.UNKNOWN: (
         "this is text, but neither HLO (a line that starts with HloModule) nor a buffer "
         "assignment (a line BufferAssignment:)."
     ),
 }
-_LEADS_BY_ITSELF: Final = (Kind.DEBUG_OPTIONS, Kind.MEMORY_REPORT, Kind.VALUES, Kind.LIVE_RANGE)
+_LEADS_BY_ITSELF: Final = (
+    TextKind.DEBUG_OPTIONS,
+    TextKind.MEMORY_REPORT,
+    TextKind.VALUES,
+    TextKind.LIVE_RANGE,
+)
 
 
-def describe_refusal(kind: Kind) -> str:
+def describe_refusal(kind: TextKind) -> str:
     """Say what a text is and what to do, in sentences without the file's name."""
     sentence = _REFUSALS.get(kind, f"this is {kind.value}, which is not expected here.")
     return sentence if kind in _LEADS_BY_ITSELF else f"{sentence}\n{HOW_TO_DUMP}"

@@ -15,7 +15,7 @@ from hlotool.source import Source
 _MARK: Final = re.compile(r"^\*\*\* (?P<edge>Begin|End) (?P<name>\S.*?) \*\*\*\r?$", re.MULTILINE)
 
 
-class Section(Struct, frozen=True):
+class StreamSection(Struct, frozen=True):
     """One file of a stream. `copy` counts the files of this name before it."""
 
     name: str
@@ -23,7 +23,7 @@ class Section(Struct, frozen=True):
     source: Source
 
 
-def split_stream(source: Source) -> tuple[Section, ...]:
+def split_stream(source: Source) -> tuple[StreamSection, ...]:
     """Return the sections of a stream in order; what stands between them is left out.
 
     stream  := { other | section }
@@ -33,7 +33,7 @@ def split_stream(source: Source) -> tuple[Section, ...]:
     stream. Lines count from the beginning of the section: its Source is named
     `STREAM[NAME]`. One name may occur several times, when several processes printed.
     """
-    sections: list[Section] = []
+    sections: list[StreamSection] = []
     copies: dict[str, int] = {}
     name, start = "", 0
     for edge, mark_name, begin, end in _marks(source.text):
@@ -51,8 +51,8 @@ def _marks(text: str) -> list[tuple[str, str, int, int]]:
     return [*marks, ("", "", len(text) + 1, len(text) + 1)]
 
 
-def _cut(source: Source, name: str, copies: dict[str, int], start: int, end: int) -> Section:
+def _cut(source: Source, name: str, copies: dict[str, int], start: int, end: int) -> StreamSection:
     """Cut one section out; XLA adds a newline before the end mark."""
     copy = copies.get(name, 0)
     copies[name] = copy + 1
-    return Section(name, copy, Source(source.text[start : end - 1], f"{source.name}[{name}]"))
+    return StreamSection(name, copy, Source(source.text[start : end - 1], f"{source.name}[{name}]"))

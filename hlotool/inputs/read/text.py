@@ -111,12 +111,12 @@ def _open(path: str) -> BinaryIO:
         raise OSError("this is a device or a socket, not a file")
     if stat.S_ISCHR(mode) and os.path.realpath(path) != os.devnull:
         raise OSError("this is a device, not a file; give - to read standard input")
-    return open(path, "rb")  # noqa: PTH123  (paths stay strings as typed)
+    return open(path, "rb")
 
 
 def _stat(path: str) -> os.stat_result:
     """Return what the system says of a path; a NUL in it counts as a missing file."""
     try:
-        return os.stat(path)  # noqa: PTH116
+        return os.stat(path)
     except ValueError as error:
         raise FileNotFoundError(errno.ENOENT, "no such file") from error

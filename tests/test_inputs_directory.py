@@ -11,15 +11,9 @@ import pytest
 from input_cases import INPUTS, SHARED, format_programs, read_case, write_case
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.inputs import DumpFile, NamedFiles, Stage, find_inputs
-from hlotool.inputs.dump.directory import find_programs
-from hlotool.inputs.dump.programs import Program
-from hlotool.inputs.read.first_lines import (
-    HEAD_BYTES,
-    ModuleHead,
-    may_be_same_program,
-    read_module_head,
-)
+from hlotool.inputs import DumpedProgram, DumpFile, NamedFiles, find_inputs, find_programs
+from hlotool.inputs.dump.role import Stage
+from hlotool.inputs.read.module_head import HEAD_BYTES
 
 CASES = sorted((INPUTS / "directories").glob("*.txt"))
 HEADER = "HloModule jit_f, is_scheduled=true\n"
@@ -41,7 +35,7 @@ def test_no_file_is_in_two_programs(path: Path, tmp_path: Path) -> None:
     assert len(found) == len(set(found))
 
 
-def _files(program: Program) -> list[DumpFile]:
+def _files(program: DumpedProgram) -> list[DumpFile]:
     """All files of a program but the options, which runs of one directory share."""
     named = [program.before, program.after, program.loose, program.buffers, program.values]
     passes = [each.file for each in program.passes]
@@ -178,41 +172,6 @@ def test_the_file_read_is_checked_again(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected the text of an HLO module, but this is MLIR"):
         first.module.read()
     assert second.module.read().text.startswith("HloModule jit_g")
-
-
-SIGNATURE = "HloModule f, entry_computation_layout={%s}, num_partitions=%d"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "partitions", "fits"),
-    [
-        ("(f32[8]{0})->f32[8]{0}", "(f32[8]{0:T(128)})->f32[8]{0:T(128)S(1)}", 1, True),
-        ("(f32[8], /*index=1*/s32[])->()", "(f32[8],s32[])->()", 1, True),
-        ("((f32[8]), s32[])->f32[]", "((f32[8]{0}),s32[])->f32[]", 1, True),
-        ("(f32[8])->f32[8]", "(f32[4])->f32[4]", 1, False),
-        ("(f32[8])->f32[8]", "(f32[4])->f32[4]", 2, True),
-        ("(f32[8])->f32[8]", "(f32[1])->f32[1]", 4, False),
-        ("(f32[9])->f32[9]", "(f32[3])->f32[3]", 4, True),
-        ("(f32[9])->f32[9]", "(f32[5])->f32[5]", 2, True),
-        ("(f32[8])->f32[8]", "(f32[16])->f32[16]", 8, False),
-        ("(f32[8])->f32[8]", "(bf16[8])->f32[8]", 1, False),
-        ("(f32[8])->f32[8]", "(f32[8,1])->f32[8]", 8, False),
-        ("(f32[8])->f32[8]", "(f32[8], f32[8])->f32[8]", 1, False),
-        ("(f32[<=8])->f32[]", "(f32[<=8])->f32[]", 1, True),
-        ("(f32[8])->f32[8]", "(f32[0])->f32[0]", 8, False),
-    ],
-)
-def test_signatures_that_fit(before: str, after: str, partitions: int, fits: bool) -> None:
-    heads = [read_module_head(SIGNATURE % (text, partitions)) for text in (before, after)]
-    assert may_be_same_program(*heads) is fits
-
-
-def test_what_a_head_does_not_say_fits_anything() -> None:
-    known = read_module_head(SIGNATURE % ("(f32[8])->f32[8]", 2))
-    assert may_be_same_program(ModuleHead(), known)
-    assert may_be_same_program(known, ModuleHead())
-    assert not may_be_same_program(known, ModuleHead(name="other"))
-    assert not may_be_same_program(known, read_module_head(SIGNATURE % ("(f32[8])->f32[8]", 4)))
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_cases import INPUTS, SHARED
 
-from hlotool.inputs import Kind, detect_kind
+from hlotool.inputs.read.text_kind import TextKind, detect_kind
 
 TEXTS = sorted((INPUTS / "kinds").glob("*.txt"))
 
@@ -17,14 +17,14 @@ TEXTS = sorted((INPUTS / "kinds").glob("*.txt"))
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_kind_is_told_from_content(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    expected = Kind[path.name.split(".")[0]]
+    expected = TextKind[path.name.split(".")[0]]
     assert detect_kind(text).kind is expected
     assert detect_kind("\n \n" + text).kind is expected
     assert detect_kind("// comment\n" + text).kind is expected
 
 
 def test_every_kind_has_a_text() -> None:
-    assert {path.name.split(".")[0] for path in TEXTS} == {kind.name for kind in Kind}
+    assert {path.name.split(".")[0] for path in TEXTS} == {kind.name for kind in TextKind}
 
 
 def test_begin_is_where_the_first_word_stands() -> None:
@@ -56,25 +56,25 @@ def test_any_text_has_an_answer(text: str) -> None:
 )
 def test_adversarial_texts_take_linear_time(text: str) -> None:
     """Quadratic behaviour would not end here within the hour."""
-    assert detect_kind(text).kind is not Kind.DOCUMENT
+    assert detect_kind(text).kind is not TextKind.DOCUMENT
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
 def test_kinds_of_real_dumps() -> None:
     expected = {
-        "*_optimizations.txt": Kind.MODULE,
-        "*.before_*.txt": Kind.MODULE,
-        "*-buffer-assignment.txt": Kind.ALLOCATIONS,
-        "*-buffer-assignment-values.txt": Kind.VALUES,
-        "*-live-range.txt": Kind.LIVE_RANGE,
-        "*-memory-usage-report.txt": Kind.MEMORY_REPORT,
-        "*.debug_options": Kind.DEBUG_OPTIONS,
-        "*.ll": Kind.LLVM_IR,
-        "*.mlir": Kind.MLIR,
-        "*thunk_sequence*.txt": Kind.THUNKS,
-        "*.pbtxt": Kind.PROTO_TEXT,
-        "*.flagfile": Kind.FLAGS,
-        "oracle*.json": Kind.JSON,
+        "*_optimizations.txt": TextKind.MODULE,
+        "*.before_*.txt": TextKind.MODULE,
+        "*-buffer-assignment.txt": TextKind.ALLOCATIONS,
+        "*-buffer-assignment-values.txt": TextKind.VALUES,
+        "*-live-range.txt": TextKind.LIVE_RANGE,
+        "*-memory-usage-report.txt": TextKind.MEMORY_REPORT,
+        "*.debug_options": TextKind.DEBUG_OPTIONS,
+        "*.ll": TextKind.LLVM_IR,
+        "*.mlir": TextKind.MLIR,
+        "*thunk_sequence*.txt": TextKind.THUNKS,
+        "*.pbtxt": TextKind.PROTO_TEXT,
+        "*.flagfile": TextKind.FLAGS,
+        "oracle*.json": TextKind.JSON,
     }
     for pattern, kind in expected.items():
         paths = list((SHARED / "dumps").rglob(pattern))
@@ -84,4 +84,4 @@ def test_kinds_of_real_dumps() -> None:
     printed = list((SHARED / "dumps" / "printed").glob("*.txt"))
     assert printed
     for path in printed:
-        assert detect_kind(path.read_text(encoding="utf-8")).kind is Kind.MODULE, path
+        assert detect_kind(path.read_text(encoding="utf-8")).kind is TextKind.MODULE, path

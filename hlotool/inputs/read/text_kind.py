@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 
-class Kind(Enum):
+class TextKind(Enum):
     """What a text holds; the value completes the sentence "this is …"."""
 
     # What hlotool reads.
@@ -43,7 +43,7 @@ class Kind(Enum):
 class Detection(Struct, frozen=True):
     """The kind of a text, and the offset at which its own first word stands."""
 
-    kind: Kind
+    kind: TextKind
     begin: int
     has_preamble: bool = False  # something that is no comment stands before `begin`
 
@@ -58,48 +58,48 @@ _COMPUTATION: Final = rf"""
     (?:ENTRY\s++)?+ {_NAME} \s*+ (?:\( [^{{}}"]*+ \s*+)?+ \{{ {_SKIP} {_INSTRUCTION}
 """
 
-Table = tuple[tuple[Kind, re.Pattern[str]], ...]
+Table = tuple[tuple[TextKind, re.Pattern[str]], ...]
 
 
-def _make_table(*rows: tuple[Kind, str]) -> Table:
+def _make_table(*rows: tuple[TextKind, str]) -> Table:
     return tuple((kind, re.compile(text, re.VERBOSE)) for kind, text in rows)
 
 
 # Tried in this order at the first word. Grammar in the regular expressions.
 _OURS: Final = _make_table(
-    (Kind.MODULE, r"HloModule(?=[\s,])"),
-    (Kind.ALLOCATIONS, r"BufferAssignment:\s|allocation\ \d++:\ size"),
+    (TextKind.MODULE, r"HloModule(?=[\s,])"),
+    (TextKind.ALLOCATIONS, r"BufferAssignment:\s|allocation\ \d++:\ size"),
     (
-        Kind.MEMORY_REPORT,
+        TextKind.MEMORY_REPORT,
         r"Memory\ Space:\ .*\(color=|Total\ bytes\ used:.*\s++Allocations\ sorted",
     ),
-    (Kind.VALUES, r"Total\ bytes\ used:|Used\ values:"),
-    (Kind.LIVE_RANGE, r"HloLiveRange\ (?:\(max|not\ available)"),
-    (Kind.DEBUG_OPTIONS, r"xla_\w++:\s"),
-    (Kind.MODULE, _COMPUTATION),
-    (Kind.MODULE, _INSTRUCTION),
+    (TextKind.VALUES, r"Total\ bytes\ used:|Used\ values:"),
+    (TextKind.LIVE_RANGE, r"HloLiveRange\ (?:\(max|not\ available)"),
+    (TextKind.DEBUG_OPTIONS, r"xla_\w++:\s"),
+    (TextKind.MODULE, _COMPUTATION),
+    (TextKind.MODULE, _INSTRUCTION),
 )
 _FOREIGN: Final = _make_table(
-    (Kind.EMPTY, r"\Z"),
+    (TextKind.EMPTY, r"\Z"),
     (
-        Kind.MLIR,
+        TextKind.MLIR,
         r"""\#\w[\w.]*+\s*+= | !\w++\s*+= | (?:builtin\.)?+module\b[^\n]*\{ | "builtin\.module"
         | func\.func\b | func\s++(?:private|public)?+\s*+@
         | %[\w\#:,\ %]++=\s*+"?+[a-z_]++\.[a-z]""",
     ),
-    (Kind.JAXPR, r"\{\s*+(?:\x1b\[[\d;]*+m)*+lambda\b|let\ \w++\ =\ \{\s*+lambda\b"),
+    (TextKind.JAXPR, r"\{\s*+(?:\x1b\[[\d;]*+m)*+lambda\b|let\ \w++\ =\ \{\s*+lambda\b"),
     (
-        Kind.LLVM_IR,
+        TextKind.LLVM_IR,
         r""";\ ModuleID | source_filename\ = | target\ (?:datalayout|triple)\ =
         | define\ .*\{ | declare\  | @[\w.]++\ =\ """,
     ),
-    (Kind.PTX, r"\.version\ \d"),
-    (Kind.THUNKS, r"\d{3,}+:\ k[A-Z]\w++\b"),
-    (Kind.JSON, r'\{\s*+(?:"|\})|\[\s*+(?:["{\[\]\d\-])'),
-    (Kind.PROTO_TEXT, r"\w++\s*+\{\s*+(?:\w++\s*+[{:]|\})|\w++:\s"),
-    (Kind.FLAGS, r"--\w"),
-    (Kind.HTML, r"<(?:!DOCTYPE|html|\?xml)"),
-    (Kind.DOT, r"(?:strict\s++)?+(?:di)?+graph\b[^\n]*\{"),
+    (TextKind.PTX, r"\.version\ \d"),
+    (TextKind.THUNKS, r"\d{3,}+:\ k[A-Z]\w++\b"),
+    (TextKind.JSON, r'\{\s*+(?:"|\})|\[\s*+(?:["{\[\]\d\-])'),
+    (TextKind.PROTO_TEXT, r"\w++\s*+\{\s*+(?:\w++\s*+[{:]|\})|\w++:\s"),
+    (TextKind.FLAGS, r"--\w"),
+    (TextKind.HTML, r"<(?:!DOCTYPE|html|\?xml)"),
+    (TextKind.DOT, r"(?:strict\s++)?+(?:di)?+graph\b[^\n]*\{"),
 )
 _FIRST_WORD: Final = re.compile(_SKIP)
 _BEGIN_MARK: Final = re.compile(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
@@ -117,21 +117,21 @@ def detect_kind(text: str) -> Detection:
     first = _FIRST_WORD.match(text)
     begin = first.end() if first else 0
     kind = _find_kind(_OURS, text, begin)
-    if kind is Kind.ALLOCATIONS and _has_values(text, begin):
-        return Detection(Kind.BUFFERS, begin)
+    if kind is TextKind.ALLOCATIONS and _has_values(text, begin):
+        return Detection(TextKind.BUFFERS, begin)
     if kind is not None:
         return Detection(kind, begin)
     if mark := _BEGIN_MARK.search(text):
-        return Detection(Kind.STREAM, mark.start(), mark.start() > begin)
+        return Detection(TextKind.STREAM, mark.start(), mark.start() > begin)
     if line := _MODULE_LINE.search(text):
-        return Detection(Kind.MODULE, line.end() - len("HloModule"), has_preamble=True)
-    foreign = _find_kind(_FOREIGN, text, begin) or Kind.UNKNOWN
-    if foreign is Kind.JSON and _SCHEMA.search(text, begin):
-        return Detection(Kind.DOCUMENT, begin)
+        return Detection(TextKind.MODULE, line.end() - len("HloModule"), has_preamble=True)
+    foreign = _find_kind(_FOREIGN, text, begin) or TextKind.UNKNOWN
+    if foreign is TextKind.JSON and _SCHEMA.search(text, begin):
+        return Detection(TextKind.DOCUMENT, begin)
     return Detection(foreign, begin)
 
 
-def _find_kind(table: Table, text: str, begin: int) -> Kind | None:
+def _find_kind(table: Table, text: str, begin: int) -> TextKind | None:
     """Return the first kind whose pattern stands at an offset."""
     return next((kind for kind, each in table if each.match(text, begin)), None)
 

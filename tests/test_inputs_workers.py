@@ -7,8 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -16,8 +19,9 @@ from hypothesis import strategies as st
 from input_cases import ROOT
 
 from hlotool.errors import ParseError, UsageError
-from hlotool.inputs import find_inputs, parallel, pool
-from hlotool.inputs.parallel import Failure, map_inputs
+from hlotool.inputs import find_inputs, workers
+from hlotool.inputs.processes import choose_context
+from hlotool.inputs.workers import Failure, map_in_processes, map_inputs
 from hlotool.source import Source
 
 
@@ -57,15 +61,38 @@ def _die(item: Item) -> int:
 
 ITEMS = [Item(number, (7 * number) % 5 * 100) for number in range(20)]
 
-
-@pytest.mark.parametrize("processes", [1, 2, 3])
-def test_results_are_in_order(processes: int) -> None:
-    assert map_inputs(_square, ITEMS, processes=processes) == [n * n for n in range(20)]
+Work = Callable[[Item], int]
+Mapped = list[int | Failure]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_an_error_becomes_a_value(processes: int) -> None:
-    results = map_inputs(_fail_at_three, ITEMS[:6], processes=processes)
+def _here(function: Work, items: Sequence[Item], report: Callable[[int], None]) -> Mapped:
+    return map_inputs(function, items, progress=report)
+
+
+def _in_processes(function: Work, items: Sequence[Item], report: Callable[[int], None]) -> Mapped:
+    return map_in_processes(function, items, 2, report)
+
+
+def _in_threads(function: Work, items: Sequence[Item], report: Callable[[int], None]) -> Mapped:
+    with ThreadPoolExecutor(3) as executor:
+        return map_inputs(function, items, executor=executor, progress=report)
+
+
+def _report(_finished: int) -> None:
+    """Nobody looks."""
+
+
+ways = pytest.mark.parametrize("way", [_here, _in_processes, _in_threads])
+
+
+@ways
+def test_results_are_in_order(way: Callable[..., Mapped]) -> None:
+    assert way(_square, ITEMS, _report) == [n * n for n in range(20)]
+
+
+@ways
+def test_an_error_becomes_a_value(way: Callable[..., Mapped]) -> None:
+    results = way(_fail_at_three, ITEMS[:6], _report)
     assert results[:3] == [0, 1, 2]
     failure = results[3]
     assert isinstance(failure, Failure)
@@ -76,39 +103,85 @@ def test_an_error_becomes_a_value(processes: int) -> None:
     assert results[5] == 5
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_bug_is_raised(processes: int) -> None:
+@ways
+def test_a_bug_is_raised(way: Callable[..., Mapped]) -> None:
     with pytest.raises(ZeroDivisionError):
-        map_inputs(_break, ITEMS, processes=processes)
+        way(_break, ITEMS, _report)
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_progress_adds_up_in_this_process(processes: int) -> None:
+@ways
+def test_progress_adds_up_in_this_process(way: Callable[..., Mapped]) -> None:
     seen: list[int] = []
-    map_inputs(_square, ITEMS, processes=processes, progress=seen.append)
+    way(_square, ITEMS, seen.append)
     assert sum(seen) == sum(item.size_bytes for item in ITEMS)
     assert len(seen) > 3
 
 
 def test_a_process_that_dies_costs_its_items_only() -> None:
-    results = map_inputs(_die, ITEMS, processes=2)
+    results = map_in_processes(_die, ITEMS, 2, _report)
     failure = results[1]
     assert isinstance(failure, Failure)
     assert "died" in failure.message
+    assert failure.exit_code == 3
     assert results == [0, failure, *range(2, 20)]
 
 
+def test_a_worker_of_the_caller_that_dies_costs_what_was_not_finished() -> None:
+    with ProcessPoolExecutor(1, choose_context()) as executor:
+        assert map_inputs(_square, ITEMS, executor=executor) == [n * n for n in range(20)]
+        results = map_inputs(_die, ITEMS, executor=executor)
+        assert isinstance(results[1], Failure)
+        assert all(isinstance(each, Failure) or each == n for n, each in enumerate(results))
+        again = map_inputs(_square, ITEMS, executor=executor)
+    assert again == [results[1]] * 20
+
+
+class _Refusing(Executor):
+    """Starts nothing; counts what it is asked for."""
+
+    asked = 0
+
+    def submit(self, *_args: object, **_named: object) -> NoReturn:
+        self.asked += 1
+        raise KeyboardInterrupt
+
+
+def test_a_given_executor_gets_few_and_small_items_too() -> None:
+    executor = _Refusing()
+    with pytest.raises(KeyboardInterrupt):
+        map_inputs(_square, [Item(0, 1)], executor=executor)
+    assert executor.asked == 1
+
+
+def test_nothing_stays_in_the_queue_of_a_given_executor() -> None:
+    """A bug ends the work at once: what waits behind it is never begun."""
+    begun: list[int] = []
+    went_wrong = threading.Event()
+
+    def work(item: Item) -> int:
+        begun.append(item.number)
+        if len(begun) == 1:
+            raise ZeroDivisionError
+        went_wrong.wait(10)
+        return 0
+
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(ZeroDivisionError):
+            map_inputs(work, ITEMS, executor=executor)
+        went_wrong.set()
+    assert len(begun) <= 4
+
+
 def test_few_and_small_items_start_no_process() -> None:
-    small, large = Item(0, 10), Item(1, parallel.MIN_PARALLEL_BYTES)
+    small, large = Item(0, 10), Item(1, workers.MIN_PARALLEL_BYTES)
     assert map_inputs(_process, []) == []
     assert map_inputs(_process, [small] * 9) == [os.getpid()] * 9
     assert map_inputs(_process, [large]) == [os.getpid()]
-    assert map_inputs(_process, [large] * 2, processes=1) == [os.getpid()] * 2
 
 
-@pytest.mark.skipif(parallel.available_processors() < 2, reason="one processor")
+@pytest.mark.skipif(workers.available_processors() < 2, reason="one processor")
 def test_large_items_go_to_other_processes() -> None:
-    large = Item(1, parallel.MIN_PARALLEL_BYTES)
+    large = Item(1, workers.MIN_PARALLEL_BYTES)
     assert os.getpid() not in map_inputs(_process, [large, large])
 
 
@@ -117,14 +190,14 @@ def test_threads_forbid_a_fork() -> None:
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait, daemon=True)
     thread.start()
-    assert pool.choose_context().get_start_method() == "spawn"
+    assert choose_context().get_start_method() == "spawn"
     stop.set()
     thread.join()
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1), st.integers(1, 8))
 def test_chunks_hold_each_item_once_largest_first(sizes: list[int], processes: int) -> None:
-    chunks = pool.make_chunks(sizes, processes)
+    chunks = workers.make_chunks([Item(0, size) for size in sizes], processes)
     flat = [number for chunk in chunks for number in chunk]
     assert sorted(flat) == list(range(len(sizes)))
     assert [sizes[number] for number in flat] == sorted(sizes, reverse=True)
@@ -137,7 +210,7 @@ def test_inputs_of_a_directory_can_be_sent(tmp_path: Path) -> None:
         text = f"HloModule m{number}, is_scheduled=true\n"
         (tmp_path / f"module_000{number}.m{number}.after_optimizations.txt").write_text(text)
     inputs = find_inputs(str(tmp_path)).inputs
-    assert map_inputs(_first_line, inputs, processes=2) == [
+    assert map_in_processes(_first_line, inputs, 2, _report) == [
         f"HloModule m{number}, is_scheduled=true" for number in range(4)
     ]
 
@@ -154,7 +227,7 @@ def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
         "import os\n"
         "import time\n"
         "from dataclasses import dataclass\n"
-        "from hlotool.inputs.parallel import map_inputs\n"
+        "from hlotool.inputs.workers import map_in_processes\n"
         "@dataclass\n"
         "class Item:\n"
         "    size_bytes: int = 1\n"
@@ -163,7 +236,7 @@ def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
         "    time.sleep(60)\n"
         "if __name__ == '__main__':\n"
         "    try:\n"
-        "        map_inputs(wait, [Item()] * 4, processes=2)\n"
+        "        map_in_processes(wait, [Item()] * 4, 2, print)\n"
         "    except KeyboardInterrupt:\n"
         "        print('interrupted')\n",
         encoding="utf-8",

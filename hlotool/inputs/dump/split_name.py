@@ -1,4 +1,4 @@
-"""What the name of a dump file says: which module, which stage, which companion.
+"""How is the name of a dump file taken apart? As XLA puts it together.
 
 Follows xla/service/dump.cc (`FilenameFor` and its callers) and the names seen in dumps.
 """
@@ -6,72 +6,11 @@ Follows xla/service/dump.cc (`FilenameFor` and its callers) and the names seen i
 from __future__ import annotations
 
 import re
-from enum import Enum
 from typing import Final
 
-from msgspec import Struct
+from hlotool.inputs.dump.file_name import DumpFileName
+from hlotool.inputs.dump.role import Role, Stage
 
-
-class Stage(Enum):
-    """Where in the compilation a module text was printed."""
-
-    BEFORE = "before"  # before_optimizations: what XLA was given
-    PASS = "pass"  # noqa: S105  (after one pass; per-pass dumps)
-    OTHER = "other"  # between the two, without a number: after_spmd_partitioner
-    AFTER = "after"  # after_optimizations and, on TPU, its neighbours
-
-
-class Role(Enum):
-    """What a dump file is to its module, as far as the name tells."""
-
-    MODULE = "module text"
-    BUFFERS = "buffer assignment"
-    VALUES = "buffer-assignment values"
-    LIVE_RANGE = "live ranges"
-    MEMORY_REPORT = "memory-usage report"
-    DEBUG_OPTIONS = "debug options"
-    PROTO = "HLO protobuf"
-    OTHER = "other"
-
-
-class DumpFileName(Struct, frozen=True):
-    """The parts of a dump file's name; '' and None where it has no such part."""
-
-    prefix: str  # what stands before `module_`: a timestamp, or what a copy put there
-    number: int | None  # None only for a name that XLA would not give
-    name: str  # the module's; '' where XLA left it out, see `find_dump_file_name`
-    build: int | None  # N of `cl_N`
-    suffix: str  # from after the name to before the extension: `cpu_after_optimizations`
-    role: Role
-    stage: Stage | None
-    step: int | None = None  # position among the per-pass dumps of a module
-    pipeline: str = ""
-    after_pass: str = ""
-    before_pass: str = ""
-    stem: str = ""  # the file name up to the companion's ending: what siblings share
-
-    @property
-    def origin(self) -> str:
-        """The prefix without XLA's timestamp: what tells copies of several dumps apart."""
-        return _TIMESTAMP.sub("", self.prefix)
-
-    @property
-    def after_rank(self) -> int:
-        """Place among several texts after optimization: 0 is the one to choose."""
-        begin = max(self.suffix.find("after_"), 0)
-        own = self.suffix[begin:]
-        return _AFTER_ORDER.index(own) if own in _AFTER_ORDER else len(_AFTER_ORDER)
-
-
-_TIMESTAMP: Final = re.compile(r"(?:^|[._\-])[0-9]{13,}$")
-# Which of several texts after optimization stands for the program, best first, where no
-# buffer assignment names one: the last that is scheduled and has its memory spaces.
-_AFTER_ORDER: Final = (
-    "after_optimizations",
-    "after_optimizations_after_buffer_assignment",
-    "after_codegen",
-    "after_optimizations_before_buffer_assignment",
-)
 COMPRESSIONS: Final = (".gz", ".xz", ".zst")
 # Endings of the files that stand beside a module text `STEM.txt`.
 COMPANIONS: Final = (

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_cases import INPUTS
 
-from hlotool.inputs import DumpFileName, Role, Stage, find_dump_file_name
-from hlotool.inputs.dump.names import COMPANIONS, COMPRESSIONS
+from hlotool.inputs.dump.file_name import DumpFileName
+from hlotool.inputs.dump.role import Role, Stage
+from hlotool.inputs.dump.split_name import COMPANIONS, COMPRESSIONS, find_dump_file_name
 
 BLOCKS = [
     block.splitlines()
@@ -48,7 +49,7 @@ def test_the_table_has_every_stage_and_role() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prefix", "origin"),
+    ("prefix", "untimed"),
     [
         ("", ""),
         ("1795229619486247", ""),
@@ -57,12 +58,12 @@ def test_the_table_has_every_stage_and_role() -> None:
         ("run.12", "run.12"),
     ],
 )
-def test_origin_is_the_prefix_without_timestamp(prefix: str, origin: str) -> None:
+def test_the_prefix_without_timestamp(prefix: str, untimed: str) -> None:
     name = find_dump_file_name(
         f"{prefix}{'.' * bool(prefix)}module_0001.f.before_optimizations.txt"
     )
     assert name is not None
-    assert name.origin == origin
+    assert name.untimed_prefix == untimed
 
 
 MODULE_NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}(\.[0-9]{1,5})?", fullmatch=True)

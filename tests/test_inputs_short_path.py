@@ -1,8 +1,8 @@
-"""A program's place in few words."""
+"""A file of a directory in few words."""
 
 import pytest
 
-from hlotool.inputs.dump.short_path import short_place
+from hlotool.inputs import short_path
 
 
 @pytest.mark.parametrize(
@@ -16,5 +16,5 @@ from hlotool.inputs.dump.short_path import short_place
         ("d/step.txt", "step.txt"),
     ],
 )
-def test_short_place(path: str, expected: str) -> None:
-    assert short_place(path, "d") == expected
+def test_short_path(path: str, expected: str) -> None:
+    assert short_path(path, "d") == expected

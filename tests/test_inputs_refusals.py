@@ -11,7 +11,8 @@ import pytest
 from input_cases import BAD
 
 from hlotool.errors import HlotoolError, InputError
-from hlotool.inputs import find_inputs, read_source
+from hlotool.inputs import find_inputs
+from hlotool.inputs.read.text import read_source
 
 EXPECTATIONS = sorted(BAD.glob("*.expect"))
 

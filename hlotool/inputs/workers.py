@@ -1,0 +1,179 @@
+"""How is one function applied to many inputs at once, and what becomes of one that fails?
+
+The work of a large dump directory is parsing, which holds Python's lock; so processes, not
+threads. Only inputs and results are sent between them, never a text or a module.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from msgspec import Struct
+
+from hlotool.errors import HlotoolError
+
+if TYPE_CHECKING:  # a tenth of the start-up, for what a single input does not need
+    from concurrent.futures import Executor, Future
+
+# Below this, starting processes costs more than it saves (see docs/inputs.md).
+MIN_PARALLEL_BYTES: Final = 1 << 20
+_CHUNKS_PER_WORKER: Final = 8  # small inputs are sent together, but not all of them
+
+
+class Sized(Protocol):
+    """Something with a size: what decides the order and the grouping of the work."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+
+
+class Failure(Struct, frozen=True):
+    """What stands in the place of a result when an input could not be read.
+
+    Only its message goes from process to process: an error holds the whole text.
+    """
+
+    message: str
+    exit_code: int
+
+
+_DIED: Final = Failure("the process that read this died, perhaps for lack of memory.", 3)
+
+Item = TypeVar("Item", bound=Sized)
+Result = TypeVar("Result")
+
+
+def map_inputs(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    executor: Executor | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Result | Failure]:
+    """Return `function(item)` for every item, in order, or a Failure where it raised.
+
+    A HlotoolError becomes a Failure; any other exception is a bug and is raised. The largest
+    items start first. `progress` is called in this process with the bytes just finished.
+
+    The executor may be any; where its workers are processes, `function`, items and results
+    must be picklable. If one of its workers dies, what it had not finished are Failures.
+    Without an executor the work is done in processes of its own, one for each processor this
+    process may use; few or small items are done here.
+    """
+    report = progress or _ignore
+    if executor is not None:
+        chunks = make_chunks(items, available_processors())
+        return _in_order(_spread(executor, function, items, chunks, report), len(items))
+    processes = min(available_processors(), len(items))
+    if processes > 1 and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES:
+        return map_in_processes(function, items, processes, report)
+    results = []
+    for item in items:
+        results.append(_attempt(function, item))
+        report(item.size_bytes)
+    return results
+
+
+def map_in_processes(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    processes: int,
+    report: Callable[[int], None],
+) -> list[Result | Failure]:
+    """Do as `map_inputs` in so many processes of its own.
+
+    If one dies, all are lost. What was not finished then is done again, each item in a
+    process of its own, which may die without harm to others.
+    """
+    from hlotool.inputs.processes import QuietProcesses  # noqa: PLC0415  start-up time
+
+    with QuietProcesses(processes) as pool:
+        found = _spread(pool, function, items, make_chunks(items, processes), report)
+    for number in range(len(items)):
+        if number not in found:
+            with QuietProcesses(1) as pool:
+                found |= _spread(pool, function, items, [[number]], report)
+    return _in_order(found, len(items))
+
+
+def available_processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def make_chunks(items: Sequence[Sized], workers: int) -> list[list[int]]:
+    """Group the numbers of the items, largest first, small ones together.
+
+    A chunk is closed once it holds a fair share of the work, so that a large item is alone.
+    """
+    sizes = [item.size_bytes for item in items]
+    share = sum(sizes) / (workers * _CHUNKS_PER_WORKER)
+    chunks: list[list[int]] = []
+    room = 0.0
+    for number in sorted(range(len(sizes)), key=lambda each: -sizes[each]):
+        if room <= 0:
+            chunks.append([])
+            room = share
+        chunks[-1].append(number)
+        room -= sizes[number]
+    return chunks
+
+
+def _spread(
+    executor: Executor,
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    chunks: Sequence[Sequence[int]],
+    report: Callable[[int], None],
+) -> dict[int, Result | Failure]:
+    """Send the items to an executor, by chunks of their numbers; return results by number.
+
+    What was not finished when a worker died is missing. Raises what the function raises.
+    However it ends, nothing of this stays in the executor's queue.
+    """
+    from concurrent.futures import BrokenExecutor, as_completed  # noqa: PLC0415  start-up time
+
+    found: dict[int, Result | Failure] = {}
+    sent: dict[Future[list[Result | Failure]], Sequence[int]] = {}
+    try:
+        with suppress(BrokenExecutor):  # a worker may die before all is sent
+            for chunk in chunks:
+                sent[executor.submit(_attempt_each, function, [items[n] for n in chunk])] = chunk
+        for work in as_completed(sent):
+            with suppress(BrokenExecutor):
+                found.update(zip(sent[work], work.result(), strict=True))
+                report(sum(items[number].size_bytes for number in sent[work]))
+    finally:
+        for work in sent:
+            work.cancel()
+    return found
+
+
+def _attempt_each(
+    function: Callable[[Item], Result], items: Sequence[Item]
+) -> list[Result | Failure]:
+    """Apply the function to the items of a chunk; runs in a worker."""
+    return [_attempt(function, item) for item in items]
+
+
+def _attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
+    """Apply the function to one item; a HlotoolError becomes a Failure."""
+    try:
+        return function(item)
+    except HlotoolError as error:
+        return Failure(str(error), error.exit_code)
+
+
+def _in_order(found: dict[int, Result | Failure], count: int) -> list[Result | Failure]:
+    """Put results in the order of their items; a missing one's worker died."""
+    return [found.get(number, _DIED) for number in range(count)]
+
+
+def _ignore(_finished_bytes: int) -> None:
+    """Report progress to nobody."""

@@ -1,0 +1,116 @@
+"""One file in every form: compressed, encoded, piped, cut off."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import lzma
+import os
+import threading
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+from input_cases import TEXT, only_input
+
+from hlotool.errors import InputError
+from hlotool.inputs import find_inputs
+from hlotool.inputs.read.compression import decompress
+from hlotool.inputs.read.text import decode_text
+
+HALVES = TEXT[:30].encode(), TEXT[30:].encode()
+FORMS = {
+    "plain": TEXT.encode(),
+    "utf-8 mark": codecs.BOM_UTF8 + TEXT.encode(),
+    "utf-16": TEXT.encode("utf-16"),
+    "utf-16 big endian": codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"),
+    "carriage returns": TEXT.replace("\n", "\r\n").encode(),
+    "gzip": gzip.compress(TEXT.encode()),
+    "gzip members": b"".join(map(gzip.compress, HALVES)),
+    "gzip padded": gzip.compress(TEXT.encode()) + bytes(100),
+    "xz": lzma.compress(TEXT.encode()),
+    "xz streams": b"".join(map(lzma.compress, HALVES)),
+    "zstd": zstandard.compress(TEXT.encode()),
+    "zstd frames": b"".join(map(zstandard.compress, HALVES)),
+    "zstd without size": zstandard.ZstdCompressor(write_content_size=False).compress(TEXT.encode()),
+    "gzip of carriage returns": gzip.compress(TEXT.replace("\n", "\r\n").encode()),
+}
+
+
+def _read(path: object) -> str:
+    module = only_input(path).module
+    assert module
+    return module.read().text
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["dump.txt", "dump", "dump.gz", "dump.zst"])
+def test_every_form_gives_the_same_text(form: str, name: str, tmp_path: Path) -> None:
+    """The first bytes decide, not the name."""
+    path = tmp_path / name
+    path.write_bytes(FORMS[form])
+    assert _read(path) == TEXT
+    assert only_input(path).name == "jit_f"
+    (found,) = find_inputs(str(tmp_path)).inputs  # looked at as one file of a directory
+    assert found.module
+    assert (found.name, found.module.read().text) == ("jit_f", TEXT)
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    data = gzip.compress((TEXT * 1000).encode())
+    writer = threading.Thread(target=path.write_bytes, args=(data,))
+    writer.start()
+    found = find_inputs(str(path))
+    writer.join()
+    assert found.inputs[0].module
+    assert found.inputs[0].module.read().text == TEXT * 1000
+
+
+@pytest.mark.parametrize("form", ["plain", "gzip", "carriage returns"])
+def test_standard_input(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(FORMS[form])))
+    found = only_input("-")
+    assert found.module
+    assert (found.path, found.module.path) == ("-", "<stdin>")
+    assert found.module.read().text == TEXT
+
+
+def test_empty_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    with pytest.raises(InputError, match="<stdin>: the file is empty"):
+        find_inputs("-")
+
+
+def test_many_small_members_take_linear_time() -> None:
+    """As bgzip writes them, and smaller; quadratic copying would not end here."""
+    data = gzip.compress(b"") * 20_000 + gzip.compress(TEXT.encode())
+    assert decompress(data, "a") == TEXT.encode()
+
+
+@given(st.binary(max_size=300), st.sampled_from([b"", *(FORMS[form][:40] for form in FORMS)]))
+def test_any_bytes_are_text_or_an_error(data: bytes, start: bytes) -> None:
+    try:
+        text = decode_text(decompress(start + data, "a"), "a")
+    except InputError:
+        return
+    assert "\r\n" not in text
+
+
+@given(st.data())
+def test_a_cut_archive_is_an_error(data: st.DataObject) -> None:
+    form = data.draw(st.sampled_from(["gzip", "xz", "zstd"]))
+    whole = FORMS[form]
+    cut = data.draw(st.integers(7, len(whole) - 1))
+    with pytest.raises(InputError, match="cut off"):
+        decompress(whole[:cut], "a")
+
+
+def test_what_stands_before_a_module_is_blanked_out(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(f"first line\nsecond line\n{TEXT}", encoding="utf-8")
+    assert _read(path) == f"\n\n{TEXT}"
