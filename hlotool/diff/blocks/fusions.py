@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.fusions.report import find_kind
 from hlotool.analysis.origin.origin import find_origin
-from hlotool.diff.blocks.fold import Change
+from hlotool.diff.blocks.columns import (
+    ALIKE,
+    CHANGE,
+    DELTA_BYTES,
+    LEFT,
+    OP_NAME,
+    RIGHT,
+    SCOPE,
+    SOURCE_FILE,
+    SOURCE_LINE,
+    WHAT,
+    Change,
+)
 from hlotool.diff.blocks.fusion_families import Lineage, find_splits, find_successors
 from hlotool.diff.blocks.reasons import Reason, Reasoner
 from hlotool.diff.match.structure import Structure
+from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.program.program import Program
 
 Form: TypeAlias = Literal["split", "merged"]
 _LISTED: Final = 4  # opcodes named in what a body gained or lost
+_INSIDE: Final = "instructions inside,"
+_ACCESSED: Final = "bytes accessed in one run"
 
 
 class FusionChange(Struct, frozen=True):
@@ -29,37 +44,26 @@ class FusionChange(Struct, frozen=True):
     one; `details` say what differs, the body's operations included.
     """
 
-    change: Change
-    form: Form | None
-    kind: str | None
-    root_opcode: str
-    left_names: tuple[str, ...]
-    right_names: tuple[str, ...]
-    details: tuple[str, ...]
-    count: int
-    left_instruction_count: int
-    right_instruction_count: int
-    left_bytes: int
-    right_bytes: int
-    delta_bytes: int
-    delta_flops: int
-    op_name: str | None
-    scope: str | None
-    source_file: str | None
-    source_line: int | None
-
-    @property
-    def name(self) -> str:
-        """The name; where one side has other fusions, both sides."""
-        left, right = (" + ".join(side) for side in (self.left_names, self.right_names))
-        if not left or not right or left == right:
-            return right or left
-        return f"{left} → {right}"
-
-    @property
-    def what(self) -> str:
-        """The details as one text."""
-        return "; ".join(self.details)
+    change: Annotated[Change, CHANGE]
+    count: Annotated[int, ALIKE]
+    form: Annotated[Form | None, column("whether one became several, or several one", null_text="")]
+    name: Annotated[str, column("what became of what", heading="fusion")]
+    kind: Annotated[str | None, figure("the fusion kind")]
+    root_opcode: Annotated[str, column("what the body ends in", heading="root")]
+    details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
+    left_names: Annotated[tuple[str, ...], figure("the fusions" + LEFT)]
+    right_names: Annotated[tuple[str, ...], figure("the fusions" + RIGHT)]
+    left_instruction_count: Annotated[int, figure(_INSIDE + LEFT, COUNT, heading="old ops")]
+    right_instruction_count: Annotated[int, figure(_INSIDE + RIGHT, COUNT, heading="new ops")]
+    left_bytes: Annotated[int, column(_ACCESSED + LEFT, BYTES, heading="old")]
+    right_bytes: Annotated[int, column(_ACCESSED + RIGHT, BYTES, heading="new")]
+    delta_bytes: Annotated[int, DELTA_BYTES]
+    delta_flops: Annotated[int, figure("flops in one run, right less left", FLOPS, is_signed=True)]
+    op_name: Annotated[str | None, OP_NAME]
+    scope: Annotated[str | None, SCOPE]
+    source_file: Annotated[str | None, SOURCE_FILE]
+    source_line: Annotated[int | None, SOURCE_LINE]
+    what: Annotated[str, WHAT]
 
 
 class _Event(Struct, frozen=True):
@@ -82,6 +86,14 @@ class _Event(Struct, frozen=True):
         if not self.left:
             return "added"
         return "changed" if self.right else "removed"
+
+    @property
+    def name(self) -> str:
+        """The fusion's name; where one side has other fusions, both sides."""
+        left, right = (" + ".join(one.name for one in side) for side in (self.left, self.right))
+        if not left or not right or left == right:
+            return right or left
+        return f"{left} → {right}"
 
 
 def compare_fusions(
@@ -158,8 +170,8 @@ class _Finder:
         bodies = left.callee(), right.callee()
         if bodies[0] is None or bodies[1] is None:
             return ""
-        prints = self.structure.prints.computations
-        if prints[bodies[0]] == prints[bodies[1]]:
+        numbers = self.structure.numbers.computations
+        if numbers[bodies[0]] == numbers[bodies[1]]:
             return ""
         bags = [self.structure.signatures.bag(body) for body in bodies if body]
         parts = [*_counted("+", bags[1] - bags[0]), *_counted("−", bags[0] - bags[1])]
@@ -219,15 +231,17 @@ class _Figures:
         origin = find_origin(shown, reversed(_root(shown).computation.instructions))
         left_bytes = sum(self._cost(event.left)[0] for event in members)
         right_bytes = sum(self._cost(event.right)[0] for event in members)
+        details = (*map(str, first.reasons), *[first.body] * bool(first.body))
         return FusionChange(
             change=first.change,
+            count=len(members),
             form=first.form,
+            name=first.name,
             kind=find_kind(shown),
             root_opcode=_root(shown).opcode,
+            details=details,
             left_names=tuple(one.name for one in first.left),
             right_names=tuple(one.name for one in first.right),
-            details=(*map(str, first.reasons), *[first.body] * bool(first.body)),
-            count=len(members),
             left_instruction_count=_size(first.left),
             right_instruction_count=_size(first.right),
             left_bytes=left_bytes,
@@ -238,6 +252,7 @@ class _Figures:
             scope=origin.scope,
             source_file=origin.source_file,
             source_line=origin.source_line,
+            what="; ".join(details),
         )
 
     def _weight(self, event: _Event) -> tuple[int, int]:

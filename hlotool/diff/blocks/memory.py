@@ -9,18 +9,31 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Hashable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hlotool.analysis.memory.value_rows import BufferRow
-from hlotool.diff.blocks.fold import Change
+from hlotool.diff.blocks.columns import (
+    ALIKE,
+    DELTA_BYTES,
+    LEFT,
+    OP_NAME,
+    RIGHT,
+    SCOPE,
+    SOURCE_FILE,
+    SOURCE_LINE,
+    Change,
+)
 from hlotool.diff.match.matching import Pairs
+from hlotool.fields import BYTES, column, figure
 from hlotool.ir import ArrayShape, Instruction
 from hlotool.ir.buffers import AllocationClass, ValueKey
 
-MemoryReason: TypeAlias = Literal["new", "at the peak now", "gone", "not at the peak now", "size"]
+MemoryReason: TypeAlias = Literal["new", "gone", "at the peak now", "not at the peak now", "size"]
 
+_SHAPE: Final = "its shape"
+_HELD: Final = "bytes held at the peak"
 _NUMBER: Final = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
 
 
@@ -31,30 +44,31 @@ class MemoryChange(Struct, frozen=True):
     peak now` or `not at the peak now` have one that is not live at its peak.
     """
 
-    change: Change
-    reason: MemoryReason
-    class_: AllocationClass
-    value: str
-    opcode: str | None
-    left_shape: str | None
-    right_shape: str | None
-    left_bytes: int
-    right_bytes: int
-    delta_bytes: int
-    count: int
-    op_name: str | None
-    scope: str | None
-    source: str | None
-    source_file: str | None
-    source_line: int | None
-    parameter_name: str | None
-
-    @property
-    def shape(self) -> str:
-        """The shape; both where they differ."""
-        if self.left_shape and self.right_shape and self.left_shape != self.right_shape:
-            return f"{self.left_shape} → {self.right_shape}"
-        return self.right_shape or self.left_shape or ""
+    change: Annotated[Change, figure("what happened")]
+    reason: Annotated[
+        MemoryReason,
+        column(
+            "new and gone values have no partner; others are just not live at the other peak, "
+            "or hold more or less",
+            heading="change",
+        ),
+    ]
+    count: Annotated[int, ALIKE]
+    value: Annotated[str, column("the value that holds memory")]
+    class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
+    opcode: Annotated[str | None, figure("what defines it")]
+    left_shape: Annotated[str | None, figure(_SHAPE + LEFT)]
+    right_shape: Annotated[str | None, figure(_SHAPE + RIGHT)]
+    shape: Annotated[str, column("its shape; both where they differ")]
+    left_bytes: Annotated[int, column(_HELD + LEFT, BYTES, heading="old")]
+    right_bytes: Annotated[int, column(_HELD + RIGHT, BYTES, heading="new")]
+    delta_bytes: Annotated[int, DELTA_BYTES]
+    op_name: Annotated[str | None, OP_NAME]
+    scope: Annotated[str | None, SCOPE]
+    source: Annotated[str | None, column("file and line, short", null_text="")]
+    source_file: Annotated[str | None, SOURCE_FILE]
+    source_line: Annotated[int | None, SOURCE_LINE]
+    parameter_name: Annotated[str | None, figure("what the user calls the parameter")]
 
 
 class _Pairing(Struct, frozen=True):
@@ -210,6 +224,8 @@ def _row(members: Sequence[_Pairing]) -> MemoryChange:
     shown = first.shown
     left_bytes = sum(one.left_bytes for one in members)
     right_bytes = sum(one.right_bytes for one in members)
+    left_shape = first.left.shape if first.left else None
+    right_shape = first.right.shape if first.right else None
     change: Change = "changed"
     if first.left is None:
         change = "added"
@@ -218,15 +234,16 @@ def _row(members: Sequence[_Pairing]) -> MemoryChange:
     return MemoryChange(
         change=change,
         reason=first.reason,
-        class_=shown.class_,
+        count=len(members),
         value=shown.value,
+        class_=shown.class_,
         opcode=shown.opcode,
-        left_shape=first.left.shape if first.left else None,
-        right_shape=first.right.shape if first.right else None,
+        left_shape=left_shape,
+        right_shape=right_shape,
+        shape=_both(left_shape, right_shape),
         left_bytes=left_bytes,
         right_bytes=right_bytes,
         delta_bytes=right_bytes - left_bytes,
-        count=len(members),
         op_name=shown.op_name,
         scope=shown.scope,
         source=shown.source,
@@ -234,3 +251,8 @@ def _row(members: Sequence[_Pairing]) -> MemoryChange:
         source_line=shown.source_line,
         parameter_name=shown.parameter_name,
     )
+
+
+def _both(left: str | None, right: str | None) -> str:
+    """Write a shape once, both where they differ."""
+    return f"{left} → {right}" if left and right and left != right else right or left or ""

@@ -47,7 +47,7 @@ def write_texts(structure: Structure, only: str = "") -> tuple[TextBlock, ...]:
 
     Raises UsageError if neither program has a computation called `only`.
     """
-    writer = _Writer(structure)
+    writer = _TextWriter(structure)
     blocks = [
         TextBlock(pair.left.name, tuple(writer.pair(pair)))
         for pair in structure.computations
@@ -65,7 +65,7 @@ def write_texts(structure: Structure, only: str = "") -> tuple[TextBlock, ...]:
     return tuple(blocks)
 
 
-class _Writer:
+class _TextWriter:
     """Writes instructions under names that partners share."""
 
     def __init__(self, structure: Structure) -> None:

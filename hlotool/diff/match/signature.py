@@ -56,7 +56,7 @@ class Signatures:
         self._bags: dict[Computation, Counter[str]] = {}
 
     def exact(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
-        """Return the number of all that counts; `callees` are the called computations' prints.
+        """Return the number of all that counts; `callees` are the called computations' numbers.
 
         A print without attributes may leave out what a collective's sum is.
         """
