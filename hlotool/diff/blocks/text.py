@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.diff.match.comparable import comparable_literal
 from hlotool.diff.match.shape_changes import format_shape
-from hlotool.diff.match.signature import Signatures, comparable_literal
+from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.structure import ComputationPair, Structure
 from hlotool.errors import UsageError
 from hlotool.ir import Computation, Instruction
