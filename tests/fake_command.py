@@ -5,39 +5,43 @@ It is also the module that docs/adding-a-command.md shows.
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import click
 from msgspec import Struct
 
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.fields import (
+    BYTES,
+    COUNT,
     Block,
     Document,
     DocumentSpec,
-    Field,
     InputPaths,
     Line,
     RowList,
-    Unit,
+    column,
+    figure,
 )
 
-# -- hlotool/analysis/planets.py: frozen records, made by a pure function from the IR
+# -- hlotool/analysis/planets/report.py: frozen records, made by a pure function from the IR
 
 
 class Planet(Struct, frozen=True):
     """One planet."""
 
-    name: str
-    kind: str
-    size_bytes: int
-    moon_count: int | None
+    name: Annotated[str, column("the planet's name")]
+    kind: Annotated[Literal["rock", "gas"], column("what it is made of")]
+    size_bytes: Annotated[int, column("how large it is", BYTES)]
+    moon_count: Annotated[int | None, figure("its known moons", COUNT, heading="moons")]
 
 
 class Totals(Struct, frozen=True):
     """All planets together."""
 
-    planet_count: int
-    size_bytes: int
-    is_lower_bound: bool
+    planet_count: Annotated[int, figure("planets", COUNT)]
+    size_bytes: Annotated[int, figure("their sizes together", BYTES)]
+    is_lower_bound: Annotated[bool, figure("whether a part is unknown")]
 
 
 def find_planets() -> list[Planet]:
@@ -50,31 +54,12 @@ def find_planets() -> list[Planet]:
     ]
 
 
-# -- hlotool/analysis/planets_fields.py: the declaration, once
+# -- hlotool/analysis/planets/answer.py: what the command answers
 
 PLANETS = RowList(
-    name="planets",
-    record=Planet,
-    fields=(
-        Field("name", Unit.TEXT, "the planet's name", in_table=True),
-        Field("kind", Unit.TEXT, "what it is made of", in_table=True, values=("rock", "gas")),
-        Field("size_bytes", Unit.BYTES, "how large it is", in_table=True),
-        Field("moon_count", Unit.COUNT, "its known moons", heading="moons", is_nullable=True),
-    ),
-    meaning="planets, largest first",
-    sort="-size_bytes",
-    size="size_bytes",
+    "planets", Planet, "planets, largest first", sort="-size_bytes", size="size_bytes"
 )
-TOTALS = Block(
-    name="totals",
-    record=Totals,
-    fields=(
-        Field("planet_count", Unit.COUNT, "planets"),
-        Field("size_bytes", Unit.BYTES, "their sizes together"),
-        Field("is_lower_bound", Unit.FLAG, "whether a part is unknown"),
-    ),
-    meaning="all planets together",
-)
+TOTALS = Block("totals", Totals, "all planets together")
 DOCUMENT = DocumentSpec("planets", "the planets", blocks=(TOTALS,), row_lists=(PLANETS,))
 
 

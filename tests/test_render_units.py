@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from hlotool.fields import VARIOUS, Block, Field, Line, Sum, Unit
+from hlotool.fields import BYTES, MEASURE, VARIOUS, Block, Field, Line, Sum, Unit, figure
 from hlotool.render.prose import render_line
 from hlotool.render.units import UNITS, format_field, format_sum, format_value
 
@@ -97,38 +98,35 @@ def test_sums_carry_their_bounds(total: Sum, text: str) -> None:
 class Figure(Struct, frozen=True):
     """A record with a figure in a unit of its own, and totals with bounds."""
 
-    value: float | None = 3.0
+    value: Annotated[float | None, figure("a figure", MEASURE, unit_from="unit")] = 3.0
     unit: Unit = Unit.BYTES
-    size_bytes: int | None = 3 * M
-    name: str = "n"
+    size_bytes: Annotated[int | None, figure("size", BYTES, null_text="–")] = 3 * M
+    name: Annotated[str, figure("name")] = "n"
     is_lower_bound: bool = True
 
 
+FIGURE = Block("figure", Figure, "a figure")
+
+
 def test_null_may_say_that_there_is_none() -> None:
-    field = Field("size_bytes", Unit.BYTES, "size", is_nullable=True, null_text="–")
+    field = FIGURE.field("size_bytes")
     assert format_field(field, Figure(size_bytes=None)) == "–"
     assert format_field(field, Figure(size_bytes=0)) == "0 B"
 
 
 def test_a_measure_has_the_unit_of_its_row() -> None:
-    field = Field("value", Unit.MEASURE, "a figure", unit_from="unit")
+    field = FIGURE.field("value")
     assert format_field(field, Figure(2048)) == "2.0 KiB"
     assert format_field(field, Figure(0.5, Unit.PERCENT)) == "50.0 %"
     assert format_field(Field("value", Unit.MEASURE, "a figure"), Figure(0.5)) == "0.5"
 
 
 def test_prose_is_filled_from_a_record() -> None:
-    block = Block(
-        "figure",
-        Figure,
-        "a figure",
-        fields=(Field("size_bytes", Unit.BYTES, "size"), Field("name", Unit.TEXT, "name")),
-    )
-    line = Line("{name} {{is}} {size_bytes}!", block, Figure())
+    line = Line("{name} {{is}} {size_bytes}!", FIGURE, Figure())
     assert render_line(line) == "n {is} ≥ 3.0 MiB!"
     assert render_line(line, "B") == "n {is} ≥ 3,145,728!"
     exact = Figure(size_bytes=None, is_lower_bound=False)
-    assert render_line(Line("{size_bytes}", block, exact)) == "?"
+    assert render_line(Line("{size_bytes}", FIGURE, exact)) == "–"
     assert render_line(Line("{not filled}")) == "{not filled}"
 
 

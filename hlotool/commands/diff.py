@@ -11,10 +11,10 @@ from hlotool.commands.diff_programs import diff_document
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.say import say
-from hlotool.diff.answer_fields import DIFF
+from hlotool.diff.answer import DIFF
 from hlotool.diff.blocks.text import write_texts
-from hlotool.diff.directory_fields import DIFF_DIRECTORY
-from hlotool.diff.passes_fields import DIFF_PASSES
+from hlotool.diff.directory import DIFF_DIRECTORY
+from hlotool.diff.passes import DIFF_PASSES
 from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.diff.sides import (
     Argument,

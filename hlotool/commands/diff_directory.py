@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from hlotool.commands.shared.command import RowOptions, print_document, progress
 from hlotool.commands.shared.say import say
+from hlotool.diff.blocks.headline import pick_headline
 from hlotool.diff.blocks.metrics import by_path
-from hlotool.diff.blocks.verdict import find_verdict
-from hlotool.diff.directory_fields import DIFF_DIRECTORY, ModuleDiff
+from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff
 from hlotool.diff.report import DiffOptions, compare_programs
 from hlotool.diff.sides import Argument, Pairing, read_side
 from hlotool.fields import Document, InputPaths, Line
@@ -67,26 +67,26 @@ def _compare(pair: Pairing, *, compared: DiffOptions) -> _Result:
     left, left_facts = read_side(pair.left, "")
     right, right_facts = read_side(pair.right, "")
     report = compare_programs(left, right, compared)
-    verdict = find_verdict(by_path(report.metrics))
+    headline = pick_headline(by_path(report.metrics))
     row = ModuleDiff(
         module=pair.name,
         status="changed" if report.differs else "identical",
         left_path=left_facts.input.module_path or left_facts.input.path,
         right_path=right_facts.input.module_path or right_facts.input.path,
         identical=report.identical,
-        left_peak_bytes=verdict.left_peak_bytes,
-        right_peak_bytes=verdict.right_peak_bytes,
-        peak_delta_bytes=verdict.peak_delta_bytes,
-        peak_change=verdict.peak_change,
-        wire_delta_bytes=verdict.wire_delta_bytes,
-        flops_delta=verdict.flops_delta,
-        left_fusion_count=verdict.left_fusion_count,
-        right_fusion_count=verdict.right_fusion_count,
+        left_peak_bytes=headline.left_peak_bytes,
+        right_peak_bytes=headline.right_peak_bytes,
+        peak_delta_bytes=headline.peak_delta_bytes,
+        peak_change=headline.peak_change,
+        wire_delta_bytes=headline.wire_delta_bytes,
+        flops_delta=headline.flops_delta,
+        left_fusion_count=headline.left_fusion_count,
+        right_fusion_count=headline.right_fusion_count,
         matched_count=report.matched_count,
         changed_count=report.changed_count,
         left_only_count=report.left_only_count,
         right_only_count=report.right_only_count,
-        is_estimate=verdict.estimated != "neither",
+        is_estimate=headline.estimated != "neither",
     )
     return _Result(row, report.differs)
 

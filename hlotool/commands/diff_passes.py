@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from hlotool.commands.shared.command import RowOptions, print_document, track
 from hlotool.diff.passes import (
+    DIFF_PASSES,
     MEMORY,
     RESPECTS,
     PassRow,
@@ -16,7 +17,6 @@ from hlotool.diff.passes import (
     find_first,
     lone_row,
 )
-from hlotool.diff.passes_fields import DIFF_PASSES
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs import DumpedProgram, DumpFile, find_programs

@@ -1,47 +1,20 @@
-"""A diff as a document: the verdict first, then the blocks that have something to say."""
+"""A diff as a document: the headline first, then the blocks that have something to say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from hlotool.commands.shared.command import RowOptions
-from hlotool.diff.answer_fields import DIFF, ORDER, DiffFacts, SideFacts, name_columns
+from hlotool.diff.answer import DIFF, FACTS, ORDER, DiffFacts, SideFacts, name_columns
 from hlotool.diff.blocks.fold import InstructionChange
+from hlotool.diff.blocks.headline import HEADLINE, Headline, pick_headline
 from hlotool.diff.blocks.metrics import by_path, changed_metrics
-from hlotool.diff.blocks.verdict import Verdict, find_verdict
 from hlotool.diff.report import DiffOptions, DiffReport
-from hlotool.fields import Block, Document, Field, Line, Unit
+from hlotool.fields import Document, Line
 from hlotool.ir.opcodes import COLLECTIVES, FREE
 
 _PEAKS = {"neither": "peak", "one": "peak (one side estimated)", "both": "peak (estimate)"}
 _SHOWN = ("metrics", "memory", "collectives", "fusions", "instructions", "header", "flags")
-
-_VERDICT = Block(
-    "verdict",
-    Verdict,
-    "the diff in one line",
-    fields=(
-        Field("peak_delta_bytes", Unit.BYTES, "peak", is_nullable=True, is_signed=True),
-        Field("peak_change", Unit.PERCENT, "peak", is_nullable=True, is_signed=True),
-        Field("wire_delta_bytes", Unit.BYTES, "wire", is_nullable=True, is_signed=True),
-        Field("wire_change", Unit.PERCENT, "wire", is_nullable=True, is_signed=True),
-        Field("flops_delta", Unit.FLOPS, "flops", is_nullable=True, is_signed=True),
-        Field("flops_change", Unit.PERCENT, "flops", is_nullable=True, is_signed=True),
-        Field("left_fusion_count", Unit.COUNT, "fusions", is_nullable=True),
-        Field("right_fusion_count", Unit.COUNT, "fusions", is_nullable=True),
-    ),
-)
-_COUNTS = Block(
-    "counts",
-    DiffFacts,
-    "how many instructions have partners",
-    fields=(
-        Field("matched_count", Unit.COUNT, "matched", is_nullable=True),
-        Field("changed_count", Unit.COUNT, "changed", is_nullable=True),
-        Field("left_only_count", Unit.COUNT, "left only", is_nullable=True),
-        Field("right_only_count", Unit.COUNT, "right only", is_nullable=True),
-    ),
-)
 
 
 def diff_document(
@@ -108,13 +81,13 @@ def _lines(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Ite
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides know")
     else:
-        yield from _verdict_lines(report)
+        yield from _headline_lines(report)
     if report.identical is False and facts.matched_count is not None:
         yield Line(
             "{matched_count} instructions have partners, {changed_count} of them differ; "
             f"{{left_only_count}} are only in {labels[0]}, "
             f"{{right_only_count}} only in {labels[1]}",
-            _COUNTS,
+            FACTS,
             facts,
         )
     elif report.identical and report.differs:
@@ -130,24 +103,24 @@ def _lines(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Ite
         yield Line(f"not compared: {', '.join(report.not_compared)}")
 
 
-def _verdict_lines(report: DiffReport) -> Iterator[Line]:
-    verdict = find_verdict(by_path(report.metrics))
+def _headline_lines(report: DiffReport) -> Iterator[Line]:
+    headline = pick_headline(by_path(report.metrics))
     parts = [
-        *_change(_PEAKS[verdict.estimated], "peak", verdict),
-        *_change("wire/run", "wire", verdict),
-        *_change("flops/run", "flops", verdict),
+        *_change(_PEAKS[headline.estimated], "peak", headline),
+        *_change("wire/run", "wire", headline),
+        *_change("flops/run", "flops", headline),
     ]
-    if verdict.left_fusion_count is not None and verdict.right_fusion_count is not None:
+    if headline.left_fusion_count is not None and headline.right_fusion_count is not None:
         parts.append("fusions {left_fusion_count} → {right_fusion_count}")
     if parts:
-        yield Line(", ".join(parts), _VERDICT, verdict)
+        yield Line(", ".join(parts), HEADLINE, headline)
 
 
-def _change(title: str, name: str, verdict: Verdict) -> Iterator[str]:
-    """Write one part of the verdict: a difference, and its share where it is known."""
+def _change(title: str, name: str, headline: Headline) -> Iterator[str]:
+    """Write one part of the headline: a difference, and its share where it is known."""
     field = "flops_delta" if name == "flops" else f"{name}_delta_bytes"
-    delta = getattr(verdict, field)
-    share = getattr(verdict, f"{name}_change")
+    delta = getattr(headline, field)
+    share = getattr(headline, f"{name}_change")
     if delta is None:
         return
     if not delta:

@@ -12,7 +12,8 @@ from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.commands.shared.say import say
 from hlotool.fields import Document, InputPaths
-from hlotool.inputs import Failure, Input, Inputs, Stage, map_inputs, short_path
+from hlotool.inputs import Failure, Input, Inputs, map_inputs, short_path
+from hlotool.inputs.dump.role import Stage
 from hlotool.program.loading import load
 from hlotool.program.row import measure_program
 

@@ -1,10 +1,7 @@
-"""What changed between two programs.
+"""What changed between two programs?
 
-`terms` says what is compared, `signature` and `backend_config` what one instruction is,
-`fingerprint` what a computation is. `matching` pairs the instructions of two computations,
-by `views` and `colours`, then what was `replaced`; `structure` pairs those of two modules.
-`reasons` says why a pair differs, `changes` lists all of it, `fold` counts what is alike.
-`metrics`, `memory`, `collectives`, `fusions` (with their `lineage`), `header`, `flags`,
-`order` and `text` are the blocks that stand on these; `report` puts them together, `saved`
-stands in for a program that is there only as figures, `passes` walks a compilation.
+`sides` finds and reads both; `saved` stands in for one of which only the figures are there.
+`match` pairs their instructions, `blocks` lists what differs, one file a list. `report`
+compares two programs in every respect; `answer` is the document it becomes. `directory` has
+the rows of many pairs of programs, `passes` compares a compilation step by step.
 """

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
 from hlotool.diff.blocks.changes import compare_instructions
 from hlotool.diff.match.structure import compare_structure
+from hlotool.fields import BYTES, COUNT, NUMBER, DocumentSpec, RowList, column, figure
 from hlotool.program.program import Program
 
 STRUCTURE: Final = "structure"
 COLLECTIVES: Final = "collectives"
 MEMORY: Final = "memory"
 RESPECTS: Final = (STRUCTURE, COLLECTIVES, MEMORY)
+
+_WIRE: Final = "their wire bytes a run, "
+_PEAK: Final = "estimated peak {}; null while not scheduled"
 
 
 class PassRow(Struct, frozen=True):
@@ -25,22 +29,67 @@ class PassRow(Struct, frozen=True):
     device and run; peaks are estimates, known once the module is scheduled.
     """
 
-    step: int | None
-    pass_name: str
-    pipeline: str
-    path: str
-    what: tuple[str, ...]
-    left_instruction_count: int | None = None
-    right_instruction_count: int | None = None
-    left_only_count: int | None = None
-    right_only_count: int | None = None
-    changed_count: int | None = None
-    left_collective_count: int | None = None
-    right_collective_count: int | None = None
-    left_wire_bytes: int | None = None
-    right_wire_bytes: int | None = None
-    left_peak_bytes: int | None = None
-    right_peak_bytes: int | None = None
+    step: Annotated[
+        int | None,
+        column(
+            "the number XLA gave the dump; null before and after all passes", NUMBER, null_text=""
+        ),
+    ]
+    pass_name: Annotated[str, column("the pass that ran last", heading="after")]
+    pipeline: Annotated[str, column("the pipeline it is part of")]
+    path: Annotated[str, figure("the dump")]
+    what: Annotated[
+        tuple[str, ...],
+        column("what differs: structure, collectives, memory; one side alone", heading="differs"),
+    ]
+    left_instruction_count: Annotated[
+        int | None,
+        column("instructions before it, or in OLD", COUNT, heading="before", null_text=""),
+    ] = None
+    right_instruction_count: Annotated[
+        int | None,
+        column("instructions after it, or in NEW", COUNT, heading="instructions", null_text=""),
+    ] = None
+    left_only_count: Annotated[
+        int | None,
+        column("instructions without partner afterwards", COUNT, heading="removed", null_text=""),
+    ] = None
+    right_only_count: Annotated[
+        int | None,
+        column("instructions without partner before", COUNT, heading="added", null_text=""),
+    ] = None
+    changed_count: Annotated[
+        int | None,
+        column(
+            "instructions that differ from their partner", COUNT, heading="changed", null_text=""
+        ),
+    ] = None
+    left_collective_count: Annotated[int | None, figure("collectives before", COUNT)] = None
+    right_collective_count: Annotated[
+        int | None, column("collectives after", COUNT, heading="collectives")
+    ] = None
+    left_wire_bytes: Annotated[int | None, figure(_WIRE + "before", BYTES)] = None
+    right_wire_bytes: Annotated[int | None, column(_WIRE + "after", BYTES, heading="wire/run")] = (
+        None
+    )
+    left_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
+    right_peak_bytes: Annotated[
+        int | None, column(_PEAK.format("after"), BYTES, heading="peak (estimate)")
+    ] = None
+
+
+PASSES: Final = RowList(
+    "passes",
+    PassRow,
+    "dumps between passes, in order; XLA dumps after those that changed something",
+    has_total=False,
+    limit=0,
+)
+DIFF_PASSES: Final = DocumentSpec(
+    "diff-passes",
+    "which pass changed what, or where two compilations part",
+    row_lists=(PASSES,),
+)
 
 
 class Snapshot:

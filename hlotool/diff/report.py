@@ -206,7 +206,7 @@ class _Comparison:
         if left is None or right is None or structure is None or structure.is_equal:
             return ()
         back = {other: one for pair in structure.computations for one, other in pair.pairs.items()}
-        reasoner = Reasoner(structure.signatures, structure.prints.signatures, self.pairs, back)
+        reasoner = Reasoner(structure.signatures, structure.numbers.signatures, self.pairs, back)
         return compare_fusions(structure, reasoner, left, right)
 
     def _flags(self) -> tuple[FlagChange, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from hlotool.diff.answer_fields import SideFacts
+from hlotool.diff.answer import SideFacts
 from hlotool.diff.report import DiffSide
 from hlotool.diff.saved import SavedFigures
 from hlotool.errors import NothingCheckedError, UsageError

@@ -1,9 +1,12 @@
 """What a command's answer consists of: declared once, before anything is computed.
 
-A `Field` names one figure, a `RowList` a list of records, a `Block` a record of scalars,
-a `DocumentSpec` all of one command's. The table, the JSON, CSV and markdown, `--where`,
-`--sort`, `--by`, `--columns`, the field list in `--help` and the JSON Schema are all made
-from these declarations. A `Document` is the answer itself: records under those names.
+`figure` puts unit, meaning and heading beside a record's field; a `Field` is what queries and
+renderers read of it. `rows` has the `Block`, a record in a document, and the `RowList`, a list
+of records. `document` puts them together: a `DocumentSpec` is all that a command can answer,
+a `Document` one answer. `selection` is what the row options leave of a list.
+
+The table, the JSON, CSV and markdown, `--where`, `--sort`, `--by`, `--columns`, the field list
+in `--help`, the JSON Schemas and docs/fields.md are all made from these declarations.
 """
 
 from hlotool.fields.document import INPUT_BLOCK, Document, DocumentSpec, InputPaths, Line

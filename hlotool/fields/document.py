@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
 
 from msgspec import Struct, field
 
-from hlotool.fields.field import Field, Unit
+from hlotool.fields.figure import figure
 from hlotool.fields.rows import Block, RowList
 
 
@@ -33,23 +34,14 @@ class DocumentSpec(Struct, frozen=True):
 class InputPaths(Struct, frozen=True):
     """Where the answer comes from: paths as the user typed them or as they were found."""
 
-    path: str
-    module_path: str | None = None
-    buffers_path: str | None = None
-    live_range_path: str | None = None
+    path: Annotated[str, figure("the input as it was typed; - is standard input")]
+    module_path: Annotated[str | None, figure("the HLO text that was read")] = None
+    buffers_path: Annotated[str | None, figure("the buffer assignment that was read")] = None
+    live_range_path: Annotated[str | None, figure("the live ranges that were read")] = None
 
 
-INPUT_BLOCK = Block(
-    "input",
-    InputPaths,
-    "the files the answer was made from",
-    is_nullable=True,
-    fields=(
-        Field("path", Unit.TEXT, "the input as it was typed; - is standard input"),
-        Field("module_path", Unit.TEXT, "the HLO text that was read", is_nullable=True),
-        Field("buffers_path", Unit.TEXT, "the buffer assignment that was read", is_nullable=True),
-        Field("live_range_path", Unit.TEXT, "the live ranges that were read", is_nullable=True),
-    ),
+INPUT_BLOCK: Final = Block(
+    "input", InputPaths, "the files the answer was made from", is_nullable=True
 )
 
 

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 
 class Unit(Enum):
@@ -46,8 +47,8 @@ _HEADING_ENDINGS = ("_bytes", "_seconds")  # the value's unit says it already
 class Field(Struct, frozen=True):
     """One figure: a JSON key, a name in expressions, and perhaps a column.
 
-    The record's attribute has the same name; a Python keyword (`class`) gets a trailing
-    underscore there. `heading` is made from the name when empty.
+    `heading` and `attribute`, which holds the value in a record, are made from the name when
+    empty; `class` is a word of Python's, so its attribute has another name.
     """
 
     name: str
@@ -65,11 +66,13 @@ class Field(Struct, frozen=True):
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
     indent_by: str = ""  # the field that says how deep a table indents this one
     unit_from: str = ""  # MEASURE: the record's attribute that holds the Unit of its value
+    attribute: str = ""
 
-    @property
-    def attribute(self) -> str:
-        """Name of the attribute that holds the value in a record."""
-        return self.name + "_" if keyword.iskeyword(self.name) else self.name
+    def __post_init__(self) -> None:
+        """Name the attribute as the field where it has no name of its own."""
+        if not self.attribute:
+            suffix = "_" if keyword.iskeyword(self.name) else ""
+            force_setattr(self, "attribute", self.name + suffix)
 
     @property
     def title(self) -> str:

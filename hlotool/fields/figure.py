@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, TypedDict, Union, Unpack, get_args, get_origin
 
 from msgspec import Meta, Struct
-from msgspec.structs import fields
+from msgspec.structs import FieldInfo, fields
 
 from hlotool.fields.field import Field, Unit
 
@@ -59,13 +59,14 @@ def _declare(meaning: str, unit: Unit | None, **options: Any) -> Meta:
 def fields_of(record: type[Struct]) -> tuple[Field, ...]:
     """Return the figures that a record declares; parts of it that are no figures are left out.
 
-    Raises TypeError for a number without a unit: a mistake in a declaration.
+    Raises TypeError for a number without a unit, and for a unit of anything else: a mistake in
+    a declaration.
     """
     found = []
     for each in fields(record):
         meta = _find_meta(each.type)
         if meta is not None:
-            found.append(_read(each.encode_name, get_args(each.type)[0], meta))
+            found.append(_read(each, meta))
     return tuple(found)
 
 
@@ -76,22 +77,24 @@ def _find_meta(declared: Any) -> Meta | None:
     return next((one for one in get_args(declared)[1:] if _FIGURE in (one.extra or {})), None)
 
 
-def _read(name: str, declared: Any, meta: Meta) -> Field:
+def _read(declared: FieldInfo, meta: Meta) -> Field:
     options = dict((meta.extra or {})[_FIGURE])
-    parts = _alternatives(declared)
+    parts = _alternatives(get_args(declared.type)[0])
     is_nullable = NoneType in parts
     known = [part for part in parts if part is not NoneType]
-    unit = options.pop("unit") or _unit_of(known)
-    if unit is None:
-        raise TypeError(f"{name}: a number needs a unit")
+    given, implied = options.pop("unit"), _unit_of(known)
+    unit = given or implied
+    if unit is None or (given and implied):
+        raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")
     values = [word for part in known if get_origin(part) is Literal for word in get_args(part)]
     return Field(
-        name,
+        declared.encode_name,
         unit,
         meta.description or "",
         is_nullable=is_nullable,
         values=tuple(values),
         items=_items_of(known[0]) if unit is Unit.LIST else Unit.TEXT,
+        attribute=declared.name,
         **options,
     )
 

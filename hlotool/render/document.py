@@ -14,11 +14,6 @@ Json = dict[str, object]
 
 def render_json(document: Document, selections: Sequence[Selection], version: str) -> str:
     """Return the document as JSON; `selections` are the row lists it holds, in order."""
-    return json.dumps(make_json(document, selections, version), indent=2, allow_nan=False) + "\n"
-
-
-def make_json(document: Document, selections: Sequence[Selection], version: str) -> Json:
-    """Return the document as the value that `json` prints."""
     spec = document.spec
     made: Json = {"schema": spec.schema, "hlotool_version": version}
     made["input"] = _block_json(INPUT_BLOCK, document.input)
@@ -29,7 +24,7 @@ def make_json(document: Document, selections: Sequence[Selection], version: str)
             made[block.name] = _block_json(block, document.blocks[block.name])
     for selection in selections:
         made |= _selection_json(selection)
-    return made
+    return json.dumps(made, indent=2, allow_nan=False) + "\n"
 
 
 def render_jsonl(selection: Selection) -> str:
@@ -60,13 +55,8 @@ class _Lines(list[str]):
 
 def _csv_cell(value: object) -> object:
     """Write a value as JSON has it, but text bare and null empty."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    return json.dumps(value, allow_nan=False)
+    is_plain = value is None or isinstance(value, str)
+    return value if is_plain else json.dumps(value, allow_nan=False)
 
 
 def _flat_rows(selection: Selection) -> Iterator[Json]:
@@ -164,11 +154,5 @@ def _rows_json(fields: Sequence[Field], rows: Sequence[object]) -> Iterator[Json
 
 
 def _json_value(value: object) -> object:
-    """Return what JSON can say: integers stay exact, not-a-number is unknown."""
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, tuple | list):
-        return [_json_value(item) for item in value]
-    return value
+    """Return what JSON can say: what is no number is unknown. Lists hold no fractions."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,23 +1,22 @@
-"""The JSON Schema of a document, made from its declaration."""
+"""The JSON Schema of a document, made from its declaration.
+
+msgspec makes the schemas of figures from the types of their records; what is made here is the
+document around them, and what row options do to it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import Struct
+from msgspec.json import schema_components
+from msgspec.structs import fields as fields_in
+
 from hlotool.fields import INPUT_BLOCK, Block, DocumentSpec, Field, RowList, Unit
 
 Json = dict[str, object]
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-_TYPES: Final = {
-    Unit.TEXT: "string",
-    Unit.FLAG: "boolean",
-    Unit.RATIO: "number",
-    Unit.PERCENT: "number",
-    Unit.SECONDS: "number",
-    Unit.MEASURE: "number",
-    Unit.LIST: "array",
-}
 _GROUP: Final[Json] = {
     "description": "rows that agree in one field: that field's value, counts and sums",
     "type": "object",
@@ -63,9 +62,8 @@ def make_schema(spec: DocumentSpec) -> Json:
     More keys may come; a key that is there keeps its name, type and meaning.
     """
     lists = {rows.name: _array(rows) for rows in spec.row_lists}
-    scalars = spec.scalars.fields if spec.scalars else ()
-    blocks = [block for block in spec.blocks if not block.is_optional]
-    required = ["schema", "hlotool_version", "input", *(each.name for each in scalars)]
+    scalars = _figures(spec.scalars.record, spec.scalars.fields) if spec.scalars else {}
+    required = ["schema", "hlotool_version", "input", *scalars]
     return {
         "$schema": _DIALECT,
         "$id": spec.schema,
@@ -76,12 +74,12 @@ def make_schema(spec: DocumentSpec) -> Json:
             "schema": {"const": spec.schema},
             "hlotool_version": {"type": "string"},
             "input": _block(INPUT_BLOCK),
-            **{field.name: _field(field) for field in scalars},
+            **scalars,
             **{block.name: _block(block) for block in spec.blocks},
             **lists,
             **(_OPTIONS if lists else {}),
         },
-        "required": required + [block.name for block in blocks],
+        "required": required + [block.name for block in spec.blocks if not block.is_optional],
         **(_conditions(spec.row_lists) if lists else {}),
         **({"$defs": {"group": _GROUP}} if lists else {}),
     }
@@ -107,46 +105,37 @@ def _array(rows: RowList) -> Json:
     return {
         "description": rows.meaning,
         "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {field.name: _field(field) for field in rows.fields},
-        },
+        "items": {"type": "object", "properties": _figures(rows.record, rows.fields)},
     }
 
 
 def _block(block: Block) -> Json:
     """Return the schema of a record of scalars and the blocks inside it."""
-    nested = [inner.name for inner in block.blocks] + [rows.name for rows in block.row_lists]
+    properties = {
+        **_figures(block.record, block.fields),
+        **{inner.name: _block(inner) for inner in block.blocks},
+        **{rows.name: _array(rows) for rows in block.row_lists},
+    }
     return {
         "description": block.meaning,
         "type": ["object", "null"] if block.is_nullable else "object",
-        "properties": {
-            **{field.name: _field(field) for field in block.fields},
-            **{inner.name: _block(inner) for inner in block.blocks},
-            **{rows.name: _array(rows) for rows in block.row_lists},
-        },
-        "required": [field.name for field in block.fields] + nested,
+        "properties": properties,
+        "required": list(properties),
     }
 
 
-def _field(field: Field) -> Json:
-    """Return the schema of one figure."""
-    kind = _TYPES.get(field.unit, "integer")
-    made: Json = {
-        "description": field.meaning,
-        "type": [kind, "null"] if field.is_nullable else kind,
+def _figures(record: type[Struct], fields: Sequence[Field]) -> Json:
+    """Return the schemas of figures of a record by their names; none has parts of its own."""
+    types = {each.name: each.type for each in fields_in(record)}
+    schemas, _ = schema_components([types[field.attribute] for field in fields])
+    return {
+        field.name: _described(field) | schema
+        for field, schema in zip(fields, schemas, strict=True)
     }
-    if field.values:
-        made["enum"] = [*field.values, *([None] if field.is_nullable else [])]
-    if field.unit is Unit.LIST:
-        made["items"] = _items(field.items)
-    elif field.unit not in {Unit.TEXT, Unit.FLAG}:
-        made["unit"] = field.unit.value
-    return made
 
 
-def _items(unit: Unit) -> Json:
-    """Return the schema of a list's items."""
-    if unit is Unit.LIST:
-        return {"type": "array", "items": {"type": "integer"}}
-    return {"type": _TYPES.get(unit, "integer")}
+def _described(field: Field) -> Json:
+    """Say of a figure what its record does not, where the answer declares it by hand."""
+    has_unit = field.unit not in {Unit.TEXT, Unit.FLAG, Unit.LIST}
+    unit = {"unit": field.unit.value} if has_unit else {}
+    return {"description": field.meaning, **unit}

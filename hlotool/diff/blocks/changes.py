@@ -37,7 +37,7 @@ def compare_instructions(structure: Structure, *, is_folded: bool = True) -> Ins
     """
     pairs = structure.partners()
     back = {right: left for pair in structure.computations for left, right in pair.pairs.items()}
-    reasoner = Reasoner(structure.signatures, structure.prints.signatures, pairs, back)
+    reasoner = Reasoner(structure.signatures, structure.numbers.signatures, pairs, back)
     found = [] if structure.is_equal else _find(structure, reasoner)
     rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()
     return InstructionDiff(

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.diff.blocks.fold import Change
+from hlotool.diff.blocks.columns import CHANGE, DELTA_BYTES, LEFT, RIGHT, SOURCE_LINE, Change
+from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
+
+_HOW_MANY: Final = "how many"
+_RUNS: Final = "how often those run"
+_PAYLOAD: Final = "payload in one run,"
+_WIRE: Final = "wire bytes a device and run,"
+_EXPOSED: Final = "of these, how many overlap with no work"
 
 
 class CollectiveChange(Struct, frozen=True):
@@ -19,27 +26,31 @@ class CollectiveChange(Struct, frozen=True):
     removed). An unknown trip count counts once, and `is_lower_bound` says so.
     """
 
-    change: Change
-    kind: str
-    axes: tuple[str, ...] | None
-    group_size: int | None
-    dtype: str | None
-    count: int
-    left_count: int
-    right_count: int
-    left_executions: int
-    right_executions: int
-    left_payload_bytes: int
-    right_payload_bytes: int
-    left_bytes: int
-    right_bytes: int
-    delta_bytes: int
-    left_exposed_count: int | None
-    right_exposed_count: int | None
-    is_lower_bound: bool
-    scope: str | None
-    source_file: str | None
-    source_line: int | None
+    change: Annotated[Change, CHANGE]
+    kind: Annotated[str, column("the effective kind")]
+    axes: Annotated[
+        tuple[str, ...] | None, column("mesh axes, where the groups name them", null_text="")
+    ]
+    group_size: Annotated[
+        int | None, column("devices of a group", NUMBER, heading="n", null_text="")
+    ]
+    dtype: Annotated[str | None, column("element type; null where a saved document does not tell")]
+    count: Annotated[int, figure("how many there are now, or were", COUNT, is_summed=False)]
+    left_count: Annotated[int, column(_HOW_MANY + LEFT, COUNT, heading="old")]
+    right_count: Annotated[int, column(_HOW_MANY + RIGHT, COUNT, heading="new")]
+    left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs")]
+    right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs")]
+    left_payload_bytes: Annotated[int, figure(_PAYLOAD + LEFT, BYTES)]
+    right_payload_bytes: Annotated[int, figure(_PAYLOAD + RIGHT, BYTES)]
+    left_bytes: Annotated[int, column(_WIRE + LEFT, BYTES, heading="old wire/run")]
+    right_bytes: Annotated[int, column(_WIRE + RIGHT, BYTES, heading="new wire/run")]
+    delta_bytes: Annotated[int, DELTA_BYTES]
+    left_exposed_count: Annotated[int | None, figure(_EXPOSED, COUNT, heading="old exposed")]
+    right_exposed_count: Annotated[int | None, figure(_EXPOSED, COUNT, heading="new exposed")]
+    is_lower_bound: Annotated[bool, figure("whether a trip count is unknown")]
+    scope: Annotated[str | None, column("module path of the largest", null_text="")]
+    source_file: Annotated[str | None, figure("file of the largest")]
+    source_line: Annotated[int | None, SOURCE_LINE]
 
 
 _Key: TypeAlias = tuple[str, tuple[str, ...] | None, int | None, str]

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
+from hlotool.diff.blocks.columns import LEFT, RIGHT
+from hlotool.fields import column
+
 _IGNORED: Final = "xla_dump_"  # where and how the dump was written is no part of the program
+_VALUE: Final = "its value"
+_DEFAULT: Final = "; null at its default"
 
 
 class FlagChange(Struct, frozen=True):
     """A flag with its values on each side, as printed; null where it is at its default."""
 
-    flag: str
-    left: str | None
-    right: str | None
+    flag: Annotated[str, column("the debug option")]
+    left: Annotated[
+        str | None, column(_VALUE + LEFT + _DEFAULT, heading="old", null_text="default")
+    ]
+    right: Annotated[
+        str | None, column(_VALUE + RIGHT + _DEFAULT, heading="new", null_text="default")
+    ]
 
 
 def compare_flags(

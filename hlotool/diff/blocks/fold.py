@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final
 
 from msgspec import Struct
 
 from hlotool.analysis.origin.scope import find_scope
+from hlotool.diff.blocks.columns import (
+    ALIKE,
+    CHANGE,
+    DELTA_BYTES,
+    LEFT,
+    OP_NAME,
+    RIGHT,
+    SCOPE,
+    SOURCE_FILE,
+    SOURCE_LINE,
+    WHAT,
+    Change,
+)
 from hlotool.diff.blocks.reasons import Reason
 from hlotool.diff.match.shape_changes import describe_shape
+from hlotool.fields import BYTES, column, figure
 from hlotool.ir import Instruction
 from hlotool.ir.opcodes import FREE
 from hlotool.program.program import Program
-
-Change: TypeAlias = Literal["added", "removed", "changed"]
 
 # These move no data; what they lead to is told by other rows.
 _WEIGHTLESS: Final = FREE | {"after-all"}
@@ -28,34 +40,28 @@ class InstructionChange(Struct, frozen=True):
     `is_fused` says that it happened inside a fusion or another embedded computation.
     """
 
-    change: Change
-    opcode: str
-    computation: str
-    left_name: str | None
-    right_name: str | None
-    reasons: tuple[str, ...]
-    details: tuple[str, ...]
-    count: int
-    is_fused: bool
-    left_shape: str | None
-    right_shape: str | None
-    left_bytes: int | None
-    right_bytes: int | None
-    delta_bytes: int | None
-    op_name: str | None
-    scope: str | None
-    source_file: str | None
-    source_line: int | None
-
-    @property
-    def name(self) -> str:
-        """The new name, or the old one of what is gone."""
-        return self.right_name or self.left_name or ""
-
-    @property
-    def what(self) -> str:
-        """The details as one text; of what is new or gone the shape."""
-        return "; ".join(self.details) or self.right_shape or self.left_shape or ""
+    change: Annotated[Change, CHANGE]
+    count: Annotated[int, ALIKE]
+    opcode: Annotated[str, column("the opcode; of a changed one the new")]
+    reasons: Annotated[tuple[str, ...], figure("what differs: shape, dtype, layout, operands, …")]
+    details: Annotated[tuple[str, ...], figure("the same with both sides, of the heaviest")]
+    name: Annotated[str, column("the new name, or that of what is gone", heading="instruction")]
+    computation: Annotated[str, figure("where it stands")]
+    left_name: Annotated[str | None, figure("its name" + LEFT)]
+    right_name: Annotated[str | None, figure("its name" + RIGHT)]
+    is_fused: Annotated[bool, figure("whether it runs inside a fusion or reducer", heading="fused")]
+    left_shape: Annotated[str | None, figure("the result" + LEFT)]
+    right_shape: Annotated[str | None, figure("the result" + RIGHT)]
+    left_bytes: Annotated[int | None, figure("results" + LEFT, BYTES, heading="old", null_text="")]
+    right_bytes: Annotated[
+        int | None, figure("results" + RIGHT, BYTES, heading="new", null_text="")
+    ]
+    delta_bytes: Annotated[int | None, DELTA_BYTES]
+    op_name: Annotated[str | None, OP_NAME]
+    scope: Annotated[str | None, SCOPE]
+    source_file: Annotated[str | None, SOURCE_FILE]
+    source_line: Annotated[int | None, SOURCE_LINE]
+    what: Annotated[str, WHAT]  # of what is new or gone the shape
 
 
 class Found(Struct, frozen=True):
@@ -123,20 +129,24 @@ def _row(members: Sequence[Found], *, is_fused: bool) -> InstructionChange:
     first = members[0]
     left_bytes = _total([one.left for one in members])
     right_bytes = _total([one.right for one in members])
+    left_shape = describe_shape(first.left.shape) if first.left else None
+    right_shape = describe_shape(first.right.shape) if first.right else None
+    details = tuple(map(str, first.reasons))
     op_name = first.shown.metadata().op_name
     place = first.shown.source_location()
     return InstructionChange(
         change=first.change,
+        count=len(members),
         opcode=first.shown.opcode,
+        reasons=tuple(reason.kind for reason in first.reasons),
+        details=details,
+        name=first.shown.name,
         computation=first.shown.computation.name,
         left_name=first.left.name if first.left else None,
         right_name=first.right.name if first.right else None,
-        reasons=tuple(reason.kind for reason in first.reasons),
-        details=tuple(map(str, first.reasons)),
-        count=len(members),
         is_fused=is_fused,
-        left_shape=describe_shape(first.left.shape) if first.left else None,
-        right_shape=describe_shape(first.right.shape) if first.right else None,
+        left_shape=left_shape,
+        right_shape=right_shape,
         left_bytes=left_bytes,
         right_bytes=right_bytes,
         delta_bytes=_difference(first, left_bytes, right_bytes),
@@ -144,6 +154,7 @@ def _row(members: Sequence[Found], *, is_fused: bool) -> InstructionChange:
         scope=find_scope(op_name) if op_name else None,
         source_file=place.file if place else None,
         source_line=place.line if place else None,
+        what="; ".join(details) or right_shape or left_shape or "",
     )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from msgspec import Struct
 
+from hlotool.fields import column
 from hlotool.ir import Alias, Donor, Module
 
 
 class HeaderChange(Struct, frozen=True):
     """One part of the header with another value on each side."""
 
-    name: str
-    left: str
-    right: str
+    name: Annotated[str, column("part of the HloModule line")]
+    left: Annotated[str, column("on the left; of aliases what only the left has", heading="old")]
+    right: Annotated[str, column("on the right; of aliases what only the right has", heading="new")]
 
 
 def compare_headers(left: Module, right: Module) -> tuple[HeaderChange, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Protocol
+from typing import Annotated, Final, Protocol
 
 from msgspec import Struct
 
-from hlotool.fields import Unit
+from hlotool.diff.blocks.columns import RELATIVE_DELTA
+from hlotool.fields import MEASURE, RATIO, Unit, column, figure
 from hlotool.program.figures import METRICS
 
 # What is compared, in the order of a report.
@@ -46,14 +47,21 @@ class MetricRow(Struct, frozen=True):
     The bounds hold if they hold on either side. `unit` says how the figures are written.
     """
 
-    metric: str
-    left: int | float | None
-    right: int | float | None
-    delta: int | float | None
-    relative_delta: float | None
-    ratio: float | None
-    is_lower_bound: bool
-    is_upper_bound: bool
+    metric: Annotated[str, column("the figure, as budgets name it")]
+    left: Annotated[
+        int | float | None, column("on the left", MEASURE, heading="old", unit_from="unit")
+    ]
+    right: Annotated[
+        int | float | None, column("on the right", MEASURE, heading="new", unit_from="unit")
+    ]
+    delta: Annotated[
+        int | float | None,
+        column("right less left", MEASURE, heading="difference", is_signed=True, unit_from="unit"),
+    ]
+    relative_delta: Annotated[float | None, RELATIVE_DELTA]
+    ratio: Annotated[float | None, figure("right over left", RATIO)]
+    is_lower_bound: Annotated[bool, figure("whether a side's figure is a lower bound")]
+    is_upper_bound: Annotated[bool, figure("whether a side's figure is an upper bound")]
     unit: Unit
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 from msgspec import Struct
 
 from hlotool.diff.match.structure import ComputationPair
+from hlotool.fields import COUNT, figure
 from hlotool.ir.opcodes import GIVEN
 
 
@@ -17,9 +19,9 @@ class OrderChange(Struct, frozen=True):
     It is the least number that one would have to move; `computation` is where most moved.
     """
 
-    moved_count: int
-    paired_count: int
-    computation: str
+    moved_count: Annotated[int, figure("instructions that stand elsewhere in the schedule", COUNT)]
+    paired_count: Annotated[int, figure("instructions that have partners", COUNT)]
+    computation: Annotated[str, figure("where most moved")]
 
 
 def compare_order(pairs: Iterable[ComputationPair]) -> OrderChange | None:

@@ -14,9 +14,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from hlotool.diff.match.backend_config import config_changes, trip_count
+from hlotool.diff.match.comparable import comparable_literal
 from hlotool.diff.match.matching import Pairs
 from hlotool.diff.match.shape_changes import scaling, shape_changes
-from hlotool.diff.match.signature import Signatures, comparable_literal
+from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.views import family
 from hlotool.ir import Instruction
 

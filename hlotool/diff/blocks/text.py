@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.diff.match.comparable import comparable_literal
 from hlotool.diff.match.shape_changes import format_shape
-from hlotool.diff.match.signature import Signatures, comparable_literal
+from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.structure import ComputationPair, Structure
 from hlotool.errors import UsageError
 from hlotool.ir import Computation, Instruction
@@ -47,7 +48,7 @@ def write_texts(structure: Structure, only: str = "") -> tuple[TextBlock, ...]:
 
     Raises UsageError if neither program has a computation called `only`.
     """
-    writer = _Writer(structure)
+    writer = _TextWriter(structure)
     blocks = [
         TextBlock(pair.left.name, tuple(writer.pair(pair)))
         for pair in structure.computations
@@ -65,7 +66,7 @@ def write_texts(structure: Structure, only: str = "") -> tuple[TextBlock, ...]:
     return tuple(blocks)
 
 
-class _Writer:
+class _TextWriter:
     """Writes instructions under names that partners share."""
 
     def __init__(self, structure: Structure) -> None:

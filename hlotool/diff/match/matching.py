@@ -36,6 +36,19 @@ _Classes: TypeAlias = dict[Hashable, list[Instruction]]
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
 _WIDE: Final = 8  # operands from which their places are remembered
 
+# An example. The right side has a `negate` more, which is now the operand of `tanh`:
+#
+#     p = parameter(0)          |  p = parameter(0)
+#     e = exponential(p)        |  e = exponential(p)
+#                               |  n = negate(e)
+#     t = tanh(e)               |  t = tanh(n)
+#     ROOT s = add(t, e)        |  ROOT s = add(t, e)
+#
+# By expression and uses together nothing agrees: every instruction uses, or feeds, what differs.
+# By expression alone p and e occur once on each side and pair up; by uses alone t and s do.
+# n is left: "added". Had the right side `logistic(e)` in the place of t, no view would pair them;
+# `_pair_replaced` would, as their operands have partners.
+
 
 class Matcher:
     """The pairs between two computations, left to right and back."""

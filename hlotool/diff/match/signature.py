@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Final
 
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.diff.match.backend_config import comparable_config
-from hlotool.diff.match.terms import ELIDED, Terms, is_small
-from hlotool.ir import ArrayShape, Computation, Instruction, Shape
+from hlotool.diff.match.comparable import (
+    comparable_frontend,
+    comparable_groups,
+    comparable_literal,
+    without_blanks,
+)
+from hlotool.diff.match.terms import Terms
+from hlotool.ir import Computation, Instruction, Shape
 from hlotool.ir.module import CALL_KEYS
 from hlotool.ir.opcodes import COLLECTIVES, FREE
 
@@ -22,12 +28,7 @@ from hlotool.ir.opcodes import COLLECTIVES, FREE
 _NOT_COMPARED: Final = frozenset(
     (*CALL_KEYS, "control-predecessors", "metadata", "origin", "statistics")
 )
-# Frontend attributes that hold a name or a number of one build.
-_NOTES: Final = frozenset(
-    ("async_collective_name", "chain_id", "fingerprint_before_lhs", "kernel_metadata")
-)
 _TINY: Final = 2  # operations of a fusion that its place identifies
-_BLANKS = re.compile(r"(?:/\*.*?\*/|\s)++", re.DOTALL)
 _SHARDING_METADATA = re.compile(r",? ?metadata=\{(?:[^{}]|\{[^{}]*\})*\}")
 
 
@@ -55,7 +56,7 @@ class Signatures:
         self._bags: dict[Computation, Counter[str]] = {}
 
     def exact(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
-        """Return the number of all that counts; `callees` are the called computations' prints.
+        """Return the number of all that counts; `callees` are the called computations' numbers.
 
         A print without attributes may leave out what a collective's sum is.
         """
@@ -151,7 +152,7 @@ class Signatures:
         if key == "backend_config":
             return self._config(instruction) if terms.has_backend_configs else None
         if key == "frontend_attributes":
-            return _frontend(instruction.frontend_attributes(), is_strict=terms.is_strict)
+            return comparable_frontend(instruction.frontend_attributes(), is_strict=terms.is_strict)
         if key == "sharding":
             return without_blanks(_SHARDING_METADATA.sub("", text))
         if key == "async_execution_thread":
@@ -180,44 +181,3 @@ class Signatures:
             exact = self.table.number(("layout", shape)) if self.terms.has_layouts else bare
             known = self._shapes[id(shape)] = shape, exact, bare  # keeps the shape alive
         return known
-
-
-def comparable_literal(instruction: Instruction, terms: Terms) -> str:
-    """Return a constant's or parameter's literal in one spelling, ELIDED if not compared."""
-    literal, shape = instruction.literal, instruction.shape
-    if not literal or instruction.opcode != "constant":
-        return literal
-    if not (terms.has_small_constants if is_small(shape) else terms.has_large_constants):
-        if not isinstance(shape, ArrayShape) or shape.element_count != 1:
-            return ELIDED
-        if ELIDED in literal or not shape.dtype.startswith(("s", "u", "pred")):
-            return ELIDED
-    text = without_blanks(literal)
-    if isinstance(shape, ArrayShape) and shape.element_count == 1:
-        text = text.strip("{}")
-    if isinstance(shape, ArrayShape) and shape.dtype == "pred":
-        text = text.replace("true", "1").replace("false", "0")
-    return text
-
-
-def comparable_groups(instruction: Instruction) -> Hashable:
-    """Return the replica groups in one notation, as printed where they make no sense."""
-    groups = instruction.replica_groups()
-    if groups is None or groups.is_everybody:
-        return "everybody"
-    try:
-        return groups.expand()
-    except ValueError:
-        return without_blanks(instruction.attributes["replica_groups"])
-
-
-def without_blanks(text: str) -> str:
-    """Drop blanks, line ends and comments; values that hold strings keep those whole."""
-    return text if '"' in text else _BLANKS.sub("", text)
-
-
-def _frontend(values: Mapping[str, str], *, is_strict: bool) -> Hashable:
-    kept = tuple(
-        sorted((key, text) for key, text in values.items() if is_strict or key not in _NOTES)
-    )
-    return kept or None

@@ -1,7 +1,7 @@
 """Pair the computations and instructions of two modules, from the entries downwards.
 
 Two computations are compared where a pair of instructions calls them in the same role;
-those with equal fingerprints are the same. A computation may be called, and so compared,
+those with equal numbers hold the same. A computation may be called, and so compared,
 more than once (canonical prints repeat it at each call).
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from hlotool.analysis.graph.call_graph import reach
-from hlotool.diff.match.fingerprint import Fingerprints, take_fingerprints
+from hlotool.diff.match.content_numbers import ContentNumbers, number_contents
 from hlotool.diff.match.matching import Matcher, Pairs
 from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.terms import Terms, agree_terms
@@ -52,7 +52,7 @@ class Structure(Struct, eq=False):
     right: Module
     terms: Terms
     signatures: Signatures
-    prints: Fingerprints
+    numbers: ContentNumbers
     computations: list[ComputationPair] = field(default_factory=list)
     left_only: list[Computation] = field(default_factory=list)
     right_only: list[Computation] = field(default_factory=list)
@@ -75,8 +75,8 @@ def compare_structure(left: Program, right: Program, *, is_strict: bool = False)
     modules = left.expect_module(), right.expect_module()
     terms = agree_terms(*modules, is_strict=is_strict)
     signatures = Signatures(terms)
-    prints = take_fingerprints((left.graph, right.graph), signatures)
-    structure = Structure((left, right), *modules, terms, signatures, prints)
+    numbers = number_contents((left.graph, right.graph), signatures)
+    structure = Structure((left, right), *modules, terms, signatures, numbers)
     _pair_all(structure)
     if structure.is_equal:
         return structure
@@ -107,16 +107,16 @@ def _pair_all(structure: Structure) -> None:
 def _pair_instructions(
     left: Computation, right: Computation, structure: Structure
 ) -> ComputationPair:
-    prints = structure.prints
-    both = prints.both
-    is_equal = prints.computations[left] == prints.computations[right]
+    numbers = structure.numbers
+    both = numbers.both
+    is_equal = numbers.computations[left] == numbers.computations[right]
     if is_equal and [both[one] for one in left.instructions] == [
         both[one] for one in right.instructions
     ]:
         pairs = dict(zip(left.instructions, right.instructions, strict=True))
     else:
         matcher = Matcher(left, right, structure.signatures)
-        pairs = matcher.match(prints.signatures.__getitem__, both.__getitem__)
+        pairs = matcher.match(numbers.signatures.__getitem__, both.__getitem__)
     return ComputationPair(left, right, pairs, is_equal)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Struct
 
 from hlotool.diff.blocks.metrics import MetricRow
+from hlotool.fields import BYTES, COUNT, FLOPS, PERCENT, Block, figure
 
 
-class Verdict(Struct, frozen=True):
+class Headline(Struct, frozen=True):
     """Peak, wire bytes, flops and fusions: the difference, and its part of the left side.
 
     Null where a side does not know the figure. `estimated` says of which sides the peak is
@@ -20,18 +21,21 @@ class Verdict(Struct, frozen=True):
     estimated: Literal["neither", "one", "both"]
     left_peak_bytes: int | None
     right_peak_bytes: int | None
-    peak_delta_bytes: int | None
-    peak_change: float | None
-    wire_delta_bytes: int | None
-    wire_change: float | None
-    flops_delta: int | None
-    flops_change: float | None
-    left_fusion_count: int | None
-    right_fusion_count: int | None
+    peak_delta_bytes: Annotated[int | None, figure("peak", BYTES, is_signed=True)]
+    peak_change: Annotated[float | None, figure("peak", PERCENT, is_signed=True)]
+    wire_delta_bytes: Annotated[int | None, figure("wire", BYTES, is_signed=True)]
+    wire_change: Annotated[float | None, figure("wire", PERCENT, is_signed=True)]
+    flops_delta: Annotated[int | None, figure("flops", FLOPS, is_signed=True)]
+    flops_change: Annotated[float | None, figure("flops", PERCENT, is_signed=True)]
+    left_fusion_count: Annotated[int | None, figure("fusions", COUNT)]
+    right_fusion_count: Annotated[int | None, figure("fusions", COUNT)]
 
 
-def find_verdict(rows: Mapping[str, MetricRow]) -> Verdict:
-    """Pick the figures of a verdict from the metrics.
+HEADLINE: Final = Block("headline", Headline, "the diff in one line")
+
+
+def pick_headline(rows: Mapping[str, MetricRow]) -> Headline:
+    """Pick the few figures from the metrics.
 
     Where only one side has a buffer assignment, the other's peak is taken as estimated.
     """
@@ -42,7 +46,7 @@ def find_verdict(rows: Mapping[str, MetricRow]) -> Verdict:
     sides = [one for one, _ in peaks]
     delta = None if sides[0] is None or sides[1] is None else sides[1] - sides[0]
     count = sum(is_estimate for _, is_estimate in peaks)
-    return Verdict(
+    return Headline(
         estimated=("neither", "one", "both")[count],
         left_peak_bytes=sides[0],
         right_peak_bytes=sides[1],

@@ -1,9 +1,9 @@
-"""Fingerprints of computations: equal where nothing that counts differs.
+"""Numbers that instructions and computations of equal contents share.
 
 Bottom-up: an instruction's `up` number stands for its signature and the `up` of its
 operands, so equal numbers mean equal expressions. Top-down: `down` stands for its
-signature and for who uses it, at which operand. A computation's fingerprint is that of its
-root and the bag of all (up, down); names, numbering and the order of independent
+signature and for who uses it, at which operand. A computation's number stands for its root's
+`up` and the bag of all (up, down); names, numbering and the order of independent
 instructions have no part in it. Every instruction is visited twice, every computation once.
 """
 
@@ -18,8 +18,8 @@ from hlotool.diff.match.signature import Signatures
 from hlotool.ir import Computation, Instruction
 
 
-class Fingerprints(Struct, eq=False):
-    """The fingerprints of computations, and the numbers they are made of.
+class ContentNumbers(Struct, eq=False):
+    """The numbers of computations, and those of instructions that they are made of.
 
     One object holds those of all modules that are compared.
     """
@@ -30,24 +30,24 @@ class Fingerprints(Struct, eq=False):
     computations: dict[Computation, int] = field(default_factory=dict)
 
 
-def take_fingerprints(graphs: Iterable[CallGraph], signatures: Signatures) -> Fingerprints:
-    """Fingerprint every computation of the modules whose calls these are, callees first."""
-    prints = Fingerprints()
+def number_contents(graphs: Iterable[CallGraph], signatures: Signatures) -> ContentNumbers:
+    """Give every computation of the modules whose calls these are its number, callees first."""
+    numbers = ContentNumbers()
     for graph in graphs:
         for computation in graph.callees_first:
-            _take(computation, signatures, prints, graph)
-    return prints
+            _number(computation, signatures, numbers, graph)
+    return numbers
 
 
-def _take(
-    computation: Computation, signatures: Signatures, prints: Fingerprints, graph: CallGraph
+def _number(
+    computation: Computation, signatures: Signatures, numbers: ContentNumbers, graph: CallGraph
 ) -> None:
     number = signatures.table.number
-    up, own = prints.up, prints.signatures
+    up, own = numbers.up, numbers.signatures
     down: dict[Instruction, int] = {}
     for instruction in computation.instructions:
         called = graph.callees.get(instruction, ())
-        callees = tuple(prints.computations[callee] for callee in called)
+        callees = tuple(numbers.computations[callee] for callee in called)
         own[instruction] = signature = signatures.exact(instruction, callees)
         up[instruction] = number((signature, *[up[one] for one in instruction.operands]))
     uses: dict[Instruction, list[tuple[int, int]]] = {}
@@ -59,8 +59,8 @@ def _take(
         for place, operand in enumerate(instruction.operands):
             uses.setdefault(operand, []).append((mine, place))
     for instruction in computation.instructions:
-        prints.both[instruction] = number(("both", up[instruction], down[instruction]))
-    bag = tuple(sorted(prints.both[one] for one in computation.instructions))
-    prints.computations[computation] = number(
+        numbers.both[instruction] = number(("both", up[instruction], down[instruction]))
+    bag = tuple(sorted(numbers.both[one] for one in computation.instructions))
+    numbers.computations[computation] = number(
         ("computation", up[root], bag, computation.execution_thread)
     )

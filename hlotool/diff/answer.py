@@ -1,0 +1,136 @@
+"""What `hlotool diff` answers of two programs: its lists, its blocks, its columns."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.summary.answer import MODULE
+from hlotool.analysis.summary.module_facts import ModuleFacts
+from hlotool.diff.blocks.collectives import CollectiveChange
+from hlotool.diff.blocks.flags import FlagChange
+from hlotool.diff.blocks.fold import InstructionChange
+from hlotool.diff.blocks.fusions import FusionChange
+from hlotool.diff.blocks.header import HeaderChange
+from hlotool.diff.blocks.memory import MemoryChange
+from hlotool.diff.blocks.metrics import MetricRow
+from hlotool.diff.blocks.order import OrderChange
+from hlotool.fields import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
+
+_ALONE: Final = "instructions of the {} without partner"
+
+
+class SideFacts(Struct, frozen=True):
+    """One side of a diff: what the user calls it, where it lies, what it is."""
+
+    label: Annotated[str, figure("what the user calls it")]
+    saved_schema: Annotated[str | None, figure("schema of a saved document; null for a dump")]
+    input: InputPaths
+    module: ModuleFacts | None
+
+
+class DiffFacts(Struct, frozen=True):
+    """What holds of a diff as a whole."""
+
+    identical: Annotated[
+        bool | None,
+        figure(
+            "whether the programs are the same but for names, numbering, metadata and order; "
+            "null where structure was not compared"
+        ),
+    ]
+    differs: Annotated[bool, figure("whether any list below has a difference")]
+    matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)]
+    changed_count: Annotated[int | None, figure("of these, those that differ", COUNT)]
+    left_only_count: Annotated[int | None, figure(_ALONE.format("left"), COUNT)]
+    right_only_count: Annotated[int | None, figure(_ALONE.format("right"), COUNT)]
+    not_compared: Annotated[tuple[str, ...], figure("what one side does not hold")]
+
+
+INSTRUCTIONS: Final = RowList(
+    "instructions",
+    InstructionChange,
+    "instructions that were added, removed or changed; those that move most bytes first",
+    key="name",
+    has_total=False,
+    title="Instructions",
+)
+MEMORY: Final = RowList(
+    "memory",
+    MemoryChange,
+    "values that hold memory at only one of the peaks, or another amount at each",
+    size="delta_bytes",
+    key="value",
+    title="Memory at the peak",
+)
+COLLECTIVES: Final = RowList(
+    "collectives",
+    CollectiveChange,
+    "collectives by kind, axes, group size and dtype, where number or bytes differ",
+    size="delta_bytes",
+    key="kind",
+    lower_if=("is_lower_bound",),
+    title="Collectives",
+)
+FUSIONS: Final = RowList(
+    "fusions",
+    FusionChange,
+    "fusions that were added, removed, split, merged or changed",
+    size="delta_bytes",
+    key="name",
+    title="Fusions",
+)
+METRICS: Final = RowList(
+    "metrics", MetricRow, "figures on both sides", has_total=False, limit=0, title="Figures"
+)
+HEADER: Final = RowList(
+    "header",
+    HeaderChange,
+    "what differs in the modules' headers: donation, devices, schedule",
+    has_total=False,
+    title="Header",
+)
+FLAGS: Final = RowList(
+    "flags",
+    FlagChange,
+    "compiler flags that differ, those about dumping left out",
+    has_total=False,
+    title="Flags",
+)
+ORDER: Final = Block(
+    "order", OrderChange, "how the order differs; null where it does not", is_nullable=True
+)
+FACTS: Final = Block("facts", DiffFacts, "the diff as a whole")
+
+
+def _side(name: str) -> Block:
+    blocks = (INPUT_BLOCK, replace(MODULE, is_nullable=True))
+    return Block(name, SideFacts, f"the {name} side", blocks)
+
+
+DIFF: Final = DocumentSpec(
+    "diff",
+    "what changed from one program to another",
+    scalars=FACTS,
+    blocks=(_side("left"), _side("right"), ORDER),
+    row_lists=(INSTRUCTIONS, MEMORY, COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
+)
+
+
+def name_columns(left: str, right: str) -> DocumentSpec:
+    """Return the declaration with the user's labels in place of old and new."""
+    named = []
+    for rows in DIFF.row_lists:
+        fields = tuple(
+            replace(field, heading=_label(field.heading, left, right)) for field in rows.fields
+        )
+        named.append(replace(rows, fields=fields))
+    return replace(DIFF, row_lists=tuple(named))
+
+
+def _label(heading: str, left: str, right: str) -> str:
+    first, _, rest = heading.partition(" ")
+    label = {"old": left, "new": right}.get(first, first)
+    return f"{label} {rest}".strip()

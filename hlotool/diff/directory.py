@@ -1,0 +1,76 @@
+"""What a diff of directories tells of each pair of modules."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.diff.blocks.columns import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT
+from hlotool.fields import (
+    BYTES,
+    COUNT,
+    FLOPS,
+    DocumentSpec,
+    RowList,
+    column,
+    figure,
+)
+
+Status: TypeAlias = Literal["identical", "changed", "added", "removed", "error"]
+
+_PATH: Final = "where it lies"
+_ALONE: Final = "instructions without partner"
+
+
+class ModuleDiff(Struct, frozen=True):
+    """Two modules of one name in a row; figures are null where a side does not tell."""
+
+    module: Annotated[str, column("the module's name")]
+    status: Annotated[Status, column("added and removed modules have no partner")]
+    left_path: Annotated[str | None, figure(_PATH + LEFT)] = None
+    right_path: Annotated[str | None, figure(_PATH + RIGHT)] = None
+    identical: Annotated[bool | None, figure("whether the structure is")] = None
+    left_peak_bytes: Annotated[int | None, column("peak" + LEFT, BYTES, heading="old peak")] = None
+    right_peak_bytes: Annotated[int | None, column("peak" + RIGHT, BYTES, heading="new peak")] = (
+        None
+    )
+    peak_delta_bytes: Annotated[int | None, DELTA_BYTES] = None
+    peak_change: Annotated[float | None, RELATIVE_DELTA] = None
+    wire_delta_bytes: Annotated[
+        int | None,
+        column("wire bytes a run, right less left", BYTES, heading="wire/run", is_signed=True),
+    ] = None
+    flops_delta: Annotated[
+        int | None,
+        column("flops a run, right less left", FLOPS, heading="flops/run", is_signed=True),
+    ] = None
+    left_fusion_count: Annotated[
+        int | None, column("fusions" + LEFT, COUNT, heading="old fusions")
+    ] = None
+    right_fusion_count: Annotated[
+        int | None, column("fusions" + RIGHT, COUNT, heading="new fusions")
+    ] = None
+    matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)] = None
+    changed_count: Annotated[
+        int | None, column("of these, those that differ", COUNT, heading="changed")
+    ] = None
+    left_only_count: Annotated[int | None, column(_ALONE, COUNT, heading="old only")] = None
+    right_only_count: Annotated[int | None, column(_ALONE, COUNT, heading="new only")] = None
+    is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
+    error: Annotated[str | None, figure("why it could not be compared", null_text="")] = None
+
+
+MODULES: Final = RowList(
+    "modules",
+    ModuleDiff,
+    "modules paired by name; those whose peak differs most first",
+    key="module",
+    has_total=False,
+    limit=0,
+)
+DIFF_DIRECTORY: Final = DocumentSpec(
+    "diff-directory",
+    "what changed from one directory of programs to another",
+    row_lists=(MODULES,),
+)

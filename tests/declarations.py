@@ -1,0 +1,86 @@
+"""All declarations of answers, and what can be wrong with one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+
+from hlotool.commands import COMMANDS
+from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_RESERVED = frozenset({"and", "or", "not", "in", "true", "false", "null"})  # of expressions
+_TAKEN = ("schema", "hlotool_version", "input", "columns", "grouped_by", "groups")
+
+
+def all_documents() -> tuple[DocumentSpec, ...]:
+    """Return every document that any command can print, in the order of the commands."""
+    modules = [import_module(f"hlotool.commands.{name}") for name in COMMANDS]
+    return tuple(spec for module in modules for spec in module.DOCUMENTS)
+
+
+def find_mistakes(spec: DocumentSpec) -> list[str]:
+    """List what is wrong with a document's declaration."""
+    blocks = [*spec.blocks, *([spec.scalars] if spec.scalars else [])]
+    keys = [*_TAKEN, *_names(spec)]
+    keys += [field.name for field in (spec.scalars.fields if spec.scalars else ())]
+    found = [f"the key {key} is there twice" for key in _repeated(keys)]
+    found += [mistake for block in blocks for mistake in _check_block(block)]
+    found += [mistake for rows in spec.row_lists for mistake in _check_row_list(rows)]
+    return [f"{spec.name}: {each}" for each in found]
+
+
+def _check_block(block: Block) -> Iterator[str]:
+    """Check a record of scalars and what is inside it."""
+    yield from _check_fields(block.name, block.fields)
+    inner = _names(block)
+    for name in inner:
+        if name not in block.record.__struct_fields__:
+            yield f"{block.name}.{name} is no attribute of {block.record.__name__}"
+    for key in _repeated([*inner, *(field.name for field in block.fields)]):
+        yield f"{block.name}.{key} is there twice"
+    for each in block.blocks:
+        yield from _check_block(each)
+    for row_list in block.row_lists:
+        yield from _check_row_list(row_list)
+
+
+def _check_row_list(rows: RowList) -> Iterator[str]:
+    """Check a row list and the names it mentions."""
+    yield from _check_fields(rows.name, rows.fields)
+    known = [field.name for field in rows.fields]
+    for key in _repeated(known):
+        yield f"{rows.name}.{key} is there twice"
+    shown = {name for field in rows.fields for name in (field.attribute, field.unit_from)}
+    for name in rows.record.__struct_fields__:
+        if name not in shown:
+            yield f"{rows.record.__name__}.{name} is not declared in {rows.name}"
+    names = [part.strip().lstrip("+-") for part in rows.sort.split(",")]
+    names += [rows.size, rows.key, *rows.lower_if, *rows.upper_if]
+    names += [name for field in rows.fields for name in (field.once, field.indent_by)]
+    if rows.fold is not None:
+        names += [*rows.fold.keys, rows.fold.name]
+    for name in names:
+        if name and name not in known:
+            yield f"{rows.name} mentions {name}, which is no field of it"
+
+
+def _check_fields(where: str, fields: Iterable[Field]) -> Iterator[str]:
+    """Check names, and what is said of them."""
+    for field in fields:
+        if not _NAME.fullmatch(field.name) or field.name in _RESERVED:
+            yield f"{where}.{field.name} cannot be named in an expression"
+        if (field.unit is Unit.BYTES) != ("bytes" in field.name.split("_")):
+            yield f"{where}.{field.name} and its unit do not agree about bytes"
+        if not field.meaning or field.meaning.endswith("."):
+            yield f"{where}.{field.name} needs a meaning, without a full stop"
+
+
+def _names(holder: DocumentSpec | Block) -> list[str]:
+    """Name the blocks and lists that a document or a block holds."""
+    return [block.name for block in holder.blocks] + [rows.name for rows in holder.row_lists]
+
+
+def _repeated(keys: list[str]) -> list[str]:
+    return sorted({key for key in keys if keys.count(key) > 1})
