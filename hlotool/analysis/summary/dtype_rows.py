@@ -22,7 +22,7 @@ class DtypeRow(Struct, frozen=True):
     ]
 
 
-class _Tally(Struct, eq=False):
+class _DtypeTally(Struct, eq=False):
     count: int = 0
     result_bytes: int | None = 0
 
@@ -40,7 +40,7 @@ def count_dtypes(results: ResultCounts) -> tuple[DtypeRow, ...]:
             for key, count in counts.items():
                 if not (passes_on and results.shapes[key].is_tuple):
                     made[key] += count
-    tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+    tallies: defaultdict[str, _DtypeTally] = defaultdict(_DtypeTally)
     for key, count in made.items():
         for leaf in results.shapes[key].leaves():
             tally, size = tallies[leaf.dtype], results.size_of(leaf)

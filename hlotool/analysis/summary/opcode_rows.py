@@ -60,7 +60,7 @@ class OpcodeRow(Struct, frozen=True):
     ]
 
 
-class _Tally(Struct, eq=False):
+class _OpcodeTally(Struct, eq=False):
     """Counts of one opcode while they are taken; None as soon as a part is unknown."""
 
     count: int = 0
@@ -82,7 +82,7 @@ def count_opcodes(results: ResultCounts) -> tuple[OpcodeRow, ...]:
     get-tuple-element, while, …) make nothing in `executed_bytes`. Bytes are those of the
     shapes with tile padding (docs/semantics.md); None where a shape's size is unknown.
     """
-    tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+    tallies: defaultdict[str, _OpcodeTally] = defaultdict(_OpcodeTally)
     for group in results.groups:
         runs, known_runs = group.executions, group.known_executions
         for opcode, counts in group.by_opcode.items():
@@ -100,7 +100,7 @@ def count_opcodes(results: ResultCounts) -> tuple[OpcodeRow, ...]:
     return tuple(_row(opcode, tally) for opcode, tally in sorted(tallies.items()))
 
 
-def _row(opcode: str, tally: _Tally) -> OpcodeRow:
+def _row(opcode: str, tally: _OpcodeTally) -> OpcodeRow:
     return OpcodeRow(
         opcode=opcode,
         count=tally.count,
