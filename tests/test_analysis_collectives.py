@@ -12,10 +12,10 @@ from collective_cases import CASES, ROOT, analyze, read_options, read_rows, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hlotool.analysis.collectives.logical import TRANSFERS
 from hlotool.analysis.collectives.report import CollectiveRow, analyze_collectives, sum_collectives
 from hlotool.analysis.graph.executions import count_executions
 from hlotool.errors import HlotoolError, ParseError
+from hlotool.ir.opcodes import TRANSFERS
 from hlotool.parse import parse_module
 from hlotool.source import Source
 

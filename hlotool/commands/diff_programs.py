@@ -11,9 +11,8 @@ from hlotool.diff.blocks.metrics import by_path, changed_metrics
 from hlotool.diff.blocks.verdict import Verdict, find_verdict
 from hlotool.diff.report import DiffOptions, DiffReport
 from hlotool.fields import Block, Document, Field, Line, Unit
-from hlotool.ir.opcodes import COLLECTIVES
+from hlotool.ir.opcodes import COLLECTIVES, FREE
 
-_FREE = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
 _PEAKS = {"neither": "peak", "one": "peak (one side estimated)", "both": "peak (estimate)"}
 _SHOWN = ("metrics", "memory", "collectives", "fusions", "instructions", "header", "flags")
 
@@ -100,7 +99,7 @@ def _others(rows: Sequence[InstructionChange]) -> tuple[InstructionChange, ...]:
 
 def _has_own_block(row: InstructionChange) -> bool:
     opcode = row.opcode.removesuffix("-start").removesuffix("-done")
-    return opcode in COLLECTIVES or opcode in {"fusion", "async"} or opcode in _FREE
+    return opcode in COLLECTIVES or opcode in {"fusion", "async"} or opcode in FREE
 
 
 def _lines(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Iterator[Line]:

@@ -1,116 +1,194 @@
-"""The opcodes of XLA, in the spelling of the text (xla/hlo/ir/hlo_opcode.h).
+"""Which opcodes are there, and what is true of each? One table, a row an opcode.
 
-An opcode that is not listed is kept as it is and treated as opaque; no reader fails on it.
+Spelled as in the text (xla/hlo/ir/hlo_opcode.h). To add one, add its row. An opcode that has
+none is kept as it is and treated as opaque; no reader fails on it. `traits` says what a trait
+means.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-ELEMENTWISE_UNARY: Final = frozenset(
-    (
-        "abs", "bitcast-convert", "cbrt", "ceil", "convert", "cosine", "count-leading-zeros",
-        "erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log",
-        "log-plus-one", "logistic", "negate", "not", "popcnt", "real", "reduce-precision",
-        "round-nearest-afz", "round-nearest-even", "rsqrt", "sign", "sine", "sqrt", "tan", "tanh",
-        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh",
-    )
-)  # fmt: skip
+from hlotool.ir.traits import Trait
 
-ELEMENTWISE_BINARY: Final = frozenset(
-    (
-        "add", "and", "atan2", "compare", "complex", "divide", "maximum", "minimum", "mulhi",
-        "multiply", "or", "power", "remainder", "shift-left", "shift-right-arithmetic",
-        "shift-right-logical", "stochastic-convert", "subtract", "xor",
-    )
-)  # fmt: skip
+_PLAIN: Final = Trait(0)
+_ELEMENTWISE: Final = Trait.ELEMENTWISE | Trait.TAKES_OPERANDS
+_TRANSCENDENTAL: Final = Trait.TRANSCENDENTAL | _ELEMENTWISE
+_COLLECTIVE: Final = Trait.COLLECTIVE | Trait.TRANSFER | Trait.TAKES_OPERANDS
 
-ELEMENTWISE: Final = ELEMENTWISE_UNARY | ELEMENTWISE_BINARY | {"clamp", "select"}
+TABLE: Final[dict[str, Trait]] = {
+    "abs": _ELEMENTWISE,
+    "acos": _TRANSCENDENTAL,
+    "acosh": _TRANSCENDENTAL,
+    "add": _ELEMENTWISE,
+    "add-dependency": Trait.PASSES_ON,
+    "after-all": Trait.PASSES_ON,
+    "all-gather": _COLLECTIVE,
+    "all-gather-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
+    "all-gather-start": Trait.ASYNC_START | Trait.TRANSFER | Trait.PASSES_ON,
+    "all-reduce": _COLLECTIVE | Trait.EMBEDS,
+    "all-reduce-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
+    "all-reduce-start": Trait.ASYNC_START | Trait.TRANSFER | Trait.EMBEDS | Trait.PASSES_ON,
+    "all-to-all": _COLLECTIVE,
+    "and": _ELEMENTWISE,
+    "asin": _TRANSCENDENTAL,
+    "asinh": _TRANSCENDENTAL,
+    "async-done": Trait.ASYNC_DONE | Trait.LATER_STEP | Trait.CONTROL_FLOW | Trait.PASSES_ON,
+    "async-start": Trait.ASYNC_START | Trait.CONTROL_FLOW | Trait.PASSES_ON,
+    "async-update": Trait.LATER_STEP | Trait.CONTROL_FLOW | Trait.PASSES_ON,
+    "atan": _TRANSCENDENTAL,
+    "atan2": _TRANSCENDENTAL,
+    "atanh": _TRANSCENDENTAL,
+    "batch-norm-grad": _PLAIN,
+    "batch-norm-inference": _PLAIN,
+    "batch-norm-training": _PLAIN,
+    "bitcast": Trait.VIEW | Trait.PASSES_ON | Trait.TAKES_OPERANDS,
+    "bitcast-convert": _ELEMENTWISE,
+    "broadcast": Trait.TAKES_OPERANDS,
+    "call": Trait.CONTROL_FLOW | Trait.PASSES_ON,
+    "cbrt": _TRANSCENDENTAL,
+    "ceil": _ELEMENTWISE,
+    "cholesky": _PLAIN,
+    "clamp": _ELEMENTWISE,
+    "collective-broadcast": _COLLECTIVE,
+    "collective-permute": _COLLECTIVE,
+    "collective-permute-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
+    "collective-permute-start": Trait.ASYNC_START | Trait.TRANSFER | Trait.PASSES_ON,
+    "collective-reduce": _COLLECTIVE | Trait.EMBEDS,
+    "compare": _ELEMENTWISE,
+    "complex": _ELEMENTWISE,
+    "concatenate": Trait.TAKES_OPERANDS,
+    "conditional": Trait.CONTROL_FLOW | Trait.PASSES_ON,
+    "constant": Trait.GIVEN,
+    "convert": _ELEMENTWISE,
+    "convolution": Trait.MATRIX_PRODUCT | Trait.TAKES_OPERANDS,
+    "copy": Trait.MOVES | Trait.USES_TOP_ONLY | Trait.TAKES_OPERANDS,
+    "copy-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
+    "copy-start": Trait.ASYNC_START | Trait.PASSES_ON | Trait.TAKES_OPERANDS,
+    "cosh": _TRANSCENDENTAL,
+    "cosine": _TRANSCENDENTAL,
+    "count-leading-zeros": _ELEMENTWISE,
+    "custom-call": Trait.EFFECT | Trait.EMBEDS,
+    "divide": _ELEMENTWISE,
+    "domain": Trait.PASSES_ON | Trait.USES_NOTHING,
+    "dot": Trait.MATRIX_PRODUCT | Trait.TAKES_OPERANDS,
+    "dynamic-reshape": _PLAIN,
+    "dynamic-slice": Trait.SLICES | Trait.TAKES_OPERANDS,
+    "dynamic-update-slice": Trait.SLICES | Trait.UPDATES_IN_PLACE | Trait.TAKES_OPERANDS,
+    "erf": _TRANSCENDENTAL,
+    "exponential": _TRANSCENDENTAL,
+    "exponential-minus-one": _TRANSCENDENTAL,
+    "fft": _PLAIN,
+    "floor": _ELEMENTWISE,
+    "fusion": Trait.EMBEDS,
+    "gather": Trait.TAKES_OPERANDS,
+    "get-dimension-size": _PLAIN,
+    "get-tuple-element": Trait.VIEW | Trait.PASSES_ON | Trait.USES_TOP_ONLY | Trait.TAKES_OPERANDS,
+    "imag": _ELEMENTWISE,
+    "infeed": Trait.EFFECT,
+    "iota": _PLAIN,
+    "is-finite": _ELEMENTWISE,
+    "log": _TRANSCENDENTAL,
+    "log-plus-one": _TRANSCENDENTAL,
+    "logistic": _TRANSCENDENTAL,
+    "map": Trait.EMBEDS,
+    "maximum": _ELEMENTWISE,
+    "minimum": _ELEMENTWISE,
+    "mulhi": _ELEMENTWISE,
+    "multiply": _ELEMENTWISE,
+    "negate": _ELEMENTWISE,
+    "not": _ELEMENTWISE,
+    "opt-barrier": Trait.PASSES_ON,
+    "or": _ELEMENTWISE,
+    "outfeed": Trait.EFFECT,
+    "pad": Trait.TAKES_OPERANDS,
+    "parameter": Trait.GIVEN | Trait.PASSES_ON,
+    "partition-id": Trait.DEVICE_NUMBER,
+    "popcnt": _ELEMENTWISE,
+    "power": _TRANSCENDENTAL,
+    "ragged-all-to-all": _COLLECTIVE,
+    "ragged-dot": Trait.MATRIX_PRODUCT,
+    "real": _ELEMENTWISE,
+    "recv": Trait.EFFECT | Trait.PASSES_ON,
+    "recv-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
+    "reduce": Trait.EMBEDS | Trait.TAKES_OPERANDS,
+    "reduce-precision": _ELEMENTWISE,
+    "reduce-scatter": _COLLECTIVE | Trait.EMBEDS,
+    "reduce-window": Trait.EMBEDS,
+    "remainder": _ELEMENTWISE,
+    "replica-id": Trait.DEVICE_NUMBER,
+    "reshape": Trait.MOVES | Trait.TAKES_OPERANDS,
+    "reverse": Trait.TAKES_OPERANDS,
+    "rng": Trait.EFFECT,
+    "rng-bit-generator": _PLAIN,
+    "rng-get-and-update-state": Trait.EFFECT,
+    "round-nearest-afz": _ELEMENTWISE,
+    "round-nearest-even": _ELEMENTWISE,
+    "rsqrt": _TRANSCENDENTAL,
+    "scaled-dot": Trait.MATRIX_PRODUCT,
+    "scan": Trait.EMBEDS,
+    "scatter": Trait.UPDATES_IN_PLACE | Trait.EMBEDS | Trait.TAKES_OPERANDS,
+    "select": _ELEMENTWISE,
+    "select-and-scatter": Trait.EMBEDS,
+    "send": Trait.TRANSFER | Trait.EFFECT | Trait.PASSES_ON,
+    "send-done": Trait.ASYNC_DONE | Trait.PASSES_ON | Trait.TAKES_OPERANDS,
+    "set-dimension-size": Trait.UPDATES_IN_PLACE,
+    "shift-left": _ELEMENTWISE,
+    "shift-right-arithmetic": _ELEMENTWISE,
+    "shift-right-logical": _ELEMENTWISE,
+    "shuffle": _PLAIN,
+    "sign": _ELEMENTWISE,
+    "sine": _TRANSCENDENTAL,
+    "sinh": _TRANSCENDENTAL,
+    "slice": Trait.SLICES | Trait.TAKES_OPERANDS,
+    "sort": Trait.EMBEDS | Trait.TAKES_OPERANDS,
+    "sqrt": _TRANSCENDENTAL,
+    "stochastic-convert": _ELEMENTWISE,
+    "subtract": _ELEMENTWISE,
+    "tan": _TRANSCENDENTAL,
+    "tanh": _TRANSCENDENTAL,
+    "topk": _PLAIN,
+    "transpose": Trait.MOVES | Trait.TAKES_OPERANDS,
+    "triangular-solve": _PLAIN,
+    "tuple": Trait.VIEW | Trait.PASSES_ON | Trait.USES_NOTHING,
+    "while": Trait.CONTROL_FLOW | Trait.PASSES_ON | Trait.TAKES_OPERANDS,
+    "xor": _ELEMENTWISE,
+}
 
-# Counted in `transcendentals`, not in `flops` (xla/service/hlo_cost_analysis.cc).
-TRANSCENDENTAL: Final = frozenset(
-    (
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "cosine",
-        "erf", "exponential", "exponential-minus-one", "log", "log-plus-one", "logistic",
-        "power", "rsqrt", "sine", "sinh", "sqrt", "tan", "tanh",
-    )
-)  # fmt: skip
 
-COLLECTIVES: Final = frozenset(
-    (
-        "all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute",
-        "collective-reduce", "ragged-all-to-all", "reduce-scatter",
-    )
-)  # fmt: skip
+def with_trait(trait: Trait) -> frozenset[str]:
+    """Return the opcodes that have a trait."""
+    bit = trait.value  # a plain number: traits are slow to test
+    return frozenset(opcode for opcode, traits in TABLE.items() if traits.value & bit)
 
-# `X-start` and `X-done` that are opcodes of their own; any other is async sugar for X.
-ASYNC_STARTS: Final = frozenset(
-    ("all-gather-start", "all-reduce-start", "async-start", "collective-permute-start",
-     "copy-start")
-)  # fmt: skip
-ASYNC_DONES: Final = frozenset(
-    ("all-gather-done", "all-reduce-done", "async-done", "collective-permute-done", "copy-done",
-     "recv-done", "send-done")
-)  # fmt: skip
 
-OPCODES: Final = (
-    ELEMENTWISE
-    | COLLECTIVES
-    | ASYNC_STARTS
-    | ASYNC_DONES
-    | frozenset(
-        (
-            "add-dependency", "after-all", "async-update", "batch-norm-grad",
-            "batch-norm-inference", "batch-norm-training", "bitcast", "broadcast", "call",
-            "cholesky", "concatenate", "conditional", "constant", "convolution", "copy",
-            "custom-call", "domain", "dot", "dynamic-reshape", "dynamic-slice",
-            "dynamic-update-slice", "fft", "fusion", "gather", "get-dimension-size",
-            "get-tuple-element", "infeed", "iota", "map", "opt-barrier", "outfeed", "pad",
-            "parameter", "partition-id", "ragged-dot", "recv", "reduce", "reduce-window",
-            "replica-id", "reshape", "reverse", "rng", "rng-bit-generator",
-            "rng-get-and-update-state", "scaled-dot", "scan", "scatter", "select-and-scatter",
-            "send", "set-dimension-size", "shuffle", "slice", "sort", "topk", "transpose",
-            "triangular-solve", "tuple", "while",
-        )
-    )
-)  # fmt: skip
+OPCODES: Final = frozenset(TABLE)
 
-# Opcodes whose attributes may name computations.
-MAY_CALL: Final = frozenset(
-    (
-        "all-reduce", "all-reduce-start", "async-done", "async-start", "async-update", "call",
-        "collective-reduce", "conditional", "custom-call", "fusion", "map", "reduce",
-        "reduce-scatter", "reduce-window", "scan", "scatter", "select-and-scatter", "sort",
-        "while",
-    )
-)  # fmt: skip
+ELEMENTWISE: Final = with_trait(Trait.ELEMENTWISE)
+TRANSCENDENTAL: Final = with_trait(Trait.TRANSCENDENTAL)
+MATRIX_PRODUCTS: Final = with_trait(Trait.MATRIX_PRODUCT)
+DEVICE_NUMBERS: Final = with_trait(Trait.DEVICE_NUMBER)
+EFFECTS: Final = with_trait(Trait.EFFECT)
 
-# Opcodes that never stand without operands; the others may (fusion, call, tuple, custom-call,
-# after-all, the async forms of SparseCore, …).
-TAKES_OPERANDS: Final = (ELEMENTWISE | COLLECTIVES | ASYNC_DONES) - {"async-done"} | frozenset(
-    (
-        "bitcast", "broadcast", "concatenate", "convolution", "copy", "copy-start", "dot",
-        "dynamic-slice", "dynamic-update-slice", "gather", "get-tuple-element", "pad", "reduce",
-        "reshape", "reverse", "scatter", "slice", "sort", "transpose", "while",
-    )
-)  # fmt: skip
+GIVEN: Final = with_trait(Trait.GIVEN)
+VIEWS: Final = with_trait(Trait.VIEW)
+FREE: Final = GIVEN | VIEWS  # no code runs for these
+MOVES: Final = with_trait(Trait.MOVES)
+SLICES: Final = with_trait(Trait.SLICES)
+UPDATES_IN_PLACE: Final = with_trait(Trait.UPDATES_IN_PLACE)
+PASSES_ON: Final = with_trait(Trait.PASSES_ON)
+USES_TOP_ONLY: Final = with_trait(Trait.USES_TOP_ONLY)
+USES_NOTHING: Final = with_trait(Trait.USES_NOTHING)
 
-# Opcodes that only pass on buffers which others made (xla/service/hlo_dataflow_analysis.cc).
-# An async pair counts where its result is complete: at the done, or in the wrapped operation.
-PASSES_ON: Final = frozenset(
-    (
-        "add-dependency", "after-all", "all-gather-start", "all-reduce-start", "async-done",
-        "async-start", "async-update", "bitcast", "call", "collective-permute-start",
-        "conditional", "copy-start", "domain", "get-tuple-element", "opt-barrier", "parameter",
-        "recv", "send", "send-done", "tuple", "while",
-    )
-)  # fmt: skip
+COLLECTIVES: Final = with_trait(Trait.COLLECTIVE)
+TRANSFERS: Final = with_trait(Trait.TRANSFER)
+ASYNC_STARTS: Final = with_trait(Trait.ASYNC_START)
+ASYNC_DONES: Final = with_trait(Trait.ASYNC_DONE)
+LATER_STEPS: Final = with_trait(Trait.LATER_STEP)
 
-# Callees of these run as part of the instruction, with buffers of their own kind; callees of
-# all other calling opcodes are control flow (xla/service/buffer_assignment.cc).
-CONTROL_FLOW: Final = frozenset(
-    ("async-done", "async-start", "async-update", "call", "conditional", "while")
-)
+CONTROL_FLOW: Final = with_trait(Trait.CONTROL_FLOW)
+MAY_CALL: Final = CONTROL_FLOW | with_trait(Trait.EMBEDS)
+TAKES_OPERANDS: Final = with_trait(Trait.TAKES_OPERANDS)
 
 
 def sugared_opcode(opcode: str) -> tuple[str, str] | None:

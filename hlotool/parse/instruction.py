@@ -10,7 +10,7 @@ import re
 from sys import intern
 
 from hlotool.ir.module import Computation, Instruction
-from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
+from hlotool.ir.opcodes import GIVEN, TAKES_OPERANDS, sugared_opcode
 from hlotool.ir.shape import DTYPE_BITS, ArrayShape, Shape
 from hlotool.parse.attributes import parse_attributes
 from hlotool.parse.builder import Builder
@@ -95,7 +95,7 @@ class BodyReader:
         shape = self._intern_shape()
         opcode = intern(scanner.expect_match(_OPCODE, "an opcode"))
         instruction = Instruction(name, shape, opcode, (), self.computation)
-        if opcode in {"constant", "parameter"}:
+        if opcode in GIVEN:
             instruction.literal = self._read_literal(opcode)
         else:
             instruction.operands = self._read_operands(opcode)
@@ -198,7 +198,7 @@ class BodyReader:
         scanner.enter("operands")
         opcode = intern(scanner.expect_match(_OPCODE, "an opcode"))
         nested = Instruction(self._free_name(f"{opcode}.anon"), shape, opcode, (), self.computation)
-        if opcode in {"constant", "parameter"}:
+        if opcode in GIVEN:
             nested.literal = self._read_literal(opcode)
         else:
             nested.operands = self._read_operands(opcode)

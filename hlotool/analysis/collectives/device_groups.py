@@ -19,8 +19,8 @@ GroupMode: TypeAlias = Literal[
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 Share: TypeAlias = tuple[int, int]  # an exact rational: numerator and denominator
 
-_REDUCING: Final = frozenset(("all-gather", "all-reduce", "reduce-scatter"))
-_PAIRED: Final = frozenset(("collective-permute", "send"))
+# With a channel, these count replicas (GetCollectiveOpGroupMode).
+_OF_REPLICAS: Final = frozenset(("all-gather", "all-reduce", "reduce-scatter"))
 _PAIR: Final = r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}"
 _SEND_PAIRS: Final = "_xla_send_recv_source_target_pairs"
 _NOUNS: Final[dict[GroupMode, str]] = {
@@ -226,7 +226,7 @@ def find_mode(operation: Instruction) -> GroupMode:
         return "flattened_id"
     if "channel_id" not in attributes:
         return "cross_replica"
-    if operation.opcode.removesuffix("-start") in _REDUCING:
+    if operation.opcode.removesuffix("-start") in _OF_REPLICAS:
         return "cross_replica_and_partition"
     return "cross_partition"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from hlotool.ir import ArrayShape, Instruction
+from hlotool.ir.opcodes import DEVICE_NUMBERS, MOVES
 
-_SAME_ELEMENTS: Final = frozenset(("bitcast", "copy", "reshape"))
-_DEVICE: Final = frozenset(("partition-id", "replica-id"))
+_SAME_ORDER: Final = (MOVES - {"transpose"}) | {"bitcast"}  # of elements
 _MARK: Final = "all-reduce-scatter"  # what libtpu calls such computations
 
 
@@ -46,7 +46,7 @@ def _find_slice(operation: Instruction) -> Instruction | None:
         current = users[0]
         if current.opcode == "dynamic-slice":
             return current
-        if current.opcode not in _SAME_ELEMENTS:
+        if current.opcode not in _SAME_ORDER:
             return None
 
 
@@ -70,7 +70,7 @@ def _is_of_this_device(offset: Instruction) -> bool:
     is_from_outside = False
     while pending:
         current = pending.pop()
-        if current.opcode in _DEVICE:
+        if current.opcode in DEVICE_NUMBERS:
             return True
         is_from_outside |= current.opcode == "parameter"
         new = [one for one in current.operands if one not in seen]

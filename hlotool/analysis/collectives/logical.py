@@ -16,25 +16,9 @@ from hlotool.analysis.collectives.running import Site, find_sites
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.ir import Computation, Instruction, Module
-from hlotool.ir.opcodes import COLLECTIVES
+from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, TRANSFERS
 
-# Opcodes that begin a transfer: one such instruction is at most one logical collective.
-TRANSFERS: Final = COLLECTIVES | {
-    "all-gather-start",
-    "all-reduce-start",
-    "collective-permute-start",
-    "send",
-}
-_DONES: Final = frozenset(
-    (
-        "all-gather-done",
-        "all-reduce-done",
-        "async-done",
-        "collective-permute-done",
-        "recv-done",
-        "send-done",
-    )
-)
+_DONES: Final = ASYNC_DONES - {"copy-done"}  # which ends no transfer between devices
 _NOTED: Final = TRANSFERS | _DONES | {"async-start", "async-update", "call", "recv"}
 
 
@@ -167,7 +151,7 @@ def _make_alone(operation: Instruction, site: Site, notes: _Notes) -> LogicalCol
         done=ends[-1] if ends and ends[-1].opcode in _DONES else None,
         steps=(),
         members=tuple(members),
-        is_async=begin.opcode.endswith("-start") or begin.opcode == "send",
+        is_async=begin.opcode in ASYNC_STARTS or begin.opcode == "send",
         executions=site.executions,
         is_exact=site.is_exact,
         is_conditional=site.is_conditional,

@@ -16,20 +16,23 @@ from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.graph.executions import Executions
 from hlotool.ir import Computation, Instruction
-from hlotool.ir.opcodes import ASYNC_DONES, COLLECTIVES, PASSES_ON
+from hlotool.ir.opcodes import (
+    ASYNC_DONES,
+    COLLECTIVES,
+    CONTROL_FLOW,
+    DEVICE_NUMBERS,
+    LATER_STEPS,
+    PASSES_ON,
+    SLICES,
+)
 
-_RUNS_OTHERS: Final = frozenset(("async-start", "call", "conditional", "while"))
+_RUNS_OTHERS: Final = CONTROL_FLOW - LATER_STEPS
 # Nothing is computed by these: they name, pass on, wait, or move between memory spaces.
 _IDLE: Final = (
-    (PASSES_ON - _RUNS_OTHERS)
-    | COLLECTIVES
-    | ASYNC_DONES
-    | {"constant", "partition-id", "replica-id"}
+    (PASSES_ON - _RUNS_OTHERS) | COLLECTIVES | ASYNC_DONES | DEVICE_NUMBERS | {"constant"}
 )
 # What an async-start may wrap without computing anything.
-_ONLY_MOVES: Final = frozenset(
-    ("async-start", "copy", "dynamic-slice", "dynamic-update-slice", "slice")
-)
+_ONLY_MOVES: Final = SLICES | {"async-start", "copy"}
 
 
 class Overlap(Struct, frozen=True):

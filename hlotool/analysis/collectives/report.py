@@ -34,6 +34,7 @@ from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir import Instruction, Module, SourceLocation
+from hlotool.ir.opcodes import MOVES
 
 __all__ = [
     "CollectiveOptions",
@@ -44,9 +45,7 @@ __all__ = [
     "sum_collectives",
 ]
 
-_VIEWS: Final = frozenset(
-    ("bitcast", "convert", "copy", "get-tuple-element", "reshape", "transpose")
-)
+_VIEWS_AND_COPIES: Final = MOVES | {"bitcast", "convert", "get-tuple-element"}
 _ALL: Final = (1, 1)
 _MOST_VIEWS: Final = 8  # steps back to something that has a name
 
@@ -261,7 +260,7 @@ def _find_maker_name(operand: Instruction | None) -> str:
         if operand is None:
             return ""
         op_name = operand.metadata().op_name
-        if op_name or operand.opcode not in _VIEWS or not operand.operands:
+        if op_name or operand.opcode not in _VIEWS_AND_COPIES or not operand.operands:
             return op_name
         operand = operand.operands[0]
     return ""

@@ -15,10 +15,11 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.device_groups import DeviceGroups, Share
 from hlotool.ir import ArrayShape, Instruction, Shape, TupleShape
+from hlotool.ir.opcodes import MOVES
 
 _SLICE: Final = r"\{\s*(\d[\d,\s]*)\}"
 _MOST_DIGITS: Final = 20
-_SAME_ELEMENTS: Final = frozenset(("bitcast", "copy", "reshape", "transpose"))
+_SAME_ELEMENTS: Final = MOVES | {"bitcast"}
 _SENT_SHARE: Final = {  # times (n − 1)/n of the payload
     "all-gather": 1,
     "all-reduce": 2,

@@ -13,13 +13,12 @@ from msgspec import Struct
 
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import SLICES
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
-_SLICING: Final = frozenset(("dynamic-slice", "dynamic-update-slice", "slice"))
-_READS_ALONE: Final = frozenset(("broadcast", "reshape"))
-_READS_APART: Final = _SLICING | _READS_ALONE | {"fusion"}
+_READS_APART: Final = SLICES | {"broadcast", "fusion", "reshape"}
 _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 
 
@@ -160,7 +159,7 @@ class _Reads:
 
     def _of_user(self, source: Instruction, user: Instruction) -> int | None:
         """Return what one user reads for itself, None where it shares a reading."""
-        if user.opcode in _SLICING:
+        if user.opcode in SLICES:
             return _measure_slice(source, user, self._sizes)
         if user.opcode == "fusion":
             return self._of_nested(source, user)
@@ -189,7 +188,7 @@ class _Reads:
         size = 0
         is_read = False
         for user in fusion.users:
-            is_slice = is_simple and user.opcode in _SLICING
+            is_slice = is_simple and user.opcode in SLICES
             sliced = _measure_slice(fusion, user, self._sizes) if is_slice else None
             if sliced is not None:
                 size += sliced

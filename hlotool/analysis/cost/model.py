@@ -18,7 +18,14 @@ from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.analysis.cost.traffic import measure_bytes
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.ir.module import Computation, Instruction, Module
-from hlotool.ir.opcodes import ELEMENTWISE, OPCODES, TRANSCENDENTAL
+from hlotool.ir.opcodes import (
+    CONTROL_FLOW,
+    ELEMENTWISE,
+    FREE,
+    LATER_STEPS,
+    OPCODES,
+    TRANSCENDENTAL,
+)
 from hlotool.ir.shape import Shape
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
@@ -27,9 +34,9 @@ TripCounts: TypeAlias = Mapping[Instruction, int | None]
 # division by zero. Its cost is unknown, which is no reason not to count all the others.
 _MALFORMED: Final = (UnknownCostError, LookupError, ValueError, ArithmeticError)
 
-_FLOW: Final = frozenset(("async-start", "call", "conditional", "while"))
+_FLOW: Final = CONTROL_FLOW - LATER_STEPS
 _APPLYING: Final = APPLYING - _FLOW
-_FREE: Final = frozenset(("parameter", "constant", "get-tuple-element", "bitcast"))
+_FREE: Final = FREE - {"tuple"}  # XLA counts its table of pointers
 _IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
 _IDLE_INSIDE: Final = _IDLE - _FLOW
 _FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL

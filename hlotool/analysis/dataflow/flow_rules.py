@@ -8,6 +8,7 @@ from typing import Final
 from hlotool.analysis.dataflow.schedule import find_async_start
 from hlotool.analysis.dataflow.values import Flow, Node
 from hlotool.ir.module import Instruction
+from hlotool.ir.opcodes import LATER_STEPS
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 
 _Rule = Callable[[Flow, Instruction], Node | None]
@@ -54,7 +55,7 @@ def _parameter(flow: Flow, instruction: Instruction) -> Node | None:
         return node
     if caller.opcode == "conditional":
         number = 1 + caller.called_computations().index(instruction.computation)
-    elif caller.opcode in {"async-update", "async-done"}:
+    elif caller.opcode in LATER_STEPS:
         number += 1  # the first operand is the step before
     if number >= len(caller.operands):
         return None

@@ -9,20 +9,21 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from hlotool.ir.module import Instruction
+from hlotool.ir.opcodes import UPDATES_IN_PLACE, VIEWS
 from hlotool.ir.shape import TupleShape
 from hlotool.ir.values import ShapeIndex
 
 MOST_STEPS: Final = 10_000  # bitcasts and tuples followed inside one fusion
 _ALIASING: Final = "output_to_operand_aliasing"
 _ANNOTATED: Final = frozenset(("custom-call", "async-start", "async-update"))
-_BY_OPCODE: Final = frozenset(
-    (
-        "all-reduce-start", "collective-permute", "collective-permute-start",
-        "dynamic-update-slice", "ragged-all-to-all", "scatter", "set-dimension-size",
-    )
-)  # fmt: skip
+_BY_OPCODE: Final = UPDATES_IN_PLACE | {
+    "all-reduce-start",
+    "collective-permute",
+    "collective-permute-start",
+    "ragged-all-to-all",
+}
 _SHARING: Final = _BY_OPCODE | _ANNOTATED
-_FUSED: Final = _SHARING | {"bitcast", "get-tuple-element", "tuple"}  # or lead to such a root
+_FUSED: Final = _SHARING | VIEWS  # or lead to such a root
 
 
 class Sharing(NamedTuple):

@@ -15,12 +15,11 @@ from hlotool.analysis.dataflow.values import Value, resolve
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Instruction, Module
+from hlotool.ir.opcodes import LATER_STEPS, USES_NOTHING, USES_TOP_ONLY
 
 LifetimeSource: TypeAlias = Literal["live-range", "derived"]
 
-_ASYNC = frozenset(("async-start", "async-update", "async-done"))
-_SHALLOW = frozenset(("copy", "get-tuple-element"))
-_WITHOUT_USES = frozenset(("domain", "tuple"))
+_ASYNC = LATER_STEPS | {"async-start"}
 
 
 class Lifetimes(Struct, frozen=True):
@@ -187,7 +186,7 @@ def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruc
     nested = top.copy()
     for position, user in enumerate(schedule.sequence):
         opcode = user.opcode
-        if opcode in _WITHOUT_USES:
+        if opcode in USES_NOTHING:
             continue
         at = position
         if opcode == "call" and _is_flattened(schedule, user, "to_apply"):
@@ -198,7 +197,7 @@ def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruc
         for operand in user.operands:
             if at > top[operand]:  # noqa: PLR1730  max() takes twice as long
                 top[operand] = at
-            if at > nested[operand] and opcode not in _SHALLOW:
+            if at > nested[operand] and opcode not in USES_TOP_ONLY:
                 nested[operand] = at
     return top, nested
 

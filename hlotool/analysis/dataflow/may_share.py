@@ -14,15 +14,14 @@ from msgspec import Struct
 
 from hlotool.analysis.graph.backend import Backend
 from hlotool.ir.module import Instruction
-from hlotool.ir.opcodes import ELEMENTWISE
+from hlotool.ir.opcodes import ELEMENTWISE, UPDATES_IN_PLACE
 from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.ir.values import ShapeIndex
 
 MOST_FOLLOWED: Final = 10_000  # instructions; larger fusions are taken to share nothing
-_FIRST_OPERAND: Final = frozenset(("dynamic-update-slice", "scatter", "set-dimension-size"))
 _SHARING: Final = (
     ELEMENTWISE
-    | _FIRST_OPERAND
+    | UPDATES_IN_PLACE
     | {"all-reduce", "collective-broadcast", "fusion", "sort", "triangular-solve"}
 )
 
@@ -60,7 +59,7 @@ def may_share(pair: Pair, backend: Backend | None) -> bool:
         return len(user.operands) == 1 or pair.output_index == (number,)
     if user.opcode == "triangular-solve":
         return number == 1
-    if user.opcode in _FIRST_OPERAND:
+    if user.opcode in UPDATES_IN_PLACE:
         return number == 0
     return user.opcode in ELEMENTWISE
 
@@ -136,5 +135,5 @@ class _Way(Struct, frozen=True):
         if user.opcode == "reduce":
             return self.may_reduce
         return user.opcode == "bitcast" or (
-            user.opcode in _FIRST_OPERAND and user.operands[0] is operand
+            user.opcode in UPDATES_IN_PLACE and user.operands[0] is operand
         )

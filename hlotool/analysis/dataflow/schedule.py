@@ -16,7 +16,7 @@ from msgspec import Struct
 from hlotool.analysis.graph.naming import name_instructions
 from hlotool.errors import InputError
 from hlotool.ir.module import Computation, Instruction, Module
-from hlotool.ir.opcodes import CONTROL_FLOW
+from hlotool.ir.opcodes import CONTROL_FLOW, LATER_STEPS
 
 _CANONICAL: Final = re.compile(r"tmp_[0-9]+")  # every name of HloPrintOptions::Canonical
 
@@ -112,7 +112,7 @@ def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
 
 def find_async_start(instruction: Instruction) -> Instruction | None:
     """Return the start of an asynchronous operation from any of its steps, None for others."""
-    while instruction.opcode in {"async-update", "async-done"} and instruction.operands:
+    while instruction.opcode in LATER_STEPS and instruction.operands:
         instruction = instruction.operands[0]
     return instruction if instruction.opcode == "async-start" else None
 

@@ -10,9 +10,10 @@ from hlotool.analysis.findings.evidence import LEAST_BYTES, Evidence
 from hlotool.analysis.findings.finding import Finding, FindingCode, Severity
 from hlotool.analysis.findings.precision import computes_in_16_bits
 from hlotool.analysis.findings.wording import first_source, name_all, percent
+from hlotool.ir.opcodes import COLLECTIVES, MAY_CALL
 
 LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
-_REDUCING: Final = frozenset(("all-reduce", "collective-reduce", "reduce-scatter"))
+_REDUCING: Final = COLLECTIVES & MAY_CALL  # they call what adds up
 
 
 def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:

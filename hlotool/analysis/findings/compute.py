@@ -12,15 +12,15 @@ from hlotool.analysis.findings.wording import name_all, write_source
 from hlotool.analysis.fusions.flags import is_copy_only
 from hlotool.analysis.fusions.missed import MissedRow
 from hlotool.analysis.origin.origin import find_origin
+from hlotool.ir.opcodes import MOVES
 
-_MOVING = frozenset(("copy", "reshape", "transpose"))
 _MOST_NAMED = 3
 
 
 def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
     """Find elementwise operations outside fusions that take 1 % of all bytes, and 1 MiB."""
     for row in evidence.missed:
-        if row.opcode not in _MOVING:
+        if row.opcode not in MOVES:
             size = row.known_bytes_accessed_per_run
             names = name_all(row.members)
             verb = "runs" if row.count == 1 else "run"
@@ -35,7 +35,7 @@ def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
 def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
     """Find copies and layout changes that take 1 % of all bytes accessed, fused or not."""
     for row in evidence.missed:
-        if row.opcode in _MOVING:
+        if row.opcode in MOVES:
             message = _copy_message(
                 evidence, row.members, row.opcode, row.known_bytes_accessed_per_run
             )

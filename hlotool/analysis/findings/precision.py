@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hlotool.analysis.graph.executions import Executions
 from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import MATRIX_PRODUCTS
 from hlotool.ir.shape import DTYPE_BITS, ArrayShape
 
-_MATRIX_OPCODES = frozenset(("convolution", "dot", "ragged-dot", "scaled-dot"))
 _MATRIX_TARGETS = ("__cublas$", "__cudnn$", "te_fused_attn")
 _HALF_BITS = 16
 
@@ -38,7 +38,7 @@ def is_matrix_product(instruction: Instruction) -> bool:
     """Whether an instruction is a dot, a convolution, or a library's."""
     if instruction.opcode == "custom-call":
         return instruction.custom_call_target.startswith(_MATRIX_TARGETS)
-    return instruction.opcode in _MATRIX_OPCODES
+    return instruction.opcode in MATRIX_PRODUCTS
 
 
 def _is_narrow(instruction: Instruction) -> bool:

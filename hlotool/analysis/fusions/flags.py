@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import FREE, MOVES
 
 TRIVIAL: Final = "trivial"
 MULTI_OUTPUT: Final = "multi-output"
@@ -12,9 +13,6 @@ DUPLICATE_OUTPUT: Final = "duplicate-output"
 CONVERT_ONLY: Final = "convert-only"
 COPY_ONLY: Final = "copy-only"
 FLAGS: Final = (TRIVIAL, MULTI_OUTPUT, DUPLICATE_OUTPUT, CONVERT_ONLY, COPY_ONLY)
-
-_NOT_REAL: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
-_COPYING: Final = frozenset(("copy", "reshape", "transpose"))
 
 
 def find_flags(body: Computation) -> tuple[str, ...]:
@@ -26,7 +24,7 @@ def find_flags(body: Computation) -> tuple[str, ...]:
     `convert-only`: real operations are all converts; `copy-only`: all move data without
     computing (copy, transpose, reshape).
     """
-    real = [one.opcode for one in body.instructions if one.opcode not in _NOT_REAL]
+    real = [one.opcode for one in body.instructions if one.opcode not in FREE]
     opcodes = set(real)
     root = body.root
     outputs = [_behind_bitcasts(one) for one in root.operands] if root.opcode == "tuple" else []
@@ -45,9 +43,9 @@ def is_copy_only(body: Computation) -> bool:
     moves = False
     for instruction in body.instructions:
         opcode = instruction.opcode
-        if opcode in _COPYING:
+        if opcode in MOVES:
             moves = True
-        elif opcode not in _NOT_REAL:
+        elif opcode not in FREE:
             return False
     return moves
 

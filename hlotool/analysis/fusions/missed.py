@@ -12,10 +12,10 @@ from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
 from hlotool.ir.module import Instruction
-from hlotool.ir.opcodes import ELEMENTWISE
+from hlotool.ir.opcodes import ELEMENTWISE, MOVES
 
 # Everything a loop fusion can hold at no cost but reading and writing.
-FUSIBLE: Final = ELEMENTWISE | frozenset(("broadcast", "copy", "reshape", "transpose"))
+FUSIBLE: Final = ELEMENTWISE | MOVES | {"broadcast"}
 LEAST_BYTES: Final = 1 << 20
 
 _Member: TypeAlias = tuple[Instruction, Origin]

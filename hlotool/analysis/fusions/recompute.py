@@ -14,9 +14,9 @@ from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.graph.value_numbers import Numbering
 from hlotool.analysis.origin.origin import find_common_scope, find_origin
 from hlotool.ir.module import Computation, Instruction
-from hlotool.ir.opcodes import TRANSCENDENTAL
+from hlotool.ir.opcodes import MATRIX_PRODUCTS, TRANSCENDENTAL
 
-EXPENSIVE: Final = TRANSCENDENTAL | frozenset(("convolution", "dot", "ragged-dot", "scaled-dot"))
+EXPENSIVE: Final = TRANSCENDENTAL | MATRIX_PRODUCTS
 LEAST_OPERATIONS: Final = 1 << 20
 
 

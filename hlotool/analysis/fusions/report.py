@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -15,9 +13,7 @@ from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
 from hlotool.ir.module import Computation, Instruction
-
-# What a body computes but no memory would ever hold, fused or not.
-_NO_RESULT: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
+from hlotool.ir.opcodes import FREE
 
 
 class FusionRow(Struct, frozen=True):
@@ -141,9 +137,12 @@ def find_outputs(body: Computation) -> frozenset[Instruction]:
 
 
 def find_intermediates(body: Computation) -> list[Instruction]:
-    """Return the instructions of a fused computation whose results reach no memory."""
+    """Return the instructions of a fused computation whose results reach no memory.
+
+    What is `FREE` makes none, fused or not.
+    """
     outputs = find_outputs(body)
-    return [one for one in body.instructions if one.opcode not in _NO_RESULT and one not in outputs]
+    return [one for one in body.instructions if one.opcode not in FREE and one not in outputs]
 
 
 def _make_row(members: list[Instruction], executions: Executions, costs: CostModel) -> FusionRow:

@@ -13,15 +13,20 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from hlotool.ir import ArrayShape, Computation, Instruction, Module
-from hlotool.ir.opcodes import MAY_CALL
+from hlotool.ir.opcodes import LATER_STEPS, MAY_CALL, MOVES
 
-_CALLERS: Final = MAY_CALL - {"async-update", "async-done"}  # these two only repeat the start
+_CALLERS: Final = MAY_CALL - LATER_STEPS  # these only repeat the start
 _DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
 
 _FLIPPED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
-_TRANSPARENT: Final = frozenset(
-    ("bitcast", "convert", "copy", "copy-done", "copy-start", "opt-barrier", "reshape")
-)
+# A scalar comes out of these as it went in; nothing transposes one.
+_TRANSPARENT: Final = (MOVES - {"transpose"}) | {
+    "bitcast",
+    "convert",
+    "copy-done",
+    "copy-start",
+    "opt-barrier",
+}
 
 
 class Slot(Struct, frozen=True):

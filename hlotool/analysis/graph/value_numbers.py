@@ -8,26 +8,23 @@ from typing import Final
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.fingerprint import IGNORED, Fingerprints
 from hlotool.ir.module import CALL_KEYS, Computation, Instruction
-from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, COLLECTIVES, CONTROL_FLOW
+from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, COLLECTIVES, CONTROL_FLOW, EFFECTS
 from hlotool.ir.shape import ArrayShape
 
 _MOST_NESTED: Final = 32  # fusions within fusions
 _MOST_VISITS: Final = 2_000_000  # instructions, counted again for other operands
 
 _SAME: Final = frozenset(("copy", "opt-barrier", "domain"))  # pass the value of operand 0 on
-# Two of these are never the same: effects, communication, randomness, or unknown contents.
+# Two of these are never the same: effects, communication, or contents that only a run knows.
+# The bits of rng-bit-generator follow from its state; two of them are kept apart all the same.
 _UNIQUE: Final = (
     ASYNC_DONES
     | ASYNC_STARTS
     | COLLECTIVES
     | CONTROL_FLOW
-    | frozenset(
-        (
-            "after-all", "custom-call", "infeed", "outfeed", "parameter", "recv", "rng",
-            "rng-bit-generator", "rng-get-and-update-state", "send",
-        )
-    )
-)  # fmt: skip
+    | EFFECTS
+    | {"after-all", "parameter", "rng-bit-generator"}
+)
 _NOT_PART: Final = IGNORED | frozenset((*CALL_KEYS, "sharding"))
 _ELIDED: Final = "{...}"
 

@@ -8,13 +8,12 @@ from typing import Final, NamedTuple
 
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.opcodes import MOVES
 from hlotool.ir.values import ShapeIndex
 
 MOST_MAKERS: Final = 64  # of one value; whoever asks wants the near ones
 _MOST_OPERANDS: Final = 8  # of one instruction that are followed
-_MOVING: Final = frozenset(
-    ("bitcast", "convert", "copy", "copy-done", "copy-start", "reshape", "transpose")
-)
+_MOVING: Final = MOVES | {"bitcast", "convert", "copy-done", "copy-start"}
 _CALLING: Final = frozenset(("call", "conditional", "custom-call", "reduce", "sort"))
 
 

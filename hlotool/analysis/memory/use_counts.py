@@ -8,6 +8,7 @@ from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.ir.buffers import BufferAssignment, BufferValue, ValueKey
 from hlotool.ir.module import Instruction, Module
+from hlotool.ir.opcodes import USES_NOTHING
 
 
 class UseCounts:
@@ -42,7 +43,7 @@ def count_uses(flow: Dataflow) -> dict[ValueKey, int]:
     nested: dict[Instruction, int] = {}
     returned: dict[tuple[Instruction, int], int] = {}
     for user in flow.schedule.sequence:
-        if user.opcode in {"tuple", "domain"} and not user.is_root:
+        if user.opcode in USES_NOTHING and not user.is_root:
             continue
         for operand in user.operands:
             top[operand] = top.get(operand, 0) + 1

@@ -11,14 +11,13 @@ from hlotool.analysis.origin.scope import find_scope
 from hlotool.diff.blocks.reasons import Reason
 from hlotool.diff.match.shape_changes import describe_shape
 from hlotool.ir import Instruction
+from hlotool.ir.opcodes import FREE
 from hlotool.program.program import Program
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
 # These move no data; what they lead to is told by other rows.
-_FREE: Final = frozenset(
-    ("after-all", "bitcast", "constant", "get-tuple-element", "parameter", "tuple")
-)
+_WEIGHTLESS: Final = FREE | {"after-all"}
 
 
 class InstructionChange(Struct, frozen=True):
@@ -116,7 +115,7 @@ class Folder:
         return sum(
             max(_size(one.left) or 0, _size(one.right) or 0) * max(1, self._runs(one.shown))
             for one in members
-            if one.shown.opcode not in _FREE
+            if one.shown.opcode not in _WEIGHTLESS
         )
 
 

@@ -15,12 +15,12 @@ from msgspec import Struct
 from hlotool.diff.match.matching import Pairs
 from hlotool.diff.match.signature import Signatures
 from hlotool.ir import Instruction
+from hlotool.ir.opcodes import FREE
 
 Bag: TypeAlias = Counter[Hashable]
 _HALF: Final = 0.5
 _SHARE: Final = 0.6  # of a fusion's operations that must come from, or go to, another
 _MOST_MAKERS: Final = 32  # fusions asked whether they had an operation
-_INTERFACE: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
 
 
 class Lineage(Struct, frozen=True):
@@ -121,7 +121,7 @@ class _Bags:
             body = fusion.callee()
             inside = body.instructions if body else []
             bag = self._known[fusion] = Counter(
-                self._operation(one) for one in inside if one.opcode not in _INTERFACE
+                self._operation(one) for one in inside if one.opcode not in FREE
             )
         return bag
 

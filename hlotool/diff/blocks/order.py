@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from hlotool.diff.match.structure import ComputationPair
+from hlotool.ir.opcodes import GIVEN
 
 
 class OrderChange(Struct, frozen=True):
@@ -33,7 +34,7 @@ def compare_order(pairs: Iterable[ComputationPair]) -> OrderChange | None:
         sequence = [
             places[pair.pairs[one]]
             for one in pair.left.instructions
-            if one in pair.pairs and one.opcode not in {"parameter", "constant"}
+            if one in pair.pairs and one.opcode not in GIVEN
         ]
         moved = len(sequence) - _longest_rise(sequence)
         moved_count += moved

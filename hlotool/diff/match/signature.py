@@ -16,7 +16,7 @@ from hlotool.diff.match.backend_config import comparable_config
 from hlotool.diff.match.terms import ELIDED, Terms, is_small
 from hlotool.ir import ArrayShape, Computation, Instruction, Shape
 from hlotool.ir.module import CALL_KEYS
-from hlotool.ir.opcodes import COLLECTIVES
+from hlotool.ir.opcodes import COLLECTIVES, FREE
 
 # Attributes compared elsewhere or not at all: callees by content, the rest are notes.
 _NOT_COMPARED: Final = frozenset(
@@ -27,7 +27,6 @@ _NOTES: Final = frozenset(
     ("async_collective_name", "chain_id", "fingerprint_before_lhs", "kernel_metadata")
 )
 _TINY: Final = 2  # operations of a fusion that its place identifies
-_INTERFACE: Final = frozenset(("bitcast", "constant", "get-tuple-element", "parameter", "tuple"))
 _BLANKS = re.compile(r"(?:/\*.*?\*/|\s)++", re.DOTALL)
 _SHARDING_METADATA = re.compile(r",? ?metadata=\{(?:[^{}]|\{[^{}]*\})*\}")
 
@@ -104,11 +103,11 @@ class Signatures:
         return self.table.number(("bodies", *numbers))
 
     def bag(self, computation: Computation) -> Counter[str]:
-        """Count how often each opcode occurs in a computation, its interface left out."""
+        """Count how often each opcode occurs in a computation, what is free left out."""
         found = self._bags.get(computation)
         if found is None:
             found = self._bags[computation] = Counter(
-                one.opcode for one in computation.instructions if one.opcode not in _INTERFACE
+                one.opcode for one in computation.instructions if one.opcode not in FREE
             )
         return found
 
