@@ -1,9 +1,8 @@
 """The core IR: what every analysis reads. Imports nothing but `source`."""
 
-from hlotool.ir.attribute_reader import AttributeReader
 from hlotool.ir.debug_info import DebugInfo, StackFrame
 from hlotool.ir.groups import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups, Sharding
-from hlotool.ir.module import Computation, Header, Instruction, Module
+from hlotool.ir.module import AttributeReader, Computation, Header, Instruction, Module
 from hlotool.ir.shape import ArrayShape, Layout, Shape, TupleShape
 from hlotool.ir.values import (
     Alias,
