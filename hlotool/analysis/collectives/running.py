@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
+from hlotool.analysis.graph.call_graph import CallGraph, reach, read_call_graph
 from hlotool.analysis.graph.executions import Executions, check_count
 from hlotool.ir import Computation, Instruction, Module
 
@@ -45,8 +45,12 @@ def find_sites(
     if all(one in executions.counts and one not in called for one in wanted):
         return {one: _executed_site(one, executions, starts.get(one)) for one in wanted}
     graph = graph or read_call_graph(module)
-    callers = _find_callers(graph)
-    above = _everything_above(wanted, callers)
+    callers = graph.find_callers()
+
+    def around_of(computation: Computation) -> list[Computation]:
+        return [caller.computation for caller in callers.get(computation, ())]
+
+    above = set(reach(wanted, around_of))
     sites: dict[Computation, Site] = {}
     for computation in reversed(graph.callees_first):
         if computation not in above:
@@ -93,24 +97,3 @@ def _find_start(around: list[tuple[Instruction, Site]]) -> Instruction | None:
         if caller.opcode == "call" and site.wrapper and site.wrapper.opcode == "async-start":
             return site.wrapper
     return None
-
-
-def _find_callers(graph: CallGraph) -> dict[Computation, list[Instruction]]:
-    callers: dict[Computation, list[Instruction]] = {}
-    for caller, callees in graph.callees.items():
-        for callee in callees:
-            callers.setdefault(callee, []).append(caller)
-    return callers
-
-
-def _everything_above(
-    computations: set[Computation], callers: Mapping[Computation, list[Instruction]]
-) -> set[Computation]:
-    above = set(computations)
-    pending = list(computations)
-    while pending:
-        for caller in callers.get(pending.pop(), ()):
-            if caller.computation not in above:
-                above.add(caller.computation)
-                pending.append(caller.computation)
-    return above

@@ -16,7 +16,7 @@ from hlotool.analysis.cost.invocations import APPLYING, find_applications, find_
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.analysis.cost.traffic import measure_bytes
-from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
+from hlotool.analysis.graph.call_graph import CallGraph, find_branches, reach, read_call_graph
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import (
     CONTROL_FLOW,
@@ -40,7 +40,6 @@ _FREE: Final = FREE - {"tuple"}  # XLA counts its table of pointers
 _IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
 _IDLE_INSIDE: Final = _IDLE - _FLOW
 _FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
-_BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
 _UNKNOWN: Final = Cost(is_lower_bound=True)
 
 
@@ -219,7 +218,7 @@ def _flow_cost(
 ) -> Cost:
     """Return the cost of the computations that control flow runs, loops once without `trips`."""
     if instruction.opcode == "conditional":
-        branches = [one for key in _BRANCH_KEYS for one in instruction.callees(key)]
+        branches = find_branches(instruction)
         return largest_cost(totals[branch] for branch in branches) if branches else _UNKNOWN
     try:
         applied = find_applications(instruction)
@@ -234,13 +233,9 @@ def _flow_cost(
 
 def _find_running(module: Module, graph: CallGraph) -> set[Computation]:
     """Find the computations that run on their own: the entry, and what control flow calls."""
-    running: set[Computation] = set()
-    pending = [module.entry]
-    while pending:
-        computation = pending.pop()
-        if computation not in running:
-            running.add(computation)
-            for instruction in computation.instructions:
-                if instruction.opcode in _FLOW:
-                    pending.extend(graph.callees.get(instruction, ()))
-    return running
+
+    def run_by(computation: Computation) -> list[Computation]:
+        flow = [one for one in computation.instructions if one.opcode in _FLOW]
+        return [callee for one in flow for callee in graph.callees.get(one, ())]
+
+    return set(reach([module.entry], run_by))

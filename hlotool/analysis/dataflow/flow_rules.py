@@ -1,4 +1,19 @@
-"""Rules of dataflow: which values an instruction defines, and which it passes on."""
+"""Rules of dataflow: which values an instruction defines, and which it passes on.
+
+A loop whose body hands `a` back and makes `b` anew, walked in the order of the schedule
+(`t.1` is element 1; φ is where the values of several ways meet):
+
+    %x = parameter(0)                   value 0
+    %y = copy(%x)                       value 1
+    %t = tuple(%x, %y)                  t itself, a table, is value 2; t.0 is 0, t.1 is 1
+      %s = parameter(0), of the body    s = φ(t, r), s.0 = φ(0, r.0), s.1 = φ(1, r.1)
+      %a = get-tuple-element(%s), 0     is s.0
+      %b = negate(%a)                   value 3
+      %r = tuple(%a, %b)                a table; r.0 is s.0, r.1 is 3
+    %w = while(%t)                      w = φ(r, t), w.0 = φ(r.0, 0), w.1 = φ(3, 1)
+
+At the end `phis` finds that s.0 and w.0 only ever are value 0, and takes them out.
+"""
 
 from __future__ import annotations
 

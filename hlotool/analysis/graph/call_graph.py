@@ -1,14 +1,19 @@
-"""In which order can computations be worked through so that callees come first?"""
+"""Who calls whom? All calls of a module, in both directions, and an order with callees first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.errors import InputError
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import MAY_CALL
+
+_BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")
+
+Callees: TypeAlias = Mapping[Instruction, tuple[Computation, ...]]
 
 
 class CallGraph(Struct, frozen=True):
@@ -18,7 +23,11 @@ class CallGraph(Struct, frozen=True):
     """
 
     callees_first: tuple[Computation, ...]
-    callees: Mapping[Instruction, tuple[Computation, ...]]
+    callees: Callees
+
+    def find_callers(self) -> dict[Computation, list[Instruction]]:
+        """Return the instructions that name each computation; the others are absent."""
+        return _invert(self.callees)
 
 
 def read_call_graph(module: Module) -> CallGraph:
@@ -26,16 +35,55 @@ def read_call_graph(module: Module) -> CallGraph:
 
     Raises InputError when a computation calls itself, which XLA forbids.
     """
-    callees = {
-        instruction: called
-        for computation in module.computations.values()
-        for instruction in computation.instructions
-        if instruction.opcode in MAY_CALL and (called := instruction.called_computations())
-    }
+    callees = _read_callees(module, MAY_CALL)
     below: dict[Computation, list[Computation]] = {}
     for instruction, called in callees.items():
         below.setdefault(instruction.computation, []).extend(called)
     return CallGraph(_order(module, below), callees)
+
+
+def find_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, list[Instruction]]:
+    """Return the instructions of some opcodes that name each computation, in dump order.
+
+    A computation that calls itself is in it like any other.
+    """
+    return _invert(_read_callees(module, opcodes))
+
+
+def find_branches(conditional: Instruction) -> list[Computation]:
+    """Return the branches of a conditional, in whichever way they are named."""
+    return [branch for key in _BRANCH_KEYS for branch in conditional.callees(key)]
+
+
+def reach(
+    starts: Iterable[Computation], following: Callable[[Computation], Iterable[Computation]]
+) -> list[Computation]:
+    """Return the starts and all that follows from them, directly or not, as first met."""
+    met = dict.fromkeys(starts)
+    pending = list(met)
+    while pending:
+        for one in following(pending.pop()):
+            if one not in met:
+                met[one] = None
+                pending.append(one)
+    return list(met)
+
+
+def _read_callees(module: Module, opcodes: Collection[str]) -> Callees:
+    return {
+        instruction: called
+        for computation in module.computations.values()
+        for instruction in computation.instructions
+        if instruction.opcode in opcodes and (called := instruction.called_computations())
+    }
+
+
+def _invert(callees: Callees) -> dict[Computation, list[Instruction]]:
+    callers: dict[Computation, list[Instruction]] = {}
+    for caller, called in callees.items():
+        for callee in called:
+            callers.setdefault(callee, []).append(caller)
+    return callers
 
 
 def _order(

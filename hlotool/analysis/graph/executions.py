@@ -12,14 +12,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.scalars import Tracer
+from hlotool.analysis.graph.call_graph import find_branches
+from hlotool.analysis.graph.scalars import Scalars
 from hlotool.analysis.graph.trip_counts import TripCount, TripCountSource, find_trip_count
 from hlotool.errors import InputError
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.ir.opcodes import CONTROL_FLOW
 
 MOST_EXECUTIONS: Final = 1 << 63
-_BRANCH_KEYS = ("true_computation", "false_computation", "branch_computations")
 
 
 class Loop(Struct, frozen=True):
@@ -82,9 +82,9 @@ def count_executions(module: Module) -> Executions:
     trip counts make everything inside unknown. Raises InputError when a computation calls
     itself, which XLA forbids, and where one would run more than MOST_EXECUTIONS times.
     """
-    tracer = Tracer(module)
+    scalars = Scalars(module)
     trips: dict[Instruction, TripCount] = {}
-    calls = _find_calls(module, tracer, trips)
+    calls = _find_calls(module, scalars, trips)
     order = _callers_first(module, calls)
     counts: dict[Computation, _Count] = {module.entry: _Count(1)}
     depths: dict[Computation, tuple[int, Instruction | None]] = {module.entry: (0, None)}
@@ -127,7 +127,7 @@ def _depth(place: tuple[int, Instruction | None]) -> int:
 
 
 def _find_calls(
-    module: Module, tracer: Tracer, trips: dict[Instruction, TripCount]
+    module: Module, scalars: Scalars, trips: dict[Instruction, TripCount]
 ) -> dict[Computation, list[_Call]]:
     """List the calls of every computation that the entry reaches through control flow."""
     calls: dict[Computation, list[_Call]] = {}
@@ -140,14 +140,14 @@ def _find_calls(
             call
             for instruction in computation.instructions
             if instruction.opcode in CONTROL_FLOW
-            for call in _calls_of(instruction, tracer, trips)
+            for call in _calls_of(instruction, scalars, trips)
         ]
         pending.extend(call.callee for call in calls[computation])
     return calls
 
 
 def _calls_of(
-    instruction: Instruction, tracer: Tracer, trips: dict[Instruction, TripCount]
+    instruction: Instruction, scalars: Scalars, trips: dict[Instruction, TripCount]
 ) -> list[_Call]:
     """List what an instruction runs as control flow; remember the trip count of a loop."""
     opcode = instruction.opcode
@@ -155,14 +155,10 @@ def _calls_of(
         inside = [*instruction.callees("condition"), *instruction.callees("body")]
         if len(inside) != 2:  # noqa: PLR2004 (condition and body)
             raise InputError(f"the while {instruction.name!r} has no condition or no body")
-        trips[instruction] = trip = find_trip_count(instruction, tracer)
+        trips[instruction] = trip = find_trip_count(instruction, scalars)
         return [_Call(instruction, callee, trip.count, is_branch=False) for callee in inside]
     if opcode == "conditional":
-        return [
-            _Call(instruction, callee, 1, is_branch=True)
-            for key in _BRANCH_KEYS
-            for callee in instruction.callees(key)
-        ]
+        return [_Call(instruction, one, 1, is_branch=True) for one in find_branches(instruction)]
     if opcode in {"call", "async-start"}:
         callee = instruction.callee()
         return [_Call(instruction, callee, 1, is_branch=False)] if callee else []

@@ -1,7 +1,13 @@
 """What is a scalar made of? Integers, loop slots and comparisons, seen through the plumbing.
 
-Loop conditions and counters hide behind copies, tuples, fusions and calls. A `Tracer`
-follows a scalar through those to one of four forms, or says it does not know (None).
+Loop conditions and counters hide behind copies, tuples, fusions and calls. `Scalars` goes
+back through those to what a scalar is: a Linear or a Comparison, or None where it cannot tell.
+
+    body:  %state = (s32[], f32[8]) parameter(0)
+           %i = s32[] get-tuple-element(%state), index=0
+           %next = s32[] fusion(%i), calls=%plus_one     %next is Linear(Slot(loop, 0), 1)
+    condition:  compare(%i, constant(12)), direction=LT
+                                           Comparison("LT", Linear(slot, 0), Linear(None, 12))
 """
 
 from __future__ import annotations
@@ -12,10 +18,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
+from hlotool.analysis.graph.call_graph import find_callers
 from hlotool.ir import ArrayShape, Computation, Instruction, Module
 from hlotool.ir.opcodes import LATER_STEPS, MAY_CALL, MOVES
 
-_CALLERS: Final = MAY_CALL - LATER_STEPS  # these only repeat the start
 _DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
 
 _FLIPPED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
@@ -74,20 +80,20 @@ class _Frame(Struct, eq=False):
     known: dict[Instruction, Value] = field(default_factory=dict)
 
 
-class Tracer:
-    """Traces scalars of one module."""
+class Scalars:
+    """Finds what the scalars of one module are made of; what it found, it keeps."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
         self._frames: dict[Computation, _Frame] = {}
         self._depth = 0
 
-    def trace(self, instruction: Instruction) -> Linear | Comparison | None:
+    def find(self, instruction: Instruction) -> Linear | Comparison | None:
         """Return what a scalar is, in terms of the loops around its computation."""
         found = self._value(instruction, self._frame(instruction.computation))
         return found if isinstance(found, Linear | Comparison) else None
 
-    def trace_operand(self, loop: Instruction, index: int) -> Linear | Comparison | None:
+    def find_initial(self, loop: Instruction, index: int) -> Linear | Comparison | None:
         """Return what element `index` of a loop's initial state is, outside the loop."""
         if not loop.operands:
             return None
@@ -95,7 +101,7 @@ class Tracer:
         found = self._element(self._value(loop.operands[0], frame), index)
         return found if isinstance(found, Linear | Comparison) else None
 
-    def trace_next(self, slot: Slot) -> Linear | Comparison | None:
+    def find_next(self, slot: Slot) -> Linear | Comparison | None:
         """Return what the loop's body makes of a slot for the next iteration."""
         body = slot.loop.callees("body")
         if not body:
@@ -107,9 +113,9 @@ class Tracer:
         """Replace a slot that its loop never changes by what the loop was given for it."""
         for _ in range(_DEEPEST):
             slot = value.slot
-            if slot is None or self.trace_next(slot) != Linear(slot, 0):
+            if slot is None or self.find_next(slot) != Linear(slot, 0):
                 return value
-            given = self.trace_operand(slot.loop, slot.index)
+            given = self.find_initial(slot.loop, slot.index)
             if not isinstance(given, Linear):
                 return value
             value = Linear(given.slot, given.offset + value.offset)
@@ -117,13 +123,11 @@ class Tracer:
 
     @cached_property
     def _callers(self) -> Mapping[Computation, list[Instruction]]:
-        """The call sites of every computation; only loops without a printed count need it."""
-        sites: dict[Computation, list[Instruction]] = {}
-        for instruction in self._module.instructions():
-            if instruction.opcode in _CALLERS:
-                for callee in instruction.called_computations():
-                    sites.setdefault(callee, []).append(instruction)
-        return sites
+        """The calls of every computation; only loops without a printed count need them.
+
+        Later steps of an asynchronous operation name what its start calls: no call more.
+        """
+        return find_callers(self._module, MAY_CALL - LATER_STEPS)
 
     def _frame(self, computation: Computation) -> _Frame:
         """Return the one way into a computation; with several callers nothing is known."""

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.scalars import Comparison, Linear, Tracer
+from hlotool.analysis.graph.scalars import Comparison, Linear, Scalars
 from hlotool.ir import Instruction
 
 TripCountSource: TypeAlias = Literal["backend_config", "derived"]
@@ -27,7 +27,7 @@ class TripCount(Struct, frozen=True):
     source: TripCountSource | None = None
 
 
-def find_trip_count(loop: Instruction, tracer: Tracer) -> TripCount:
+def find_trip_count(loop: Instruction, scalars: Scalars) -> TripCount:
     """Return how often one execution of a while runs its body.
 
     `known_trip_count` of the backend config wins. Otherwise the condition must compare a
@@ -36,7 +36,7 @@ def find_trip_count(loop: Instruction, tracer: Tracer) -> TripCount:
     known = _read_known(loop)
     if known is not None:
         return TripCount(known, "backend_config")
-    derived = _derive(loop, tracer)
+    derived = _derive(loop, scalars)
     return TripCount(derived, "derived") if derived is not None else TripCount()
 
 
@@ -50,27 +50,27 @@ def _read_known(loop: Instruction) -> int | None:
     return None
 
 
-def _derive(loop: Instruction, tracer: Tracer) -> int | None:
+def _derive(loop: Instruction, scalars: Scalars) -> int | None:
     condition = loop.callees("condition")
     if not condition:
         return None
-    test = tracer.trace(condition[0].root)
+    test = scalars.find(condition[0].root)
     if not isinstance(test, Comparison):
         return None
-    left, right = tracer.settle(test.left), tracer.settle(test.right)
+    left, right = scalars.settle(test.left), scalars.settle(test.right)
     direction = test.direction
     if left.slot is None:
         left, right, direction = right, left, _MIRRORED.get(direction, "")
     counter = left.slot
     if counter is None or counter.loop is not loop or right.slot is not None:
         return None
-    following = tracer.trace_next(counter)
-    start = tracer.trace_operand(loop, counter.index)
+    following = scalars.find_next(counter)
+    start = scalars.find_initial(loop, counter.index)
     if not isinstance(following, Linear) or following.slot != counter:
         return None
     if not isinstance(start, Linear):
         return None
-    start = tracer.settle(start)
+    start = scalars.settle(start)
     if start.slot is not None:
         return None
     return count_iterations(direction, start.offset + left.offset, right.offset, following.offset)

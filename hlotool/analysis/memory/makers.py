@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from hlotool.analysis.dataflow.in_place import follow
+from hlotool.analysis.graph.call_graph import find_callers
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import MOVES
 from hlotool.ir.values import ShapeIndex
@@ -21,12 +22,8 @@ class Makers:
     """Finds the instructions that make a value, for one module."""
 
     def __init__(self, module: Module) -> None:
-        self.loops: dict[Computation, Instruction] = {}
-        for computation in module.computations.values():
-            for instruction in computation.instructions:
-                if instruction.opcode == "while":
-                    for callee in (*instruction.callees("body"), *instruction.callees("condition")):
-                        self.loops.setdefault(callee, instruction)
+        loops = find_callers(module, {"while"})
+        self.loops = {computation: found[0] for computation, found in loops.items()}
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield an instruction, then what makes its value: nearest first, at most MOST_MAKERS.

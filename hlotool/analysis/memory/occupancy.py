@@ -4,6 +4,14 @@ Values share bytes, at one time and over time; what is in use is the length of t
 the byte ranges of the values that are live. A sweep over time keeps live values in
 clusters that do not touch each other: nearly all hold one byte range, and their bytes
 simply add up. Only ranges that overlap without being equal need a tree.
+
+    block        bytes      positions
+    a            [0, 64)    0 … 2      a cluster; it ends with a, and 64 bytes with it
+    b            [0, 64)    3 … 5      the same bytes, later: a cluster of its own
+    c            [32, 96)   4 … 6      touches b while b lives: one cluster [0, 96) of both,
+                                       whose union the tree adds up: 64, then 96, then 64
+    position     0    3    4    6    7
+    in use       64   64   96   64   0     as Curve((0, 4, 6, 7), (64, 96, 64, 0))
 """
 
 from __future__ import annotations

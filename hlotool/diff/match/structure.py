@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
+from hlotool.analysis.graph.call_graph import reach
 from hlotool.diff.match.fingerprint import Fingerprints, take_fingerprints
 from hlotool.diff.match.matching import Matcher, Pairs
 from hlotool.diff.match.signature import Signatures
@@ -87,15 +88,11 @@ def compare_structure(left: Program, right: Program, *, is_strict: bool = False)
 
 def _reached(module: Module) -> list[Computation]:
     """List what the entry calls, directly or not; canonical prints hold more."""
-    order = {module.entry: None}
-    pending = [module.entry]
-    while pending:
-        for one in pending.pop().instructions:
-            for callee in one.called_computations():
-                if callee not in order:
-                    order[callee] = None
-                    pending.append(callee)
-    return list(order)
+    return reach([module.entry], _list_called)
+
+
+def _list_called(computation: Computation) -> list[Computation]:
+    return [called for one in computation.instructions for called in one.called_computations()]
 
 
 def _pair_all(structure: Structure) -> None:
