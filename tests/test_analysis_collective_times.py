@@ -11,11 +11,10 @@ from hlotool.analysis.collectives.link_times import (
     LinkSpeed,
     estimate_times,
     find_link_speed,
-    parse_bandwidth,
-    parse_latency,
 )
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.errors import UsageError
+from hlotool.fields.quantity import parse_bandwidth, parse_time
 
 
 @pytest.mark.parametrize(
@@ -29,43 +28,45 @@ from hlotool.errors import UsageError
         ("45KiB", 45 * 2**10),
         ("12B", 12),
         ("100GBps", 100e9),
+        ("45kiB/s", 45 * 2**10),
+        ("0.5PB/s", 5e14),
     ],
 )
 def test_bandwidths(text: str, expected: float) -> None:
-    assert parse_bandwidth(text) == pytest.approx(expected)
+    assert parse_bandwidth(text, "--bandwidth") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("text", ["", "fast", "0", "-1GB/s", "1Gb/s", "1GB/h", "0GB/s", "∞"])
 def test_bandwidths_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="--bandwidth"):
-        parse_bandwidth(text)
+        parse_bandwidth(text, "--bandwidth")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("5us", 5e-6), ("5 µs", 5e-6), ("0.1ms", 1e-4), ("2s", 2), ("7ns", 7e-9)]
 )
 def test_latencies(text: str, expected: float) -> None:
-    assert parse_latency(text) == pytest.approx(expected)
+    assert parse_time(text, "--latency") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("text", ["", "5", "5 h", "-1us"])
 def test_latencies_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="--latency"):
-        parse_latency(text)
+        parse_time(text, "--latency")
 
 
 def test_chips_and_what_overrides_them() -> None:
     h100 = find_link_speed("h100", None, None)
     assert h100 is not None
     assert (h100.bytes_per_second, h100.latency_seconds, h100.is_within_node) == (450e9, 5e-6, True)
-    slower = find_link_speed("h100", "50GB/s", None)
+    slower = find_link_speed("h100", 50e9, None)
     assert slower is not None
     assert (slower.bytes_per_second, slower.latency_seconds) == (50e9, 5e-6)
     assert not slower.is_within_node
-    patient = find_link_speed("v5p", None, "1ms")
+    patient = find_link_speed("v5p", None, 1e-3)
     assert patient is not None
     assert (patient.bytes_per_second, patient.latency_seconds) == (180e9, 1e-3)
-    plain = find_link_speed(None, "1GB/s", None)
+    plain = find_link_speed(None, 1e9, None)
     assert plain is not None
     assert plain.latency_seconds == 0
     assert find_link_speed(None, None, None) is None
@@ -81,7 +82,7 @@ def test_a_chip_of_ones_own(tmp_path: Path) -> None:
 
 def test_what_does_not_go_together() -> None:
     with pytest.raises(UsageError, match="need --chip or --bandwidth"):
-        find_link_speed(None, None, "5us")
+        find_link_speed(None, None, 5e-6)
     with pytest.raises(UsageError, match="link of 'tpu7x' is not known"):
         find_link_speed("tpu7x", None, None)
     with pytest.raises(UsageError, match="there is no chip 'h999'"):

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.errors import QueryError
+from hlotool.fields.quantity import SIZES
 from hlotool.query.expression import (
     FUNCTIONS,
     KEYWORDS,
-    SIZES,
     Aggregate,
     And,
     Arithmetic,

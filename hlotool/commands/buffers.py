@@ -21,8 +21,8 @@ from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
+from hlotool.fields.quantity import parse_size
 from hlotool.program.program import Program
-from hlotool.query.size import parse_size
 from hlotool.render.curve import draw_curve
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal

@@ -15,6 +15,7 @@ from hlotool.commands.shared.command import RowOptions, document_command, print_
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.fields import Document, Line
+from hlotool.fields.quantity import parse_bandwidth, parse_time
 from hlotool.ir import Module
 
 _NAMES_SHOWN: Final = 3
@@ -59,7 +60,12 @@ def collectives(
         with_groups=options.is_wide,
         with_operands=expand,
     )
-    link = find_link_speed(chip, bandwidth, latency, chip_file)
+    link = find_link_speed(
+        chip,
+        None if bandwidth is None else parse_bandwidth(bandwidth, "--bandwidth"),
+        None if latency is None else parse_time(latency, "--latency"),
+        chip_file,
+    )
     program = load_one(request)
     report = program.analyze_collectives(wanted)
     rows = report.rows if link is None else estimate_times(report.rows, link)

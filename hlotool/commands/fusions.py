@@ -15,7 +15,7 @@ from hlotool.commands.shared.command import RowOptions, document_command, print_
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.fields import Document, Line
-from hlotool.query.size import parse_size
+from hlotool.fields.quantity import parse_size
 
 _EXAMPLE = """\
 hlotool fusions dump/ --by kind,root_opcode

@@ -10,20 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-SIZES: Final = {
-    "B": 1,
-    "kB": 10**3,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "PB": 10**15,
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-    "TiB": 1 << 40,
-    "PiB": 1 << 50,
-}
+from hlotool.fields.quantity import SIZES
+
 PERCENT: Final = "%"
 KEYWORDS: Final = ("and", "or", "not", "in", "true", "false", "null")
 FUNCTIONS: Final = ("count", "sum", "max", "min")

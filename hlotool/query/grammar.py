@@ -29,10 +29,10 @@ from typing import Any, Final
 import pyparsing as pp
 
 from hlotool.errors import QueryError
+from hlotool.fields.quantity import SIZES
 from hlotool.query.expression import (
     FUNCTIONS,
     KEYWORDS,
-    SIZES,
     Aggregate,
     And,
     Arithmetic,

@@ -1,0 +1,73 @@
+"""A number and its unit, as a user types them: `80GiB`, `450 GB/s`, `5us`.
+
+    quantity = number [ unit ]
+    number   = digits [ "." digits ] [ "e" [ "+" | "-" ] digits ]
+
+The units of sizes are those of expressions, too, whose grammar reads its own numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Final
+
+from hlotool.errors import UsageError
+
+SIZES: Final = {
+    "B": 1,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "PB": 10**15,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+    "PiB": 1 << 50,
+}
+_TIMES: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_QUANTITY: Final = re.compile(
+    r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?)\s*(\S*)\s*"
+)
+
+
+def parse_size(text: str, option: str) -> int:
+    """Return a size in bytes; a bare number is bytes, a lone K, M, G, T means KiB, MiB, …
+
+    Raises UsageError, with the option's name, for anything else.
+    """
+    number, unit = _split(text)
+    scale = SIZES.get(unit or "B") or SIZES.get(f"{unit.upper()}iB")
+    if not number or scale is None:
+        raise UsageError(f"{option} {text!r} is no size; write 80GiB, 16 GB or 1500000.")
+    return int(Fraction(number) * scale)
+
+
+def parse_bandwidth(text: str, option: str) -> float:
+    """Return bytes a second, more than 0: a size, with `/s` or `ps` behind its unit or without.
+
+    A lone G is none: it may be bits that are meant. Raises UsageError for anything else.
+    """
+    number, unit = _split(text)
+    size = re.sub(r"(?<=B)(?:/s|ps)$", "", unit) or "B"
+    value = float(number or 0) * SIZES.get(size.replace("k", "K"), 0)
+    if not value:
+        raise UsageError(f"{option} {text}: expected bytes a second, as in 450GB/s.")
+    return value
+
+
+def parse_time(text: str, option: str) -> float:
+    """Return seconds; the unit is one of s, ms, us, µs and ns. Raises UsageError for the rest."""
+    number, unit = _split(text)
+    if not number or unit not in _TIMES:
+        raise UsageError(f"{option} {text}: expected a time, as in 5us.")
+    return float(number) * _TIMES[unit]
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return number and unit, two times '' where the text does not begin with a number."""
+    match = _QUANTITY.fullmatch(text)
+    return (match[1], match[2]) if match else ("", "")
