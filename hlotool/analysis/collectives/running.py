@@ -47,10 +47,10 @@ def find_sites(
     graph = graph or read_call_graph(module)
     callers = graph.find_callers()
 
-    def around_of(computation: Computation) -> list[Computation]:
+    def holding(computation: Computation) -> list[Computation]:
         return [caller.computation for caller in callers.get(computation, ())]
 
-    above = set(reach(wanted, around_of))
+    above = set(reach(wanted, holding))
     sites: dict[Computation, Site] = {}
     for computation in reversed(graph.callees_first):
         if computation not in above:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -19,11 +19,17 @@ Callees: TypeAlias = Mapping[Instruction, tuple[Computation, ...]]
 class CallGraph(Struct, frozen=True):
     """All calls of a module. `callees_first` holds every computation, callers behind callees.
 
-    `callees` is keyed by the instructions that name computations; others are absent.
+    `callees` is keyed by the instructions that name computations, `below` by the computations
+    that these stand in, with all that they name in the order of the text; others are absent.
     """
 
     callees_first: tuple[Computation, ...]
     callees: Callees
+    below: Mapping[Computation, Sequence[Computation]]
+
+    def called_by(self, computation: Computation) -> Sequence[Computation]:
+        """Return the computations that one calls; what it calls twice is there twice."""
+        return self.below.get(computation, ())
 
     def find_callers(self) -> dict[Computation, list[Instruction]]:
         """Return the instructions that name each computation; the others are absent."""
@@ -39,7 +45,7 @@ def read_call_graph(module: Module) -> CallGraph:
     below: dict[Computation, list[Computation]] = {}
     for instruction, called in callees.items():
         below.setdefault(instruction.computation, []).extend(called)
-    return CallGraph(_order(module, below), callees)
+    return CallGraph(_order(module, below), callees, below)
 
 
 def find_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, list[Instruction]]:

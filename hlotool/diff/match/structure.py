@@ -81,18 +81,14 @@ def compare_structure(left: Program, right: Program, *, is_strict: bool = False)
     if structure.is_equal:
         return structure
     seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
-    structure.left_only = [one for one in _reached(structure.left) if one not in seen]
-    structure.right_only = [one for one in _reached(structure.right) if one not in seen]
+    structure.left_only = [one for one in _reached(left) if one not in seen]
+    structure.right_only = [one for one in _reached(right) if one not in seen]
     return structure
 
 
-def _reached(module: Module) -> list[Computation]:
+def _reached(program: Program) -> list[Computation]:
     """List what the entry calls, directly or not; canonical prints hold more."""
-    return reach([module.entry], _list_called)
-
-
-def _list_called(computation: Computation) -> list[Computation]:
-    return [called for one in computation.instructions for called in one.called_computations()]
+    return reach([program.expect_module().entry], program.graph.called_by)
 
 
 def _pair_all(structure: Structure) -> None:
