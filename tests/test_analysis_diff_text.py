@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from diff_cases import BASE, CASES, parse, read, read_case, renamed, reordered
+from diff_cases import BASE, CASES, read, read_case, renamed, reordered
 
 from hlotool.diff.blocks.text import TextBlock, write_texts
-from hlotool.diff.match.structure import _reached, compare_structure
+from hlotool.diff.match.structure import compare_structure, list_reached
 from hlotool.errors import UsageError
 
 
@@ -22,7 +22,7 @@ def test_every_instruction_is_a_line(path: Path) -> None:
     blocks = texts(BASE, other)
     marks = [line.mark for block in blocks for line in block.lines]
     left, right = (
-        sum(len(one.instructions) for one in _reached(parse(text))) for text in (BASE, other)
+        sum(len(one.instructions) for one in list_reached(read(text))) for text in (BASE, other)
     )
     assert len(marks) - marks.count("added") == left
     assert len(marks) - marks.count("removed") == right

@@ -81,12 +81,12 @@ def compare_structure(left: Program, right: Program, *, is_strict: bool = False)
     if structure.is_equal:
         return structure
     seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
-    structure.left_only = [one for one in _reached(left) if one not in seen]
-    structure.right_only = [one for one in _reached(right) if one not in seen]
+    structure.left_only = [one for one in list_reached(left) if one not in seen]
+    structure.right_only = [one for one in list_reached(right) if one not in seen]
     return structure
 
 
-def _reached(program: Program) -> list[Computation]:
+def list_reached(program: Program) -> list[Computation]:
     """List what the entry calls, directly or not; canonical prints hold more."""
     return reach([program.expect_module().entry], program.graph.called_by)
 
