@@ -1,0 +1,57 @@
+"""The table of opcodes: what must hold of its rows, whichever are added."""
+
+from __future__ import annotations
+
+import pytest
+
+from hlotool.ir.opcodes import (
+    ASYNC_DONES,
+    ASYNC_STARTS,
+    COLLECTIVES,
+    FREE,
+    MOVES,
+    OPCODES,
+    TABLE,
+    TRANSFERS,
+    sugared_opcode,
+    with_trait,
+)
+from hlotool.ir.traits import Trait
+
+
+def test_rows_stand_in_order() -> None:
+    assert list(TABLE) == sorted(TABLE)
+
+
+@pytest.mark.parametrize("trait", Trait)
+def test_a_trait_is_that_of_some_opcodes(trait: Trait) -> None:
+    assert set() < with_trait(trait) < OPCODES
+
+
+def test_names_tell_starts_and_dones() -> None:
+    assert {one for one in OPCODES if one.endswith("-start")} == ASYNC_STARTS
+    assert {one for one in OPCODES if one.endswith("-done")} == ASYNC_DONES
+
+
+def test_every_collective_begins_a_transfer() -> None:
+    assert {one.removesuffix("-start") for one in TRANSFERS} == COLLECTIVES | {"send"}
+
+
+def test_what_is_free_moves_nothing() -> None:
+    assert FREE.isdisjoint(MOVES)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "meant"),
+    [
+        ("slice-start", ("async-start", "slice")),
+        ("reduce-scatter-done", ("async-done", "reduce-scatter")),
+        ("all-gather-update", ("async-update", "all-gather")),
+        ("all-gather-start", None),
+        ("slice", None),
+        ("nothing-start", None),
+        ("slice-stop", None),
+    ],
+)
+def test_sugar(opcode: str, meant: tuple[str, str] | None) -> None:
+    assert sugared_opcode(opcode) == meant
