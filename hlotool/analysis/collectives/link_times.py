@@ -9,7 +9,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.report import CollectiveRow
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost.chips import find_chip
 from hlotool.errors import UsageError
 
 _NUMBER: Final = r"\s*(\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?)\s*"
@@ -44,8 +45,6 @@ def find_link_speed(
         if latency is not None or chip_file:
             raise UsageError("--latency and --chip-file need --chip or --bandwidth.")
         return None
-    from hlotool.analysis.cost.chips import find_chip  # noqa: PLC0415  start-up time
-
     found = find_chip(chip, chip_file) if chip is not None else None
     seconds = parse_latency(latency) if latency is not None else None
     if bandwidth is not None:
@@ -64,7 +63,9 @@ def find_link_speed(
     )
 
 
-def estimate_times(rows: Iterable[CollectiveRow], link: LinkSpeed) -> tuple[CollectiveRow, ...]:
+def estimate_collective_times(
+    rows: Iterable[CollectiveRow], link: LinkSpeed
+) -> tuple[CollectiveRow, ...]:
     """Set `estimated_seconds` of every row, for all its executions in one run.
 
     wire_bytes over the bandwidth plus the latency once for each execution; what moves

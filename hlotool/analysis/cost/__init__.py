@@ -2,13 +2,12 @@
 
 from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel, measure_costs
-from hlotool.analysis.cost.report import CostReport, analyze_cost, is_whole_program
+from hlotool.analysis.cost.report import CostReport, analyze_cost
 
 __all__ = [
     "Cost",
     "CostModel",
     "CostReport",
     "analyze_cost",
-    "is_whole_program",
     "measure_costs",
 ]

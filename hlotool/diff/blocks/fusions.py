@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.fusions.report import find_kind
+from hlotool.analysis.fusions.kinds import find_kind
 from hlotool.analysis.origin.origin import find_origin
 from hlotool.diff.blocks.fold import Change
 from hlotool.diff.blocks.fusion_families import Lineage, find_splits, find_successors
