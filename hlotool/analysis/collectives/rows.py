@@ -1,4 +1,4 @@
-"""What is said of one logical collective: the rows of `hlotool collectives`."""
+"""What is said of one logical collective? The rows of `hlotool collectives`."""
 
 from __future__ import annotations
 

@@ -80,6 +80,10 @@ class CostModel:
         except UnknownCostError:
             return 0
 
+    def operand_bytes(self, instruction: Instruction) -> int:
+        """Return the bytes of all operands; what is one twice counts once."""
+        return sum(self.size_bytes(one.shape) for one in dict.fromkeys(instruction.operands))
+
     def fusion_traffic(self, fusion: Instruction) -> FusionTraffic | None:
         """Return what a fusion reads and writes, by operand; None where that is unknown."""
         try:

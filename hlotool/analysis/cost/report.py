@@ -1,4 +1,4 @@
-"""What one run of a module costs: the figures of a summary."""
+"""What does one run of a module cost? The figures of a summary."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _make_row(members: list[_Located], executions: Executions, costs: CostModel)
         opcode=first.opcode,
         shape=str(first.shape),
         computation=first.computation.name,
-        operand_bytes=sum(costs.size_bytes(one.shape) for one in dict.fromkeys(first.operands)),
+        operand_bytes=costs.operand_bytes(first),
         result_bytes=costs.size_bytes(first.shape),
         bytes_accessed=cost.bytes_accessed,
         flops=cost.flops,

@@ -48,7 +48,6 @@ def find_fusions(
 
 
 def _make_row(members: list[Instruction], executions: Executions, costs: CostModel) -> FusionRow:
-    """Make one row of fusions with equal bodies."""
     fusion = members[0]
     body = fusion.callees("calls")[0]
     cost = costs.of(fusion)
@@ -64,7 +63,7 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
         computation=fusion.computation.name,
         fused_computation=body.name,
         instruction_count=len(body.instructions),
-        operand_bytes=sum(costs.size_bytes(one.shape) for one in dict.fromkeys(fusion.operands)),
+        operand_bytes=costs.operand_bytes(fusion),
         result_bytes=costs.size_bytes(fusion.shape),
         bytes_accessed=cost.bytes_accessed,
         saved_bytes=saved,

@@ -1,4 +1,4 @@
-"""What is said of fusions with equal bodies: the rows of `hlotool fusions`, and their sums."""
+"""What is said of fusions with equal bodies, and of all fusions together?"""
 
 from __future__ import annotations
 
