@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ from hlotool.analysis.fusions.shared_figures import (
 from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, SECONDS, TIMES, column, figure
 
 Bound: TypeAlias = Literal["compute", "memory"]
-_SAVED = "results that reach no memory"
+_SAVED: Final = "results that reach no memory"
 
 
 class FusionRow(Struct, frozen=True, kw_only=True):
