@@ -14,13 +14,12 @@ from pathlib import Path
 
 from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
 from hlotool.analysis.collectives.report import (
+    NO_OPTIONS,
     CollectiveOptions,
     CollectiveReport,
-    analyze_collectives,
 )
-from hlotool.analysis.cost import measure_costs
-from hlotool.analysis.graph.executions import count_executions
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,10 +29,10 @@ assert CASES, "no cases in testdata/collectives"
 _LINE = re.compile(r"^// (options|totals|row (?P<name>\S+)):(?P<pairs>.*)$", re.MULTILINE)
 
 
-def analyze(text: str, options: CollectiveOptions | None = None) -> CollectiveReport:
+def analyze(text: str, options: CollectiveOptions = NO_OPTIONS) -> CollectiveReport:
     """Analyze the collectives of a module with everything that can be known of it."""
     module = parse_module(Source(text, "case"))
-    return analyze_collectives(module, count_executions(module), measure_costs(module), options)
+    return Program("", module).analyze_collectives(options)
 
 
 def read_options(text: str) -> CollectiveOptions:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cost_cases import ROOT, SHARED, read_module
 
-from hlotool.analysis.cost import CostReport, analyze_cost
-from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.cost import CostReport
+from hlotool.program.program import Program
 
 DEVICES = 8
 
@@ -84,7 +84,7 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps 
 def report(folder: Path, stage: str = "after") -> CostReport:
     (path,) = [*folder.glob(f"*{stage}_optimizations.txt")]
     module = read_module(path)
-    return analyze_cost(module, count_executions(module))
+    return Program("", module).cost
 
 
 def shared(name: str, stage: str = "after") -> CostReport:
@@ -175,7 +175,7 @@ def test_a_step_of_a_mixture_of_experts() -> None:
     """Seed 002: all matrix products of the step are in cuBLAS and cuDNN."""
     (path,) = (SHARED / "seeds").glob("002_*")
     module = read_module(path)
-    found = analyze_cost(module, count_executions(module))
+    found = Program("", module).cost
     assert found.matrix_flops_per_run == 0
     assert found.unknown_custom_call_count == 0
     assert found.custom_call_flops_per_run == mixture_of_experts_step()

@@ -7,15 +7,13 @@ from collections.abc import Iterable
 import pytest
 from cost_cases import Case, list_dumps
 
-from hlotool.analysis.collectives.report import analyze_collectives
-from hlotool.analysis.cost import analyze_cost, measure_costs
 from hlotool.analysis.findings import FINDERS, Evidence, Finding, find_findings
 from hlotool.analysis.findings.finding import FINDINGS
-from hlotool.analysis.graph.executions import count_executions
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 DUMPS = list_dumps()
@@ -23,16 +21,16 @@ MIB = 1 << 20
 
 
 def collect(module: Module, assignment: str = "") -> Evidence:
-    executions, costs = count_executions(module), measure_costs(module)
+    program = Program("", module)
     memory = None
     if assignment:
         memory = analyze_memory(module, parse_buffer_assignment(Source(assignment))).figures
     return Evidence(
         module,
-        executions,
-        costs,
-        analyze_cost(module, executions, costs),
-        analyze_collectives(module, executions, costs),
+        program.executions,
+        program.costs,
+        program.cost,
+        program.collectives,
         memory,
     )
 

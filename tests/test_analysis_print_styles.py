@@ -9,7 +9,7 @@ import pytest
 from cost_cases import SHARED, read_module
 
 from hlotool.analysis.cost import CostReport
-from hlotool.analysis.fusions.report import FusionTotals
+from hlotool.analysis.fusions.rows import FusionTotals
 from hlotool.program.program import Program
 
 PRINTED = SHARED / "dumps/printed"

@@ -7,10 +7,20 @@ from typing import Final
 
 import click
 
-from hlotool.analysis.collectives.answer_fields import COLLECTIVES, EXPOSED, TOTALS, choose_columns
-from hlotool.analysis.collectives.link_times import LinkSpeed, estimate_times, find_link_speed
+from hlotool.analysis.collectives.answer import (
+    COLLECTIVE_TOTALS,
+    COLLECTIVES,
+    EXPOSED,
+    choose_columns,
+)
+from hlotool.analysis.collectives.link_times import (
+    LinkSpeed,
+    estimate_collective_times,
+    find_link_speed,
+)
 from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
-from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport, CollectiveRow
+from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
+from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
@@ -68,7 +78,7 @@ def collectives(
     )
     program = load_one(request)
     report = program.analyze_collectives(wanted)
-    rows = report.rows if link is None else estimate_times(report.rows, link)
+    rows = report.rows if link is None else estimate_collective_times(report.rows, link)
     lists: dict[str, Sequence[object]] = {"rows": rows, "by_kind": report.totals.by_kind}
     shown = ["rows", "by_kind"] if len(report.totals.by_kind) > 1 else ["rows"]
     if expand:
@@ -97,13 +107,13 @@ def _head(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
         Line(f"{module.name}: {devices}"),
         Line(
             "{count} collectives ({textual_count} instructions in the text) run {executions} times",
-            TOTALS,
+            COLLECTIVE_TOTALS,
             totals,
         ),
         Line(
             "a device sends {wire_bytes_per_run} in one run, for payloads of "
             "{payload_bytes_per_run}",
-            TOTALS,
+            COLLECTIVE_TOTALS,
             totals,
         ),
     ]

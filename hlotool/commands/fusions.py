@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import click
 
 from hlotool.analysis.cost.chips import Chip, find_chip
-from hlotool.analysis.cost.roofline import estimate_times
-from hlotool.analysis.fusions.answer_fields import FUSIONS, FUSIONS_ON_CHIP, TOTALS
+from hlotool.analysis.fusions.answer import FUSION_TOTALS, FUSIONS, FUSIONS_ON_CHIP
 from hlotool.analysis.fusions.expansion import expand_fusion
 from hlotool.analysis.fusions.report import FusionReport
+from hlotool.analysis.fusions.roofline import estimate_fusion_times
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
@@ -57,7 +57,7 @@ def fusions(
     least_bytes = parse_size(above, "--above")
     program = load_one(request)
     report = program.fusions
-    rows = estimate_times(report.rows, found_chip) if found_chip else report.rows
+    rows = estimate_fusion_times(report.rows, found_chip) if found_chip else report.rows
     lists: dict[str, Sequence[object]] = {}
     if expand:
         lists["expanded"] = expand_fusion(expand, program.expect_module(), program.costs)
@@ -83,7 +83,7 @@ def _header(report: FusionReport, chip: Chip | None) -> tuple[Line, ...]:
     totals = Line(
         "{fusion_count} fusions, {distinct_count} different: {bytes_accessed_per_run} accessed "
         "and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
-        TOTALS,
+        FUSION_TOTALS,
         report.totals,
     )
     if chip is None:

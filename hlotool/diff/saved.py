@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.rows import KindRow
+from hlotool.analysis.collectives.totals import KindRow
 from hlotool.diff.blocks.collectives import (
     CollectiveChange,
     Sums,

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives import answer_fields as collectives_fields
-from hlotool.analysis.collectives.rows_fields import ROWS as COLLECTIVE_ROWS
+from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS, COLLECTIVE_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
-from hlotool.analysis.fusions import answer_fields as fusions_fields
+from hlotool.analysis.fusions.answer import FUSION_ROWS, FUSION_TOTALS
 from hlotool.analysis.memory import answer as buffers_fields
 from hlotool.analysis.memory import figures as memory_fields
 from hlotool.analysis.summary.answer import DTYPES, LOOPS, MODULE, OPCODES
@@ -47,10 +46,8 @@ BLOCKS: Final[Mapping[str, NamedBlock]] = {
     "buffers.estimated": NamedBlock(
         memory_fields.ESTIMATED, _memory("estimated"), needs_module=False
     ),
-    "collectives": NamedBlock(
-        collectives_fields.TOTALS, lambda program: program.collectives.totals
-    ),
-    "fusions": NamedBlock(fusions_fields.TOTALS, lambda program: program.fusions.totals),
+    "collectives": NamedBlock(COLLECTIVE_TOTALS, lambda program: program.collectives.totals),
+    "fusions": NamedBlock(FUSION_TOTALS, lambda program: program.fusions.totals),
     "cost": NamedBlock(COST, lambda program: program.cost),
     "module": NamedBlock(MODULE, lambda program: program.counts.module),
 }
@@ -72,7 +69,7 @@ ROWS: Final[Mapping[str, NamedRows]] = {
     ),
     "buffers.donation": NamedRows(buffers_fields.DONATION, lambda program: program.donations),
     "collectives": NamedRows(COLLECTIVE_ROWS, lambda program: program.collectives.rows),
-    "fusions": NamedRows(fusions_fields.ROWS, lambda program: program.fusions.rows),
+    "fusions": NamedRows(FUSION_ROWS, lambda program: program.fusions.rows),
     "summary.opcodes": NamedRows(OPCODES, lambda program: program.counts.opcodes),
     "summary.dtypes": NamedRows(DTYPES, lambda program: program.counts.dtypes),
     "summary.loops": NamedRows(LOOPS, lambda program: program.counts.loops),

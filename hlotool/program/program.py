@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from hlotool.analysis.collectives.report import (
+    NO_OPTIONS,
     CollectiveOptions,
     CollectiveReport,
-    CollectiveTotals,
     analyze_collectives,
     sum_collectives,
 )
+from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost.model import CostModel, measure_costs
 from hlotool.analysis.cost.report import CostReport, analyze_cost
 from hlotool.analysis.findings import Evidence, Finding, find_findings
@@ -124,10 +125,10 @@ class Program:
         """What crosses the interconnect."""
         return self.analyze_collectives()
 
-    def analyze_collectives(self, options: CollectiveOptions | None = None) -> CollectiveReport:
+    def analyze_collectives(self, options: CollectiveOptions = NO_OPTIONS) -> CollectiveReport:
         """Return what crosses the interconnect, as the user's options have it."""
         return analyze_collectives(
-            self.expect_module(), self.executions, self.costs, options, self.graph
+            self.expect_module(), self.executions, self.costs, self.graph, options
         )
 
     @cached_property

@@ -15,10 +15,10 @@ from hlotool.ir import Computation, Instruction
 
 _ROLES: Final = {"AsyncCollectiveStart": "start", "AsyncCollectiveDone": "done"}
 
-Key: TypeAlias = tuple[str, int | None, str]
+_Key: TypeAlias = tuple[str, int | None, str]
 
 
-class Link(Struct, frozen=True):
+class FusedCollective(Struct, frozen=True):
     """A collective inside a fusion; `fusion` is what an executed computation holds of it."""
 
     operation: Instruction
@@ -31,78 +31,78 @@ class Chain:
     `done` is the fusion that ends it. A chain of one that is no start is synchronous.
     """
 
-    def __init__(self, *links: Link) -> None:
-        self.links = list(links)
+    def __init__(self, *parts: FusedCollective) -> None:
+        self.parts = list(parts)
         self.is_started = False
         self.done: Instruction | None = None
 
     @property
     def is_async(self) -> bool:
         """Whether it was started in one fusion to be ended in another."""
-        return self.is_started or len(self.links) > 1
+        return self.is_started or len(self.parts) > 1
 
     @property
-    def steps(self) -> tuple[Link, ...]:
-        """The links between the first and the done."""
-        return tuple(one for one in self.links[1:] if one.fusion is not self.done)
+    def steps(self) -> tuple[FusedCollective, ...]:
+        """The parts between the first and the done."""
+        return tuple(one for one in self.parts[1:] if one.fusion is not self.done)
 
 
-def fold_chains(fused: Iterable[Link]) -> list[Chain]:
+def fold_chains(fused: Iterable[FusedCollective]) -> list[Chain]:
     """Fold collectives inside fusions into chains.
 
     Collectives of equal opcode, channel_id and `chain_id` are one; a second start of the
     same key begins a second chain, as in a loop of which the compiler took out one round.
     Without a `chain_id` only what stands between a start and its done is folded.
     """
-    groups: dict[Key, list[Link]] = {}
+    alike: dict[_Key, list[FusedCollective]] = {}
     chains: list[Chain] = []
-    for link in fused:
-        key = _key(link.operation)
+    for one in fused:
+        key = _key(one.operation)
         if key[1:] == (None, ""):
-            chains.append(Chain(link))
+            chains.append(Chain(one))
         else:
-            groups.setdefault(key, []).append(link)
-    places = _find_places([link for links in groups.values() for link in links])
-    for (_, _, chain_id), links in groups.items():
-        ordered = sorted(links, key=lambda link: places[link.fusion])
-        chains += _split(ordered, is_named=bool(chain_id))
+            alike.setdefault(key, []).append(one)
+    order = _number_fusions([one for parts in alike.values() for one in parts])
+    for (_, _, chain_id), parts in alike.items():
+        parts.sort(key=lambda one: order[one.fusion])
+        chains += _split(parts, is_named=bool(chain_id))
     return chains
 
 
-def _key(operation: Instruction) -> Key:
+def _key(operation: Instruction) -> _Key:
     chain_id = operation.frontend_attributes().get("chain_id", "")
     return operation.opcode, operation.channel_id, chain_id
 
 
-def _find_places(links: list[Link]) -> dict[Instruction, int]:
-    """Say at which place in the module the fusions stand, among the instructions around them."""
-    if not links:
+def _number_fusions(fused: list[FusedCollective]) -> dict[Instruction, int]:
+    """Return the place of each fusion, and of what stands around it, in the module."""
+    if not fused:
         return {}
-    holders = {link.fusion.computation for link in links}
+    holders = {one.fusion.computation for one in fused}
     ordered = [
         instruction
-        for computation in links[0].fusion.module.computations.values()
+        for computation in fused[0].fusion.module.computations.values()
         if computation in holders
         for instruction in computation.instructions
     ]
-    return {instruction: place for place, instruction in enumerate(ordered)}
+    return {instruction: number for number, instruction in enumerate(ordered)}
 
 
-def _split(links: list[Link], *, is_named: bool) -> list[Chain]:
+def _split(parts: list[FusedCollective], *, is_named: bool) -> list[Chain]:
     """Cut what has one key at every start; unnamed ones also after every done."""
     chains: list[Chain] = []
     is_open = is_named
-    for link in links:
-        role = _find_role(link.operation.computation)
+    for part in parts:
+        role = _find_role(part.operation.computation)
         begins = role == "start" and (not is_named or (chains and chains[-1].is_started))
         if begins or not chains or not is_open:
             chains.append(Chain())
-        chains[-1].links.append(link)
+        chains[-1].parts.append(part)
         if role == "start":
             chains[-1].is_started = True
             is_open = True
         elif role == "done":
-            chains[-1].done = link.fusion
+            chains[-1].done = part.fusion
             is_open = is_named
     return chains
 

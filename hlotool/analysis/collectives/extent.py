@@ -18,24 +18,22 @@ from hlotool.errors import UsageError
 from hlotool.ir import Mesh, Module
 
 
-class Places(Struct, frozen=True):
+class Extent(Struct, frozen=True):
     """Mesh axes and span of one collective; None where they are not known."""
 
-    axes: tuple[str, ...] | None = None
-    span: Span | None = None
+    axes: tuple[str, ...] | None
+    span: Span | None
 
 
-class PlaceFinder:
-    """Finds the places of a module's collectives; equal groups are looked at once.
+class ExtentFinder:
+    """Finds the extent of a module's collectives; equal groups are looked at once.
 
     Axes are those of `mesh`, which the user gave; else those that the notation names; else
     those of the mesh in the module's header. Raises UsageError where the user's mesh has
     not as many devices as the module.
     """
 
-    def __init__(
-        self, module: Module, mesh: Mesh | None = None, devices_per_node: int | None = None
-    ) -> None:
+    def __init__(self, module: Module, mesh: Mesh | None, devices_per_node: int | None) -> None:
         devices = module.header.replica_count * module.header.num_partitions
         if mesh is not None and prod(mesh.dims) != devices:
             raise UsageError(
@@ -47,14 +45,14 @@ class PlaceFinder:
         known = mesh or find_program_mesh(module)
         self._finder = AxisFinder(known) if known else None
         self._devices_per_node = devices_per_node
-        self._known: dict[int, tuple[DeviceGroups, Places]] = {}  # by id: groups can be long
+        self._known: dict[int, tuple[DeviceGroups, Extent]] = {}  # by id: groups can be long
 
-    def find(self, groups: DeviceGroups) -> Places:
+    def find(self, groups: DeviceGroups) -> Extent:
         """Return the axes and the span of a collective's groups or pairs."""
         known = self._known.get(id(groups))
         if known is None:
-            places = Places(self._find_axes(groups), self._find_span(groups))
-            self._known[id(groups)] = known = groups, places
+            extent = Extent(self._find_axes(groups), self._find_span(groups))
+            self._known[id(groups)] = known = groups, extent
         return known[1]
 
     def _find_axes(self, groups: DeviceGroups) -> tuple[str, ...] | None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.report import CollectiveRow
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost.chips import find_chip
 from hlotool.errors import UsageError
 
 
@@ -39,8 +40,6 @@ def find_link_speed(
         if latency_seconds is not None or chip_file:
             raise UsageError("--latency and --chip-file need --chip or --bandwidth.")
         return None
-    from hlotool.analysis.cost.chips import find_chip  # noqa: PLC0415  start-up time
-
     found = find_chip(chip, chip_file) if chip is not None else None
     if latency_seconds is None:
         latency_seconds = (found.link_latency_seconds if found else None) or 0.0
@@ -56,7 +55,9 @@ def find_link_speed(
     )
 
 
-def estimate_times(rows: Iterable[CollectiveRow], link: LinkSpeed) -> tuple[CollectiveRow, ...]:
+def estimate_collective_times(
+    rows: Iterable[CollectiveRow], link: LinkSpeed
+) -> tuple[CollectiveRow, ...]:
     """Set `estimated_seconds` of every row, for all its executions in one run.
 
     wire_bytes over the bandwidth plus the latency once for each execution; what moves

@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.chains import Chain, Link, fold_chains
-from hlotool.analysis.collectives.running import Site, find_sites
+from hlotool.analysis.collectives.chains import Chain, FusedCollective, fold_chains
+from hlotool.analysis.collectives.running import Running, find_running
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.ir import Computation, Instruction, Module
@@ -35,7 +35,7 @@ class LogicalCollective(Struct, frozen=True):
     operation: Instruction
     begin: Instruction
     done: Instruction | None
-    steps: tuple[Link, ...]
+    steps: tuple[FusedCollective, ...]
     members: tuple[Instruction, ...]
     is_async: bool
     executions: int
@@ -70,32 +70,32 @@ class _Notes:
 
 
 def find_collectives(
-    module: Module, executions: Executions, graph: CallGraph | None = None
+    module: Module, executions: Executions, graph: CallGraph
 ) -> list[LogicalCollective]:
     """Find every transfer between devices that a run of the module makes, in dump order.
 
     A start and its done are one; an async-start and what it wraps, at any depth of calls,
     fusions and custom calls, are one; collectives that TPU fusions pass on are one
-    (`collective_chains`); send, recv and their dones are one. Left out: transfers between
-    device and host, and what no run reaches. A computation that is called several times
-    holds its collectives once, with the sum of its executions.
+    (`chains`); send, recv and their dones are one. Left out: transfers between device and
+    host, and what no run reaches. A computation that is called several times holds its
+    collectives once, with the sum of its executions.
     """
     notes = _take_notes(module)
     if not notes.transfers:
         return []
     holders = dict.fromkeys(one.computation for one in notes.transfers)
-    sites = find_sites(module, executions, holders, notes.starts, notes.called, graph=graph)
+    runs = find_running(executions, graph, holders, notes.starts, notes.called)
     alone: list[LogicalCollective] = []
-    fused: list[Link] = []
+    fused: list[FusedCollective] = []
     for operation in notes.transfers:
-        site = sites.get(operation.computation)
-        if site is None:
+        running = runs.get(operation.computation)
+        if running is None:
             continue
-        if site.wrapper is not None and site.wrapper.opcode == "fusion":
-            fused.append(Link(operation, site.wrapper))
+        if running.wrapper is not None and running.wrapper.opcode == "fusion":
+            fused.append(FusedCollective(operation, running.wrapper))
         else:
-            alone.append(_make_alone(operation, site, notes))
-    found = alone + [_make_chain(chain, sites) for chain in fold_chains(fused)]
+            alone.append(_make_alone(operation, running, notes))
+    found = alone + [_make_chain(chain, runs) for chain in fold_chains(fused)]
     order = {operation: number for number, operation in enumerate(notes.transfers)}
     return sorted(found, key=lambda one: order[one.operation])
 
@@ -132,9 +132,9 @@ def _is_to_host(instruction: Instruction) -> bool:
     return instruction.attributes.get("is_host_transfer") == "true"
 
 
-def _make_alone(operation: Instruction, site: Site, notes: _Notes) -> LogicalCollective:
+def _make_alone(operation: Instruction, running: Running, notes: _Notes) -> LogicalCollective:
     """Fold an operation with what wraps it, waits for it, and receives what it sends."""
-    begin = site.wrapper or operation
+    begin = running.wrapper or operation
     members: list[Instruction] = []
     if begin not in notes.folded:
         notes.folded[begin] = ends = _follow(begin, notes)
@@ -152,9 +152,9 @@ def _make_alone(operation: Instruction, site: Site, notes: _Notes) -> LogicalCol
         steps=(),
         members=tuple(members),
         is_async=begin.opcode in ASYNC_STARTS or begin.opcode == "send",
-        executions=site.executions,
-        is_exact=site.is_exact,
-        is_conditional=site.is_conditional,
+        executions=running.executions,
+        is_exact=running.is_exact,
+        is_conditional=running.is_conditional,
     )
 
 
@@ -178,17 +178,17 @@ def _take_receive(send: Instruction, notes: _Notes) -> list[Instruction]:
     return [receive, end] if end else [receive]
 
 
-def _make_chain(chain: Chain, sites: dict[Computation, Site]) -> LogicalCollective:
-    first = chain.links[0]
-    site = sites[first.operation.computation]
+def _make_chain(chain: Chain, runs: dict[Computation, Running]) -> LogicalCollective:
+    first = chain.parts[0]
+    running = runs[first.operation.computation]
     return LogicalCollective(
         first.operation,
         first.fusion,
         chain.done,
         chain.steps,
-        tuple(link.operation for link in chain.links),
+        tuple(part.operation for part in chain.parts),
         chain.is_async,
-        site.executions,
-        site.is_exact,
-        site.is_conditional,
+        running.executions,
+        running.is_exact,
+        running.is_conditional,
     )

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from hlotool.ir import Instruction
 
-Origin: TypeAlias = Literal["spmd", "user"]
+Maker: TypeAlias = Literal["spmd", "user"]
 
 # The last part of an op_name is the primitive. These, and what begins like them, are JAX's own
 # collectives; all others have none in them until the partitioner puts one there.
@@ -19,7 +19,7 @@ _BY_PMAP: Final = "pmap("
 _BY_JAX: Final = ("jit(", "pjit(", _BY_PMAP)
 
 
-def find_origin(instructions: Iterable[Instruction], op_name: str) -> Origin | None:
+def find_maker(instructions: Iterable[Instruction], op_name: str) -> Maker | None:
     """Return `spmd`, `user`, or None where the dump does not tell.
 
     The attribute `is_spmd_generated` on any of `instructions` says spmd. Without it, the

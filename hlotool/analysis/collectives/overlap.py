@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.chains import Link
+from hlotool.analysis.collectives.chains import FusedCollective
 from hlotool.analysis.collectives.logical import LogicalCollective
 from hlotool.analysis.cost import Cost, CostModel
-from hlotool.analysis.cost.cost import NOTHING, add_costs
+from hlotool.analysis.cost.cost import add_costs
 from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.graph.executions import Executions
@@ -51,7 +51,7 @@ NOT_STARTED: Final = Overlap(None, None, None, is_exposed=True)
 _REAL_WORK: Final = 100  # times the work's bytes, and the payload can be hidden behind it
 
 
-class _Work(Struct, frozen=True):
+class _OverlapWork(Struct, frozen=True):
     """Instructions that work, their flops and bytes, and how many nobody knows the cost of."""
 
     count: int = 0
@@ -66,8 +66,7 @@ class OverlapMeter:
     Work is what computes, or moves data within memory: not what names values, waits, copies
     between memory spaces, or communicates. flops and bytes are those of the cost model, with
     what it knows of custom calls; a loop in between counts all its rounds. Of a TPU fusion
-    that carries a collective on, the compute inside counts, not the collective. Without a
-    cost model they are not known.
+    that carries a collective on, the compute inside counts, not the collective.
 
     Real work is that which accesses at least a hundredth of the payload's bytes, or does a
     flop for each of them: memory and matrix units are so much faster than links that less
@@ -78,7 +77,7 @@ class OverlapMeter:
         self,
         collectives: Iterable[LogicalCollective],
         executions: Executions,
-        costs: CostModel | None,
+        costs: CostModel,
     ) -> None:
         self._carriers: set[Instruction] = set()
         self._windows: dict[Computation, list[tuple[Instruction, Instruction]]] = {}
@@ -92,7 +91,7 @@ class OverlapMeter:
         self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
         self._costs = costs
         self._totals: Mapping[Computation, Cost] | None = None
-        self._sums: dict[Computation, dict[Instruction, _Work]] = {}
+        self._sums: dict[Computation, dict[Instruction, _OverlapWork]] = {}
         self._started: dict[Computation, bool] = {}
 
     def measure(self, collective: LogicalCollective, payload_bytes: int | None) -> Overlap:
@@ -113,7 +112,7 @@ class OverlapMeter:
             return Overlap(None, None, None, is_exposed=True if is_sync else None)
         sums = self._sums_of(computation)
         before, after = sums[begin], sums[done]
-        work = _Work(
+        work = _OverlapWork(
             after.count - before.count,
             after.flops - before.flops,
             after.size - before.size,
@@ -121,16 +120,15 @@ class OverlapMeter:
         )
         return self._judge(work, payload_bytes, is_sync=is_sync)
 
-    def _judge(self, work: _Work, payload_bytes: int | None, *, is_sync: bool = False) -> Overlap:
+    def _judge(
+        self, work: _OverlapWork, payload_bytes: int | None, *, is_sync: bool = False
+    ) -> Overlap:
         """Say whether the work is enough to call a collective hidden; None where nobody knows."""
-        if self._costs is None:
-            is_exposed = True if is_sync or not work.count else None
-            return Overlap(work.count, None, None, is_exposed)
         is_exposed = is_sync or not work.count or self._is_too_little(work, payload_bytes)
         return Overlap(work.count, work.flops, work.size, is_exposed)
 
     @staticmethod
-    def _is_too_little(work: _Work, payload_bytes: int | None) -> bool | None:
+    def _is_too_little(work: _OverlapWork, payload_bytes: int | None) -> bool | None:
         """Whether work beside a collective hides less than its payload; see `_REAL_WORK`."""
         if work.hidden:  # custom calls, say, of which nobody knows how much they do
             return False
@@ -138,7 +136,7 @@ class OverlapMeter:
             return None
         return work.size * _REAL_WORK < payload_bytes and work.flops < payload_bytes
 
-    def _sums_of(self, computation: Computation) -> dict[Instruction, _Work]:
+    def _sums_of(self, computation: Computation) -> dict[Instruction, _OverlapWork]:
         """Add up the work of a computation before each start and done; once for each.
 
         What stands beside no collective is left out: nobody asks for it.
@@ -155,7 +153,7 @@ class OverlapMeter:
         for instruction in computation.instructions:
             if instruction in changes:
                 depth += changes[instruction]
-                sums[instruction] = _Work(count, flops, size, hidden)
+                sums[instruction] = _OverlapWork(count, flops, size, hidden)
             elif depth > 0 and self._is_work(instruction):
                 cost = self._cost(instruction)
                 count += 1
@@ -184,8 +182,6 @@ class OverlapMeter:
 
     def _cost(self, instruction: Instruction) -> Cost:
         """Return the cost of one instruction; of a loop, of all its rounds."""
-        if self._costs is None:
-            return NOTHING
         if instruction.opcode not in {"call", "while"}:
             return self._costs.of(instruction)
         if self._totals is None:
@@ -194,7 +190,7 @@ class OverlapMeter:
         rounds = self._trips.get(instruction, 1)
         return inside.times(1 if rounds is None else rounds)
 
-    def _measure_steps(self, steps: Iterable[Link]) -> _Work:
+    def _measure_steps(self, steps: Iterable[FusedCollective]) -> _OverlapWork:
         """Add up the compute in the fusions that carry a collective on."""
         count = flops = size = hidden = 0
         for step in steps:
@@ -202,12 +198,11 @@ class OverlapMeter:
             if not any(self._is_work(one) for one in body.instructions):
                 continue
             count += 1
-            if self._costs is not None:
-                cost = self._costs.of(step.fusion)
-                flops += _flops(cost) - _own_flops(step.operation)
-                size += _compute_bytes(step, self._costs)
-                hidden += _is_hidden(cost)
-        return _Work(count, flops, size, hidden)
+            cost = self._costs.of(step.fusion)
+            flops += _flops(cost) - _own_flops(step.operation)
+            size += _compute_bytes(step, self._costs)
+            hidden += _is_hidden(cost)
+        return _OverlapWork(count, flops, size, hidden)
 
 
 def _flops(cost: Cost) -> int:
@@ -235,7 +230,7 @@ def _own_flops(operation: Instruction) -> int:
     return find_work(operation).flops if operation.opcode in WORKING else 0
 
 
-def _compute_bytes(step: Link, costs: CostModel) -> int:
+def _compute_bytes(step: FusedCollective, costs: CostModel) -> int:
     """Return what the compute of a fusion reads and writes beside the collective it carries."""
     traffic = costs.fusion_traffic(step.fusion)
     body = step.operation.computation

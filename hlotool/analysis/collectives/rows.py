@@ -1,134 +1,194 @@
-"""What an analysis of collectives answers: frozen records, without arithmetic."""
+"""What is said of one logical collective? The rows of `hlotool collectives`."""
 
 from __future__ import annotations
+
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.collectives.device_groups import GroupMode, Pairs
-from hlotool.analysis.collectives.maker import Origin
+from hlotool.analysis.collectives.maker import Maker
 from hlotool.analysis.collectives.mesh_axes import Span
-from hlotool.ir import Mesh
+from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, SECONDS, TIMES, column, figure
 from hlotool.ir.groups import Groups
 
-
-class CollectiveRow(Struct, frozen=True):
-    """One logical collective; bytes are per device, `collectives_fields` says what each is."""
-
-    name: str
-    count: int
-    kind: str
-    effective_kind: str
-    computation: str
-    operation: str
-    is_async: bool
-    is_sync: bool
-    is_exposed: bool | None
-    dtype: str
-    operand_count: int
-    payload_bytes: int | None
-    wire_bytes: int | None
-    group_size: int | None
-    group_count: int | None
-    pair_count: int | None
-    is_uneven: bool
-    is_upper_bound: bool
-    axes: tuple[str, ...] | None
-    span: Span | None
-    mode: GroupMode
-    channel_id: int | None
-    problem: str | None
-    executions: int | None
-    known_executions: int
-    is_conditional: bool
-    payload_bytes_per_run: int | None
-    known_payload_bytes_per_run: int
-    wire_bytes_per_run: int | None
-    known_wire_bytes_per_run: int
-    textual_count: int
-    members: tuple[str, ...]
-    origin: Origin | None
-    overlap_instructions: int | None
-    overlap_flops: int | None
-    overlap_bytes: int | None
-    op_name: str | None
-    scope: str | None
-    source_file: str | None
-    source_line: int | None
-    replica_groups: Groups | None = None
-    source_target_pairs: Pairs | None = None
-    estimated_seconds: float | None = None
+# Rows and their operands have these alike.
+WIRE: Final = "what a device sends for it, mean over a ring; rounded up"
+_KNOWN: Final = "the same with the unknown counted once"
+PayloadPerRun: TypeAlias = Annotated[
+    int | None,
+    figure(
+        "payload_bytes times executions",
+        BYTES,
+        heading="payload/run",
+        once="known_payload_bytes_per_run",
+    ),
+]
+KnownPayloadPerRun: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
+WirePerRun: TypeAlias = Annotated[
+    int | None,
+    column(
+        "wire_bytes times executions; multiplied exactly, then rounded up",
+        BYTES,
+        heading="wire/run",
+        once="known_wire_bytes_per_run",
+    ),
+]
+KnownWirePerRun: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
 
 
-class KindRow(Struct, frozen=True):
-    """All collectives of one kind."""
+class CollectiveRow(Struct, frozen=True, kw_only=True):
+    """One logical collective; bytes are per device."""
 
-    kind: str
-    count: int
-    textual_count: int
-    executions: int
-    payload_bytes_per_run: int
-    wire_bytes_per_run: int
-    is_lower_bound: bool
-    is_upper_bound: bool
-
-
-class CollectiveTotals(Struct, frozen=True):
-    """All collectives of a module, and the same figures by kind."""
-
-    count: int
-    textual_count: int
-    executions: int
-    payload_bytes_per_run: int
-    wire_bytes_per_run: int
-    is_lower_bound: bool
-    is_upper_bound: bool
-    by_kind: tuple[KindRow, ...]
-
-
-class Exposed(Struct, frozen=True):
-    """The collectives during which no real work is done; `unknown_count` may be such too."""
-
-    count: int
-    wire_bytes_per_run: int
-    is_lower_bound: bool
-    is_upper_bound: bool
-    unknown_count: int
-
-
-class OperandRow(Struct, frozen=True):
-    """One operand of a collective that has several."""
-
-    name: str
-    kind: str
-    effective_kind: str
-    operand: int
-    operand_name: str | None
-    shape: str
-    dtype: str
-    payload_bytes: int | None
-    wire_bytes: int | None
-    executions: int | None
-    payload_bytes_per_run: int | None
-    known_payload_bytes_per_run: int
-    wire_bytes_per_run: int | None
-    known_wire_bytes_per_run: int
-    op_name: str | None
-    scope: str | None
-
-
-class CollectiveReport(Struct, frozen=True):
-    """Every collective of a module, in dump order, and what they add up to."""
-
-    rows: tuple[CollectiveRow, ...]
-    operands: tuple[OperandRow, ...]
-    totals: CollectiveTotals
-    exposed: Exposed
-
-
-class CollectiveOptions(Struct, frozen=True):
-    """What the user knows about the machine, and which details are wanted."""
-
-    mesh: Mesh | None = None
-    devices_per_node: int | None = None
-    with_groups: bool = False  # list the devices of every group
-    with_operands: bool = False  # one row for each operand of a collective with several
+    name: Annotated[
+        str,
+        column(
+            "what stands in the computation: the collective, or the start or fusion that holds it",
+            heading="collective",
+        ),
+    ]
+    count: Annotated[
+        int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
+    ]
+    kind: Annotated[str, figure("the opcode without -start", heading="opcode")]
+    effective_kind: Annotated[
+        str,
+        column(
+            "what it amounts to: reduce-scatter where only a shard of a fused all-reduce is used",
+            heading="kind",
+        ),
+    ]
+    dtype: Annotated[str, column("the element type, several with commas")]
+    wire_bytes_per_run: WirePerRun
+    known_wire_bytes_per_run: KnownWirePerRun
+    wire_bytes: Annotated[int | None, column(WIRE, BYTES, heading="wire", is_summed=False)]
+    payload_bytes: Annotated[
+        int | None,
+        column(
+            "the array that a group shares: gathered results, else operands; unpadded",
+            BYTES,
+            is_summed=False,
+        ),
+    ]
+    executions: Annotated[
+        int | None,
+        column(
+            "how often it runs in one run of the entry; null under a loop of unknown trip count",
+            COUNT,
+            heading="runs",
+            once="known_executions",
+        ),
+    ]
+    known_executions: Annotated[
+        int, figure("the same with unknown trip counts taken as one", COUNT)
+    ]
+    payload_bytes_per_run: PayloadPerRun
+    known_payload_bytes_per_run: KnownPayloadPerRun
+    group_size: Annotated[
+        int | None,
+        column(
+            "devices that take part together, the most where groups are uneven; null for pairs",
+            NUMBER,
+            heading="n",
+            null_text="",
+        ),
+    ]
+    group_count: Annotated[
+        int | None,
+        figure("groups of devices; null for pairs", NUMBER, heading="groups", null_text=""),
+    ]
+    pair_count: Annotated[
+        int | None,
+        figure(
+            "pairs of source and target, self-sends too; null for groups",
+            NUMBER,
+            heading="pairs",
+            null_text="",
+        ),
+    ]
+    is_uneven: Annotated[bool, figure("whether its groups differ in size")]
+    axes: Annotated[
+        tuple[str, ...] | None,
+        column("axes of the mesh along which it runs, as --mesh or the text names them"),
+    ]
+    span: Annotated[Span | None, column("with --devices-per-node: whether it stays in a node")]
+    mode: Annotated[GroupMode, figure("what the ids in its groups are")]
+    problem: Annotated[
+        str | None,
+        figure("where its groups contradict num_partitions × replica_count", null_text=""),
+    ]
+    is_async: Annotated[bool, figure("whether it is started and waited for apart")]
+    is_sync: Annotated[bool, figure("whether the backend runs start and done back to back")]
+    is_exposed: Annotated[
+        bool | None,
+        column("whether no real work is done meanwhile; null where order or payload is unknown"),
+    ]
+    overlap_instructions: Annotated[
+        int | None,
+        figure(
+            "instructions that compute between start and done; null without them",
+            COUNT,
+            heading="meanwhile",
+            is_summed=False,
+            null_text="",
+        ),
+    ]
+    overlap_flops: Annotated[
+        int | None,
+        column(
+            "their arithmetic in one execution, with what is known of custom calls",
+            FLOPS,
+            heading="flops meanwhile",
+            is_summed=False,
+            null_text="",
+        ),
+    ]
+    overlap_bytes: Annotated[
+        int | None,
+        column(
+            "the memory they access, in one execution",
+            BYTES,
+            heading="bytes meanwhile",
+            is_summed=False,
+            null_text="",
+        ),
+    ]
+    estimated_seconds: Annotated[
+        float | None,
+        column(
+            "with --chip or --bandwidth: an estimate for all its executions in one run",
+            SECONDS,
+            heading="estimate/run",
+            is_summed=True,
+        ),
+    ] = None
+    origin: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
+    scope: Annotated[str | None, column("the user's module that it belongs to", null_text="")]
+    op_name: Annotated[str | None, figure("the user's name for it", null_text="")]
+    source_file: Annotated[str | None, figure("the user's file", null_text="")]
+    source_line: Annotated[int | None, figure("the line in it", NUMBER, null_text="")]
+    computation: Annotated[str, figure("where it stands")]
+    operation: Annotated[str, figure("the collective itself, which name may only hold")]
+    operand_count: Annotated[
+        int, figure("arrays that it moves at once", NUMBER, heading="operands")
+    ]
+    channel_id: Annotated[int | None, figure("its channel", NUMBER, null_text="")]
+    is_upper_bound: Annotated[
+        bool, figure("whether the data decides how much is sent, at most wire_bytes")
+    ]
+    is_conditional: Annotated[bool, figure("whether a conditional decides if it runs")]
+    textual_count: Annotated[
+        int,
+        figure(
+            "instructions of the text it was folded from", COUNT, heading="in text", is_exact=True
+        ),
+    ]
+    members: Annotated[tuple[str, ...], figure("those instructions")]
+    replica_groups: Annotated[
+        Groups | None,
+        figure("with --wide: the devices of each group, by flattened id", null_text=""),
+    ] = None
+    source_target_pairs: Annotated[
+        Pairs | None,
+        figure("with --wide: the devices of each pair, by flattened id", null_text=""),
+    ] = None

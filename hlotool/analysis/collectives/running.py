@@ -6,12 +6,12 @@ from collections.abc import Container, Iterable, Mapping
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.call_graph import CallGraph, reach, read_call_graph
+from hlotool.analysis.graph.call_graph import CallGraph, reach
 from hlotool.analysis.graph.executions import Executions, check_count
-from hlotool.ir import Computation, Instruction, Module
+from hlotool.ir import Computation, Instruction
 
 
-class Site(Struct, frozen=True):
+class Running(Struct, frozen=True):
     """Where the collectives of one computation run, in one run of the entry.
 
     `wrapper` is what an executed computation holds of them: the async-start that wraps them,
@@ -25,16 +25,14 @@ class Site(Struct, frozen=True):
     is_conditional: bool
 
 
-def find_sites(
-    module: Module,
+def find_running(
     executions: Executions,
+    graph: CallGraph,
     holders: Iterable[Computation],
     starts: Mapping[Computation, Instruction],
     called: Container[Computation],
-    *,
-    graph: CallGraph | None = None,
-) -> dict[Computation, Site]:
-    """Find the site of each computation of `holders`; those that no run reaches are absent.
+) -> dict[Computation, Running]:
+    """Find out where and how often each of `holders` runs; those no run reaches are absent.
 
     `starts` gives the async-start of each computation that one calls, `called` has those that
     a call runs. What stands in fusions and custom calls runs as often as these, summed over
@@ -43,36 +41,36 @@ def find_sites(
     """
     wanted = set(holders)
     if all(one in executions.counts and one not in called for one in wanted):
-        return {one: _executed_site(one, executions, starts.get(one)) for one in wanted}
-    graph = graph or read_call_graph(module)
+        return {one: _run_itself(one, executions, starts.get(one)) for one in wanted}
     callers = graph.find_callers()
 
     def holding(computation: Computation) -> list[Computation]:
         return [caller.computation for caller in callers.get(computation, ())]
 
     above = set(reach(wanted, holding))
-    sites: dict[Computation, Site] = {}
+    found: dict[Computation, Running] = {}
     for computation in reversed(graph.callees_first):
         if computation not in above:
             continue
         around = [
-            (caller, sites[caller.computation])
+            (caller, found[caller.computation])
             for caller in callers.get(computation, ())
-            if caller.computation in sites
+            if caller.computation in found
         ]
         if computation in executions.counts:
             start = starts.get(computation) or _find_start(around)
-            sites[computation] = _executed_site(computation, executions, start)
+            found[computation] = _run_itself(computation, executions, start)
         elif around:
-            sites[computation] = site = _embedded_site(around)
-            check_count(site.executions, computation)
-    return sites
+            found[computation] = _run_embedded(around)
+            check_count(found[computation].executions, computation)
+    return found
 
 
-def _executed_site(
+def _run_itself(
     computation: Computation, executions: Executions, start: Instruction | None
-) -> Site:
-    return Site(
+) -> Running:
+    """Say how often a computation runs that is executed itself."""
+    return Running(
         start,
         executions.lower_bound(computation),
         executions.of(computation) is not None,
@@ -80,20 +78,20 @@ def _executed_site(
     )
 
 
-def _embedded_site(around: list[tuple[Instruction, Site]]) -> Site:
+def _run_embedded(around: list[tuple[Instruction, Running]]) -> Running:
     """Add up the runs of the instructions that a computation is embedded in."""
-    caller, outer = around[0]
-    return Site(
-        outer.wrapper or caller,
-        sum(site.executions for _, site in around),
-        all(site.is_exact for _, site in around),
-        any(site.is_conditional for _, site in around),
+    caller, first = around[0]
+    return Running(
+        first.wrapper or caller,
+        sum(outer.executions for _, outer in around),
+        all(outer.is_exact for _, outer in around),
+        any(outer.is_conditional for _, outer in around),
     )
 
 
-def _find_start(around: list[tuple[Instruction, Site]]) -> Instruction | None:
+def _find_start(around: list[tuple[Instruction, Running]]) -> Instruction | None:
     """Return the async-start around a computation that is called from inside one."""
-    for caller, site in around:
-        if caller.opcode == "call" and site.wrapper and site.wrapper.opcode == "async-start":
-            return site.wrapper
+    for caller, outer in around:
+        if caller.opcode == "call" and outer.wrapper and outer.wrapper.opcode == "async-start":
+            return outer.wrapper
     return None

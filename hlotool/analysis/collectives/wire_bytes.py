@@ -13,12 +13,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.device_groups import DeviceGroups, Share
+from hlotool.analysis.collectives.device_groups import DeviceGroups, ExactShare
 from hlotool.ir import ArrayShape, Instruction, Shape, TupleShape
 from hlotool.ir.opcodes import MOVES
 
 _SLICE: Final = r"\{\s*(\d[\d,\s]*)\}"
 _MOST_DIGITS: Final = 20
+WHOLE: Final[ExactShare] = (1, 1)
 _SAME_ELEMENTS: Final = MOVES | {"bitcast"}
 _SENT_SHARE: Final = {  # times (n − 1)/n of the payload
     "all-gather": 1,
@@ -30,7 +31,7 @@ _SENT_SHARE: Final = {  # times (n − 1)/n of the payload
 }
 
 
-class Part(Struct, frozen=True):
+class PayloadPart(Struct, frozen=True):
     """What one operand contributes to a collective's payload; `size_bytes` None if unknown."""
 
     operand: Instruction | None
@@ -38,7 +39,7 @@ class Part(Struct, frozen=True):
     size_bytes: int | None
 
 
-def list_parts(operation: Instruction, effective_kind: str) -> tuple[Part, ...]:
+def list_parts(operation: Instruction, effective_kind: str) -> tuple[PayloadPart, ...]:
     """List the arrays that make up the payload, one or more for each operand.
 
     all-gather: the gathered results; reduce-scatter: the operands before they are scattered
@@ -59,7 +60,7 @@ def list_parts(operation: Instruction, effective_kind: str) -> tuple[Part, ...]:
     return tuple(_part(operand, leaf) for operand in operands for leaf in operand.shape.leaves())
 
 
-def sum_sizes(parts: Sequence[Part]) -> int | None:
+def sum_sizes(parts: Sequence[PayloadPart]) -> int | None:
     """Add up the parts; None where one is unknown, or where there is none."""
     total = 0
     for part in parts:
@@ -69,12 +70,12 @@ def sum_sizes(parts: Sequence[Part]) -> int | None:
     return total if parts else None
 
 
-def name_dtypes(parts: Iterable[Part]) -> str:
+def name_dtypes(parts: Iterable[PayloadPart]) -> str:
     """Return the element type of the parts, several with commas between."""
     return ",".join(sorted({part.shape.dtype for part in parts}))
 
 
-def wire_share(effective_kind: str, groups: DeviceGroups) -> Share | None:
+def wire_share(effective_kind: str, groups: DeviceGroups) -> ExactShare | None:
     """Return wire bytes per payload byte: the mean a device sends, on a ring of n devices.
 
     all-reduce 2(n−1)/n; all-gather, reduce-scatter, all-to-all, collective-broadcast and
@@ -105,18 +106,20 @@ def _results(operation: Instruction) -> tuple[ArrayShape, ...]:
     return tuple(shape.leaves())
 
 
-def _pair(operands: tuple[Instruction, ...], shapes: tuple[ArrayShape, ...]) -> tuple[Part, ...]:
+def _pair(
+    operands: tuple[Instruction, ...], shapes: tuple[ArrayShape, ...]
+) -> tuple[PayloadPart, ...]:
     """Put results beside the operands they were made from."""
     if len(operands) != len(shapes):
         return tuple(_part(None, shape) for shape in shapes)
     return tuple(_part(operand, shape) for operand, shape in zip(operands, shapes, strict=True))
 
 
-def _part(operand: Instruction | None, shape: ArrayShape) -> Part:
-    return Part(operand, shape, shape.unpadded_bytes)
+def _part(operand: Instruction | None, shape: ArrayShape) -> PayloadPart:
+    return PayloadPart(operand, shape, shape.unpadded_bytes)
 
 
-def _slices(operation: Instruction) -> tuple[Part, ...]:
+def _slices(operation: Instruction) -> tuple[PayloadPart, ...]:
     """List what a permute in place sends: `slice_sizes={{1,8},{4}}` of its first operand."""
     leaves = [leaf for source in operation.operands[:1] for leaf in source.shape.leaves()]
     sizes = [text.split(",") for text in re.findall(_SLICE, operation.attributes["slice_sizes"])]

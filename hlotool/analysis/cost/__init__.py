@@ -1,14 +1,21 @@
-"""What a module costs: arithmetic and memory traffic, as XLA's HloCostAnalysis counts them."""
+"""What a module costs: arithmetic and memory traffic, as XLA's HloCostAnalysis counts them.
+
+report         what does one run of the module cost? The figures of a summary
+model          what does each instruction and each computation cost? Puts all below together
+cost           the record that is added up
+operations     how much arithmetic does an instruction do itself?
+matrices       how many flops are a dot and a convolution?
+invocations    how often does an instruction run the computations it names?
+custom_calls   what does a custom call compute, as far as its text tells?
+attention      how many flops is fused attention?
+traffic        how many bytes does one instruction read and write?
+fused_traffic  how many bytes does a fusion really read of each operand, and write?
+sizes          how many bytes and elements does a shape have?
+chips          what can a chip do? Peaks, for estimates of time
+"""
 
 from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel, measure_costs
-from hlotool.analysis.cost.report import CostReport, analyze_cost, is_whole_program
+from hlotool.analysis.cost.report import CostReport, analyze_cost
 
-__all__ = [
-    "Cost",
-    "CostModel",
-    "CostReport",
-    "analyze_cost",
-    "is_whole_program",
-    "measure_costs",
-]
+__all__ = ["Cost", "CostModel", "CostReport", "analyze_cost", "measure_costs"]

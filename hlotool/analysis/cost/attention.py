@@ -1,4 +1,4 @@
-"""Flops of fused attention: cuDNN's own calls and TransformerEngine's."""
+"""How many flops is fused attention? cuDNN's own calls and TransformerEngine's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What something costs: the record that all of the cost model adds up."""
+"""What does something cost? The record that all of the cost model adds up."""
 
 from __future__ import annotations
 

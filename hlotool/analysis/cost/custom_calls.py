@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -80,10 +80,11 @@ def read_custom_call(instruction: Instruction) -> CustomCall:
     return CustomCall(CustomCallKind.UNKNOWN, None)
 
 
-Counter = Callable[[Instruction], tuple[int, bool]]
+# Returns flops, and whether they are an upper bound.
+FlopCounter: TypeAlias = Callable[[Instruction], tuple[int, bool]]
 
 
-def _counted(instruction: Instruction, kind: CustomCallKind, count: Counter) -> CustomCall:
+def _counted(instruction: Instruction, kind: CustomCallKind, count: FlopCounter) -> CustomCall:
     try:
         flops, is_upper_bound = count(instruction)
     except (UnknownCostError, LookupError, ValueError):
@@ -139,7 +140,7 @@ def _count_cholesky(instruction: Instruction) -> tuple[int, bool]:
     return count_elements(matrices) * matrices.dims[-1] // 3, False
 
 
-_COUNTERS: Final[tuple[tuple[str, CustomCallKind, Counter], ...]] = (
+_COUNTERS: Final[tuple[tuple[str, CustomCallKind, FlopCounter], ...]] = (
     ("__cublas$gemm", CustomCallKind.MATRIX_PRODUCT, _count_cublas),
     ("__cublas$lt$matmul", CustomCallKind.MATRIX_PRODUCT, _count_cublas),
     ("__cublas$triangularSolve", CustomCallKind.MATRIX_PRODUCT, _count_batched_solve),

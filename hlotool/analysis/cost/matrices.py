@@ -1,4 +1,4 @@
-"""Flops of dot, ragged-dot, scaled-dot and convolution."""
+"""How many flops are a dot, a ragged-dot, a scaled-dot and a convolution?"""
 
 from __future__ import annotations
 

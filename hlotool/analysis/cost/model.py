@@ -16,7 +16,7 @@ from hlotool.analysis.cost.invocations import APPLYING, find_applications, find_
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.analysis.cost.traffic import measure_bytes
-from hlotool.analysis.graph.call_graph import CallGraph, find_branches, reach, read_call_graph
+from hlotool.analysis.graph.call_graph import CallGraph, find_branches, reach
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import (
     CONTROL_FLOW,
@@ -43,9 +43,9 @@ _FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
 _UNKNOWN: Final = Cost(is_lower_bound=True)
 
 
-def measure_costs(module: Module, graph: CallGraph | None = None) -> CostModel:
-    """Work out the costs of a module. Raises InputError when a computation calls itself."""
-    return CostModel(module, graph or read_call_graph(module))
+def measure_costs(module: Module, graph: CallGraph) -> CostModel:
+    """Work out the costs of a module, whose call graph is `graph`."""
+    return CostModel(module, graph)
 
 
 class CostModel:
@@ -61,7 +61,7 @@ class CostModel:
         self._sizes = Sizes()
         self._order = graph.callees_first
         self._callees = graph.callees
-        self._running = _find_running(module, graph)
+        self._standalone = _find_standalone(module, graph)
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own
         self._plain: dict[Computation, Cost] = {}  # without control flow
         self._flow: dict[Computation, list[Instruction]] = {}
@@ -85,6 +85,10 @@ class CostModel:
             return self._sizes.content_bytes(shape)
         except UnknownCostError:
             return 0
+
+    def operand_bytes(self, instruction: Instruction) -> int:
+        """Return the bytes of all operands; what is one twice counts once."""
+        return sum(self.size_bytes(one.shape) for one in dict.fromkeys(instruction.operands))
 
     def fusion_traffic(self, fusion: Instruction) -> FusionTraffic | None:
         """Return what a fusion reads and writes, by operand; None where that is unknown."""
@@ -111,8 +115,8 @@ class CostModel:
 
     def _measure(self, computation: Computation) -> None:
         """Add up a computation whose callees have been measured."""
-        is_running = computation in self._running
-        measure = self._running_cost if is_running else self._body_cost
+        is_standalone = computation in self._standalone
+        measure = self._standalone_cost if is_standalone else self._body_cost
         flow: list[Instruction] = []
         plain = measure(computation, flow)
         self._plain[computation] = self._once[computation] = plain
@@ -121,7 +125,7 @@ class CostModel:
             parts = [_flow_cost(each, self._once, None) for each in flow]
             self._once[computation] = add_costs([plain, *parts])
 
-    def _running_cost(self, computation: Computation, flow: list[Instruction]) -> Cost:
+    def _standalone_cost(self, computation: Computation, flow: list[Instruction]) -> Cost:
         """Add up what runs on its own, and keep each part; `flow` gets what is left out."""
         own = self._own
         plain: list[Cost] = []
@@ -231,7 +235,7 @@ def _flow_cost(
     return once.times(1 if trip_count is None else trip_count, is_exact=trip_count is not None)
 
 
-def _find_running(module: Module, graph: CallGraph) -> set[Computation]:
+def _find_standalone(module: Module, graph: CallGraph) -> set[Computation]:
     """Find the computations that run on their own: the entry, and what control flow calls."""
 
     def run_by(computation: Computation) -> list[Computation]:

@@ -1,4 +1,4 @@
-"""Flops and transcendentals of every other opcode that does arithmetic itself.
+"""How much arithmetic does an instruction do itself, without the computations it calls?
 
 Follows the handlers of xla/service/hlo_cost_analysis.cc (0.10.2). An opcode that is in no
 table here does no arithmetic that XLA counts: data movement, collectives but all-reduce,

@@ -1,4 +1,4 @@
-"""What one run of a module costs: the figures of a summary."""
+"""What does one run of a module cost? The figures of a summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost.model import CostModel, measure_costs
+from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.executions import Executions
 from hlotool.fields import BYTES, COUNT, FLOPS, Block, figure
 from hlotool.ir.module import Module
@@ -55,9 +55,7 @@ class CostReport(Struct, frozen=True):
 COST: Final = Block("cost", CostReport, "what the module computes", is_nullable=True)
 
 
-def analyze_cost(
-    module: Module, executions: Executions, costs: CostModel | None = None
-) -> CostReport:
+def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> CostReport:
     """Add up what the entry costs, per device or, before partitioning, for the whole program.
 
     `flops`, `transcendentals` and `bytes_accessed` are those of XLA's HloCostAnalysis (loop
@@ -67,12 +65,11 @@ def analyze_cost(
     is known of its arithmetic stands in `custom_call_flops`, else the call is counted in
     `unknown_custom_call_count`.
     """
-    costs = costs or measure_costs(module)
     once = costs.of_computation(module.entry)
     trips = {loop.instruction: loop.trip_count for loop in executions.loops}
     run = costs.with_trip_counts(module.entry, trips) if trips else once
     return CostReport(
-        "program" if is_whole_program(module) else "device",
+        "program" if _is_whole_program(module) else "device",
         once.flops,
         once.matrix_flops,
         once.transcendentals,
@@ -90,7 +87,7 @@ def analyze_cost(
     )
 
 
-def is_whole_program(module: Module) -> bool:
+def _is_whole_program(module: Module) -> bool:
     """Whether the module is not partitioned yet, so that its shapes are those of all devices.
 
     The partitioner leaves its mark in the entry's name; only a partitioned module is

@@ -1,4 +1,4 @@
-"""Bytes accessed by one instruction, outside fusions.
+"""How many bytes does one instruction read and write?
 
 Follows the handlers of xla/service/hlo_cost_analysis.cc (0.10.2): by default all operands
 are read and all results written, a tuple operand being its table of pointers.

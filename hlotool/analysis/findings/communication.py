@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hlotool.analysis.collectives.report import CollectiveRow
+from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.findings.evidence import LEAST_BYTES, Evidence
 from hlotool.analysis.findings.finding import Finding, FindingCode, Severity
 from hlotool.analysis.findings.precision import computes_in_16_bits

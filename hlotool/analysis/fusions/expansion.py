@@ -3,41 +3,59 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.cost import CostModel
-from hlotool.analysis.fusions.report import find_intermediates, find_outputs
+from hlotool.analysis.fusions.body import find_intermediates, find_outputs
+from hlotool.analysis.fusions.shared_figures import (
+    ELEMENTARY,
+    FLOATING_POINT,
+    FirstOpName,
+    FirstSourceFile,
+    FirstSourceLine,
+    Opcode,
+    ResultShape,
+    SharedScope,
+)
 from hlotool.analysis.origin.origin import find_origin
 from hlotool.errors import UsageError
+from hlotool.fields import BYTES, FLOPS, column, figure
 from hlotool.ir.module import Instruction, Module
 
-Place: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
+BodyPlace: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
 
 
 class ExpandedRow(Struct, frozen=True):
     """One instruction of a fused computation.
 
-    `place`: an operand or constant read from memory, a value that stays on chip, a result
-    written to memory, or an alias, which is no value of its own. `bytes_accessed` adds up to
-    the fusion's.
+    `bytes_accessed` adds up to the fusion's.
     """
 
-    name: str
-    opcode: str
-    shape: str
-    operands: tuple[str, ...]
-    place: Place
-    result_bytes: int
-    bytes_accessed: int
-    saved_bytes: int
-    flops: int
-    transcendentals: int
-    op_name: str | None
-    scope: str | None
-    source_file: str | None
-    source_line: int | None
+    name: Annotated[str, column("the instruction", heading="instruction")]
+    opcode: Opcode
+    shape: ResultShape
+    operands: Annotated[tuple[str, ...], column("its operands by name")]
+    place: Annotated[
+        BodyPlace,
+        column(
+            "an operand or constant from memory, a value that stays on chip, a result to memory, "
+            "or an alias, which is none of its own"
+        ),
+    ]
+    result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
+    bytes_accessed: Annotated[
+        int,
+        column("bytes of it that are read from or written to memory", BYTES, heading="memory"),
+    ]
+    saved_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
+    flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
+    transcendentals: Annotated[int, figure(ELEMENTARY, FLOPS)]
+    scope: SharedScope
+    op_name: FirstOpName
+    source_file: FirstSourceFile
+    source_line: FirstSourceLine
 
 
 def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[ExpandedRow, ...]:
@@ -98,8 +116,8 @@ def _make_row(
         saved_bytes=size if instruction in kept else 0,
         flops=cost.flops,
         transcendentals=cost.transcendentals,
-        op_name=origin.op_name,
         scope=origin.scope,
+        op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
     )
@@ -107,7 +125,7 @@ def _make_row(
 
 def _find_place(
     instruction: Instruction, outputs: frozenset[Instruction], kept: frozenset[Instruction]
-) -> Place:
+) -> BodyPlace:
     if instruction.opcode == "parameter":
         return "operand"
     if instruction.opcode == "constant":

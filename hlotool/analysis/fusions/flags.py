@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import FREE, MOVES
 
-TRIVIAL: Final = "trivial"
-MULTI_OUTPUT: Final = "multi-output"
-DUPLICATE_OUTPUT: Final = "duplicate-output"
-CONVERT_ONLY: Final = "convert-only"
-COPY_ONLY: Final = "copy-only"
-FLAGS: Final = (TRIVIAL, MULTI_OUTPUT, DUPLICATE_OUTPUT, CONVERT_ONLY, COPY_ONLY)
+Flag: TypeAlias = Literal[
+    "trivial", "multi-output", "duplicate-output", "convert-only", "copy-only"
+]
+FLAGS: Final[tuple[Flag, ...]] = get_args(Flag)
 
 
-def find_flags(body: Computation) -> tuple[str, ...]:
+def find_flags(body: Computation) -> tuple[Flag, ...]:
     """Return the flags of a fused computation, in the order of `FLAGS`.
 
     A real operation is anything but parameter, constant, tuple, get-tuple-element and
@@ -28,12 +26,12 @@ def find_flags(body: Computation) -> tuple[str, ...]:
     opcodes = set(real)
     root = body.root
     outputs = [_behind_bitcasts(one) for one in root.operands] if root.opcode == "tuple" else []
-    found = {
-        TRIVIAL: len(real) <= 1,
-        MULTI_OUTPUT: len(outputs) > 1,
-        DUPLICATE_OUTPUT: len(set(outputs)) < len(outputs),
-        CONVERT_ONLY: opcodes == {"convert"},
-        COPY_ONLY: is_copy_only(body),
+    found: dict[Flag, bool] = {
+        "trivial": len(real) <= 1,
+        "multi-output": len(outputs) > 1,
+        "duplicate-output": len(set(outputs)) < len(outputs),
+        "convert-only": opcodes == {"convert"},
+        "copy-only": is_copy_only(body),
     }
     return tuple(flag for flag in FLAGS if found[flag])
 

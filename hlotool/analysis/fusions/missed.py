@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.cost import CostModel
+from hlotool.analysis.fusions.shared_figures import (
+    ACCESSED,
+    BytesPerRun,
+    FirstOpName,
+    FirstSourceFile,
+    FirstSourceLine,
+    Flops,
+    IsConditional,
+    KnownBytesPerRun,
+    KnownExecutions,
+    Members,
+    Opcode,
+    OperandBytes,
+    ResultBytes,
+    ResultShape,
+    SharedScope,
+    TotalExecutions,
+    Transcendentals,
+    once,
+)
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
+from hlotool.fields import BYTES, TIMES, column, figure
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, MOVES
 
@@ -18,32 +39,32 @@ from hlotool.ir.opcodes import ELEMENTWISE, MOVES
 FUSIBLE: Final = ELEMENTWISE | MOVES | {"broadcast"}
 LEAST_BYTES: Final = 1 << 20
 
-_Member: TypeAlias = tuple[Instruction, Origin]
+_Located: TypeAlias = tuple[Instruction, Origin]
 
 
 class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per run."""
 
-    name: str
-    count: int
-    opcode: str
-    shape: str
-    computation: str
-    operand_bytes: int
-    result_bytes: int
-    bytes_accessed: int
-    flops: int
-    transcendentals: int
-    executions: int | None
-    known_executions: int
-    bytes_accessed_per_run: int | None
-    known_bytes_accessed_per_run: int
-    op_name: str | None
-    scope: str | None
-    source_file: str | None
-    source_line: int | None
-    is_conditional: bool
-    members: tuple[str, ...]
+    name: Annotated[str, column("the first of these", heading="instruction")]
+    count: Annotated[int, column("equal operations from one place", TIMES, heading="×")]
+    opcode: Opcode
+    shape: ResultShape
+    computation: Annotated[str, figure("where they stand")]
+    operand_bytes: OperandBytes
+    result_bytes: ResultBytes
+    bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
+    flops: Flops
+    transcendentals: Transcendentals
+    executions: TotalExecutions
+    known_executions: KnownExecutions
+    bytes_accessed_per_run: BytesPerRun
+    known_bytes_accessed_per_run: KnownBytesPerRun
+    scope: SharedScope
+    op_name: FirstOpName
+    source_file: FirstSourceFile
+    source_line: FirstSourceLine
+    is_conditional: IsConditional
+    members: Members
 
 
 def find_missed(
@@ -66,7 +87,7 @@ def find_missed(
                 number = numbers.setdefault(_key(instruction), len(numbers))
                 found.append((number, instruction))
                 moved[number] += size * runs
-    groups: dict[tuple[object, ...], list[_Member]] = {}
+    groups: dict[tuple[object, ...], list[_Located]] = {}
     for number, instruction in found:
         if moved[number] >= least_bytes:  # only then are its places in the source worth reading
             origin = _find_origin(instruction)
@@ -91,7 +112,7 @@ def _find_origin(instruction: Instruction) -> Origin:
     return find_origin(instruction, (*instruction.operands, *instruction.users))
 
 
-def _make_row(members: list[_Member], executions: Executions, costs: CostModel) -> MissedRow:
+def _make_row(members: list[_Located], executions: Executions, costs: CostModel) -> MissedRow:
     instructions = [instruction for instruction, _ in members]
     first, origin = members[0]
     cost = costs.of(first)
@@ -102,7 +123,7 @@ def _make_row(members: list[_Member], executions: Executions, costs: CostModel) 
         opcode=first.opcode,
         shape=str(first.shape),
         computation=first.computation.name,
-        operand_bytes=sum(costs.size_bytes(one.shape) for one in dict.fromkeys(first.operands)),
+        operand_bytes=costs.operand_bytes(first),
         result_bytes=costs.size_bytes(first.shape),
         bytes_accessed=cost.bytes_accessed,
         flops=cost.flops,
@@ -111,8 +132,8 @@ def _make_row(members: list[_Member], executions: Executions, costs: CostModel) 
         known_executions=runs.known,
         bytes_accessed_per_run=runs.times(cost.bytes_accessed),
         known_bytes_accessed_per_run=cost.bytes_accessed * runs.known,
-        op_name=origin.op_name,
         scope=find_common_scope(one.scope for _, one in members),
+        op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
         is_conditional=runs.is_conditional,

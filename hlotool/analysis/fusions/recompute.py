@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final
 
 from msgspec import Struct
 
 from hlotool.analysis.cost import CostModel
+from hlotool.analysis.fusions.shared_figures import (
+    FirstOpName,
+    FirstSourceFile,
+    FirstSourceLine,
+    IsConditional,
+    KnownExecutions,
+    Opcode,
+    ResultShape,
+    SharedScope,
+    TotalExecutions,
+    known_per_run,
+    once,
+    per_run,
+)
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.graph.value_numbers import Numbering
 from hlotool.analysis.origin.origin import find_common_scope, find_origin
+from hlotool.fields import FLOPS, TIMES, column, figure
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import MATRIX_PRODUCTS, TRANSCENDENTAL
 
 EXPENSIVE: Final = TRANSCENDENTAL | MATRIX_PRODUCTS
 LEAST_OPERATIONS: Final = 1 << 20
+_REPEATED: Final = "flops and transcendentals of all but the first"
 
 
 class RecomputeRow(Struct, frozen=True):
@@ -27,23 +43,23 @@ class RecomputeRow(Struct, frozen=True):
     but the first computation cost in one run, both kinds together.
     """
 
-    name: str
-    count: int
-    opcode: str
-    shape: str
-    computation: str
-    flops: int
-    transcendentals: int
-    executions: int | None
-    known_executions: int
-    repeated_per_run: int | None
-    known_repeated_per_run: int
-    op_name: str | None
-    scope: str | None
-    source_file: str | None
-    source_line: int | None
-    is_conditional: bool
-    members: tuple[str, ...]
+    name: Annotated[str, column("the operation in the first", heading="operation")]
+    count: Annotated[int, column("how many compute this value", TIMES, heading="×")]
+    opcode: Opcode
+    shape: ResultShape
+    computation: Annotated[str, figure("where the fusions stand")]
+    flops: Annotated[int, once("floating-point operations to compute it once", FLOPS)]
+    transcendentals: Annotated[int, once("transcendentals to compute it once", FLOPS)]
+    executions: TotalExecutions
+    known_executions: KnownExecutions
+    repeated_per_run: Annotated[int | None, per_run(_REPEATED, FLOPS, "known_repeated_per_run")]
+    known_repeated_per_run: Annotated[int, known_per_run(_REPEATED, FLOPS)]
+    scope: SharedScope
+    op_name: FirstOpName
+    source_file: FirstSourceFile
+    source_line: FirstSourceLine
+    is_conditional: IsConditional
+    members: Annotated[tuple[str, ...], column("who computes it", heading="computed in")]
 
 
 def find_recomputed(
@@ -72,39 +88,39 @@ def find_recomputed(
 def _find_repeated(
     computation: Computation, numbering: Numbering
 ) -> list[dict[Instruction, Instruction]]:
-    """Return who makes each value that is made several times: the fusion, and what in it."""
-    makers: dict[int, dict[Instruction, Instruction]] = {}
+    """Return who computes each value that several do: the fusion, and what in it."""
+    occurrences: dict[int, dict[Instruction, Instruction]] = {}
     for outer in computation.instructions:
         for inner, value in numbering.visit(outer):
             if inner.opcode in EXPENSIVE:
-                makers.setdefault(value, {}).setdefault(outer, inner)
-    return [found for found in makers.values() if len(found) > 1]
+                occurrences.setdefault(value, {}).setdefault(outer, inner)
+    return [found for found in occurrences.values() if len(found) > 1]
 
 
 def _make_row(
-    makers: dict[Instruction, Instruction], executions: Executions, costs: CostModel
+    repeats: dict[Instruction, Instruction], executions: Executions, costs: CostModel
 ) -> RecomputeRow:
-    first = next(iter(makers.values()))
+    first = next(iter(repeats.values()))
     cost = costs.of(first)
-    runs = count_runs((next(iter(makers)),), executions)
-    repeated = (cost.flops + cost.transcendentals) * (len(makers) - 1)
-    origins = [find_origin(one) for one in makers.values()]
+    runs = count_runs((next(iter(repeats)),), executions)
+    repeated = (cost.flops + cost.transcendentals) * (len(repeats) - 1)
+    origins = [find_origin(one) for one in repeats.values()]
     return RecomputeRow(
         name=first.name,
-        count=len(makers),
+        count=len(repeats),
         opcode=first.opcode,
         shape=str(first.shape),
-        computation=next(iter(makers)).computation.name,
+        computation=next(iter(repeats)).computation.name,
         flops=cost.flops,
         transcendentals=cost.transcendentals,
         executions=runs.exact,
         known_executions=runs.known,
         repeated_per_run=runs.times(repeated),
         known_repeated_per_run=repeated * runs.known,
-        op_name=origins[0].op_name,
         scope=find_common_scope(one.scope for one in origins),
+        op_name=origins[0].op_name,
         source_file=origins[0].source_file,
         source_line=origins[0].source_line,
         is_conditional=runs.is_conditional,
-        members=tuple(one.name for one in makers),
+        members=tuple(one.name for one in repeats),
     )

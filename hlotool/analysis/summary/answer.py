@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.answer_fields import TOTALS as COLLECTIVE_TOTALS
+from hlotool.analysis.collectives.answer import COLLECTIVE_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.report import CollectiveTotals
+from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost import CostReport
 from hlotool.analysis.findings import Finding
 from hlotool.analysis.memory.figures import MemoryFigures

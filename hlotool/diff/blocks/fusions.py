@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.analysis.fusions.report import find_kind
+from hlotool.analysis.fusions.kinds import find_kind
 from hlotool.analysis.origin.origin import find_origin
 from hlotool.diff.blocks.columns import (
     ALIKE,

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from cost_cases import Case, count_custom_calls, list_corpus, list_dumps, read_module
+from cost_cases import (
+    Case,
+    count_custom_calls,
+    list_corpus,
+    list_dumps,
+    read_module,
+)
 
-from hlotool.analysis.cost import analyze_cost, measure_costs
-from hlotool.analysis.graph.executions import count_executions
 from hlotool.errors import ParseError
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 CORPUS = list_corpus()
@@ -23,7 +28,7 @@ def test_the_cases_are_there() -> None:
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.path.stem)
 def test_small_module_costs_what_xla_says(case: Case) -> None:
     """Equal to the last digit, but for the -1 of XLA's custom calls."""
-    cost = measure_costs(case.module).of_computation(case.module.entry)
+    cost = Program("", case.module).costs.of_computation(case.module.entry)
     calls = count_custom_calls(case.module)
     in_entry = sum(one.opcode == "custom-call" for one in case.module.entry.instructions)
     assert (cost.flops, cost.transcendentals, cost.bytes_accessed) == (
@@ -37,7 +42,7 @@ def test_small_module_costs_what_xla_says(case: Case) -> None:
 @pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
 def test_dump_costs_what_xla_says(case: Case) -> None:
     """XLA adds in float32: 1e-6 of the sum, and one for each custom call."""
-    cost = measure_costs(case.module).of_computation(case.module.entry)
+    cost = Program("", case.module).costs.of_computation(case.module.entry)
     calls = count_custom_calls(case.module)
     expected = case.expected
     assert cost.flops == pytest.approx(expected.flops, rel=1e-6, abs=calls)
@@ -51,7 +56,7 @@ def test_every_instruction_costs_what_xla_says(case: Case) -> None:
     oracle = case.read_instruction_costs()
     if oracle is None:
         pytest.skip("no figures for each instruction")
-    costs = measure_costs(case.module)
+    costs = Program("", case.module).costs
     for computation, rows in oracle.items():
         by_name = {one.name: one for one in case.module.computations[computation].instructions}
         for name, expected in rows.items():
@@ -64,7 +69,7 @@ def test_every_instruction_costs_what_xla_says(case: Case) -> None:
 @pytest.mark.parametrize("case", CORPUS + DUMPS, ids=lambda case: case.name)
 def test_parts_add_up(case: Case) -> None:
     """The entry costs what its instructions cost one by one."""
-    costs = measure_costs(case.module)
+    costs = Program("", case.module).costs
     parts = [costs.of(one) for one in case.module.entry.instructions]
     whole = costs.of_computation(case.module.entry)
     assert sum(one.flops for one in parts) == whole.flops
@@ -79,7 +84,7 @@ def test_layouts_and_their_tiles_do_not_count() -> None:
     shapes = ("f32[6,5]{1,0}", "f32[6,5]", "f32[6,5]{1,0:T(8,128)S(1)}")
     text = "ENTRY e {{\n p = {0} parameter(0)\n ROOT a = {0} add(p, p)\n}}"
     modules = [parse_module(Source(text.format(shape))) for shape in shapes]
-    costs = {measure_costs(module).of_computation(module.entry) for module in modules}
+    costs = {Program("", module).costs.of_computation(module.entry) for module in modules}
     assert len(costs) == 1
 
 
@@ -120,7 +125,7 @@ ENTRY e {{
 def test_loops_multiply(limit: str, rounds: int, is_lower_bound: bool) -> None:
     """A body of 8 + 1 flops and a condition of 1; an unknown count is taken once and said."""
     module = parse_module(Source(LOOP.format(limit=limit)))
-    report = analyze_cost(module, count_executions(module))
+    report = Program("", module).cost
     assert report.flops == 10
     assert report.flops_per_run == 10 * rounds
     assert report.is_lower_bound is is_lower_bound
@@ -130,7 +135,7 @@ def test_loops_multiply(limit: str, rounds: int, is_lower_bound: bool) -> None:
 def test_a_conditional_is_an_upper_bound() -> None:
     path = next(case.path for case in CORPUS if case.path.stem == "conditional")
     module = read_module(path)
-    report = analyze_cost(module, count_executions(module))
+    report = Program("", module).cost
     assert (report.is_lower_bound, report.is_upper_bound) == (False, True)
 
 
@@ -159,13 +164,13 @@ MALFORMED = {
 def test_dimensions_that_are_not_there_are_refused(line: str) -> None:
     text = f"ENTRY e {{\n p = f32[4,4] parameter(0)\n {line}\n}}"
     with pytest.raises(ParseError, match="has no such dimension"):
-        measure_costs(parse_module(Source(text)))
+        _ = Program("", parse_module(Source(text))).costs
 
 
 @pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
 def test_what_is_not_known_makes_a_lower_bound(line: str) -> None:
     text = f"ENTRY e {{\n p = f32[4,4] parameter(0)\n b = f32[4,4] add(p, p)\n {line}\n}}"
     module = parse_module(Source(text))
-    cost = measure_costs(module).of_computation(module.entry)
+    cost = Program("", module).costs.of_computation(module.entry)
     assert cost.flops == 16
     assert cost.is_lower_bound

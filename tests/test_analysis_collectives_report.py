@@ -12,11 +12,11 @@ from collective_cases import CASES, ROOT, analyze, read_options, read_rows, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hlotool.analysis.collectives.report import CollectiveRow, analyze_collectives, sum_collectives
-from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.opcodes import TRANSFERS
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 HLO = re.compile(r"\s*HloModule ")
@@ -121,8 +121,8 @@ def test_seed_gpu_train_step() -> None:
 def test_every_printed_collective_counts_once(path: Path) -> None:
     """No collective or done of an executed dump is lost, and none is in two rows."""
     module = parse_module(Source(path.read_text(encoding="utf-8"), path.name))
-    executions = count_executions(module)
-    report = analyze_collectives(module, executions)
+    program = Program("", module)
+    report = program.collectives
     members = [name for row in report.rows for name in row.members]
     printed = {
         instruction.name
@@ -132,7 +132,7 @@ def test_every_printed_collective_counts_once(path: Path) -> None:
     }
     assert len(members) == len(set(members))
     assert printed <= set(members)
-    assert report.totals == sum_collectives(module, executions)
+    assert report.totals == program.collective_totals
     assert report.totals.textual_count == len(members)
     assert report.totals.count == len(report.rows)
     assert report.totals.wire_bytes_per_run == sum(

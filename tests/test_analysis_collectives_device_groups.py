@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hlotool.analysis.collectives.device_groups import DeviceGroups
 from hlotool.analysis.collectives.mesh_axes import AxisFinder, find_span
-from hlotool.analysis.collectives.report import CollectiveRow
+from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.ir import Mesh, MeshAxis
 
 MODULE = """\

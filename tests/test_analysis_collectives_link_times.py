@@ -9,7 +9,7 @@ from collective_cases import ROOT, analyze
 
 from hlotool.analysis.collectives.link_times import (
     LinkSpeed,
-    estimate_times,
+    estimate_collective_times,
     find_link_speed,
 )
 from hlotool.analysis.collectives.report import CollectiveOptions
@@ -92,19 +92,19 @@ def test_what_does_not_go_together() -> None:
 def test_estimates() -> None:
     """Wire bytes over bandwidth, latency once for each execution; nothing moved takes no time."""
     text = (ROOT / "testdata/collectives/loops.txt").read_text(encoding="utf-8")
-    rows = estimate_times(analyze(text).rows, LinkSpeed(2.0, 10.0, "test"))
+    rows = estimate_collective_times(analyze(text).rows, LinkSpeed(2.0, 10.0, "test"))
     seconds = {row.name: row.estimated_seconds for row in rows}
     assert seconds == {"nine": (6 / 2 + 10) * 9, "some": None, "third": (2 / 2 + 10) * 9}
     text = (ROOT / "testdata/collectives/groups.txt").read_text(encoding="utf-8")
-    single = estimate_times(analyze(text).rows, LinkSpeed(2.0, 10.0, "test"))[-1]
+    single = estimate_collective_times(analyze(text).rows, LinkSpeed(2.0, 10.0, "test"))[-1]
     assert (single.name, single.estimated_seconds) == ("single", 0)
 
 
 def test_a_link_within_a_node_says_nothing_across_nodes() -> None:
     text = (ROOT / "testdata/collectives/axes.txt").read_text(encoding="utf-8")
     rows = analyze(text, CollectiveOptions(devices_per_node=4)).rows
-    within = estimate_times(rows, LinkSpeed(1.0, 0.0, "test", is_within_node=True))
-    beyond = estimate_times(rows, LinkSpeed(1.0, 0.0, "test"))
+    within = estimate_collective_times(rows, LinkSpeed(1.0, 0.0, "test", is_within_node=True))
+    beyond = estimate_collective_times(rows, LinkSpeed(1.0, 0.0, "test"))
     assert {row.span for row in within if row.estimated_seconds is None} == {"cross"}
     assert {row.span for row in within if row.estimated_seconds is not None} == {"node"}
     assert all(row.estimated_seconds is not None for row in beyond)

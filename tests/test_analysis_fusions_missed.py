@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.cost import measure_costs
-from hlotool.analysis.fusions.missed import MissedRow, find_missed
-from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.fusions.missed import MissedRow
 from hlotool.parse import parse_module
+from hlotool.program.program import Program
 from hlotool.source import Source
 
 MIB = 1 << 20
@@ -15,7 +14,7 @@ MIB = 1 << 20
 
 def find(text: str, least_bytes: int = MIB) -> tuple[MissedRow, ...]:
     module = parse_module(Source(text))
-    return find_missed(count_executions(module), measure_costs(module), least_bytes)
+    return Program("", module).find_missed(least_bytes)
 
 
 def one_line(line: str) -> str:

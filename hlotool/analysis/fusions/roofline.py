@@ -1,4 +1,4 @@
-"""How long would this take on a chip that reached its peaks? An estimate, and a lower bound."""
+"""How long would fusions take on a chip that reached its peaks? An estimate, and a lower bound."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import Chip
-from hlotool.analysis.fusions.report import FusionRow
+from hlotool.analysis.fusions.rows import FusionRow
 
 
-def estimate_times(rows: Iterable[FusionRow], chip: Chip) -> tuple[FusionRow, ...]:
+def estimate_fusion_times(rows: Iterable[FusionRow], chip: Chip) -> tuple[FusionRow, ...]:
     """Set `bound` and `estimated_seconds` of every row, for all its executions in one run.
 
     A fusion takes the longer of `flops` at the chip's bfloat16 matrix peak and

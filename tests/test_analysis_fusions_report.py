@@ -8,11 +8,12 @@ from functools import cache
 import pytest
 from cost_cases import Case, list_dumps
 
-from hlotool.analysis.cost import CostModel, analyze_cost, measure_costs
+from hlotool.analysis.cost import CostModel, analyze_cost
 from hlotool.analysis.cost.chips import find_chip
-from hlotool.analysis.cost.roofline import estimate_times
 from hlotool.analysis.fusions.expansion import expand_fusion
-from hlotool.analysis.fusions.report import FusionReport, FusionRow
+from hlotool.analysis.fusions.report import FusionReport
+from hlotool.analysis.fusions.roofline import estimate_fusion_times
+from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.executions import Executions
 from hlotool.errors import UsageError
 from hlotool.ir import Module
@@ -120,11 +121,11 @@ ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
         known_flops_per_run=512,
         saved_bytes_per_run=4096,
         known_saved_bytes_per_run=4096,
-        op_name="jit(f)/mlp/add",
+        flags=(),
         scope="mlp",
+        op_name="jit(f)/mlp/add",
         source_file="m.py",
         source_line=3,
-        flags=(),
         is_conditional=False,
         is_lower_bound=False,
         members=("fusion",),
@@ -272,7 +273,7 @@ ENTRY e {
 
 def test_expanding_what_is_no_fusion() -> None:
     module = parse(LAYERS)
-    costs = measure_costs(module)
+    costs = Program("", module).costs
     assert expand_fusion("%a", module, costs) == expand_fusion("f0", module, costs)
     with pytest.raises(UsageError, match="there is no fusion 'z'"):
         expand_fusion("z", module, costs)
@@ -294,11 +295,11 @@ def test_places_in_a_body() -> None:
 
 def test_estimates_are_the_longer_of_two_times() -> None:
     chip = find_chip("h100")
-    rows = estimate_times(find(LAYERS).rows, chip)
+    rows = estimate_fusion_times(find(LAYERS).rows, chip)
     assert rows[0].bound == "memory"
     assert rows[0].estimated_seconds == pytest.approx(2 * 64 / chip.hbm_bytes_per_second)
     case = next(case for case in DUMPS if case.path.parent.name == "transformer_train")
-    estimated = estimate_times(measured(case)[2].rows, chip)
+    estimated = estimate_fusion_times(measured(case)[2].rows, chip)
     assert {row.bound for row in estimated} == {"compute", "memory"}
     compute = next(row for row in estimated if row.bound == "compute")
     assert compute.estimated_seconds == pytest.approx(

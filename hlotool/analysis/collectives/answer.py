@@ -1,0 +1,105 @@
+"""What `hlotool collectives` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from hlotool.analysis.collectives.operands import OperandRow
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.totals import CollectiveTotals, ExposedTotals, KindRow
+from hlotool.fields import Block, DocumentSpec, Fold, RowList
+
+COLLECTIVE_ROWS: Final = RowList(
+    "rows",
+    CollectiveRow,
+    "logical collectives, those that send most in a run first",
+    sort="-wire_bytes_per_run,-payload_bytes_per_run",
+    size="wire_bytes_per_run",
+    upper_if=("is_upper_bound", "is_conditional"),
+    fold=Fold(
+        keys=(
+            "kind",
+            "effective_kind",
+            "dtype",
+            "payload_bytes",
+            "wire_bytes",
+            "executions",
+            "group_size",
+            "group_count",
+            "pair_count",
+            "axes",
+            "span",
+            "is_async",
+            "is_exposed",
+            "operand_count",
+            "problem",
+            "scope",
+        ),
+        name="name",
+    ),
+)
+
+BY_KIND: Final = RowList(
+    "by_kind",
+    KindRow,
+    "the totals of each kind, the one that sends most first",
+    sort="-wire_bytes_per_run",
+    size="wire_bytes_per_run",
+    lower_if=("is_lower_bound",),
+    upper_if=("is_upper_bound",),
+    title="By opcode",
+)
+
+OPERANDS: Final = RowList(
+    "operands",
+    OperandRow,
+    "with --expand: the operands of collectives that have several, largest first",
+    sort="-wire_bytes_per_run,name,operand",
+    size="wire_bytes_per_run",
+    is_optional=True,
+    title="Operands of combined collectives",
+)
+
+COLLECTIVE_TOTALS: Final = Block(
+    "totals",
+    CollectiveTotals,
+    "all collectives; bytes are per device",
+    row_lists=(BY_KIND,),
+)
+
+EXPOSED: Final = Block("exposed", ExposedTotals, "collectives that nothing hides")
+
+COLLECTIVES: Final = DocumentSpec(
+    "collectives",
+    "what crosses the interconnect",
+    blocks=(COLLECTIVE_TOTALS, EXPOSED),
+    row_lists=(COLLECTIVE_ROWS, BY_KIND, OPERANDS),
+)
+
+# Columns that a table has only where some row has a value for them.
+_WHERE_KNOWN: Final = (
+    "axes",
+    "span",
+    "overlap_flops",
+    "overlap_bytes",
+    "estimated_seconds",
+    "scope",
+)
+
+
+def choose_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
+    """Return the declaration without columns that would say nothing; JSON is always the same.
+
+    Those are the ones without any value, and `exposed` where all are synchronous. Where
+    times are estimated, the longest come first.
+    """
+    empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
+    if not any(row.is_async for row in rows):
+        empty.add("is_exposed")
+    chosen = COLLECTIVE_ROWS.showing(COLLECTIVE_ROWS.shown() - empty)
+    if "estimated_seconds" not in empty:
+        chosen = replace(chosen, sort=f"-estimated_seconds,{chosen.sort}")
+    return replace(COLLECTIVES, row_lists=(chosen, BY_KIND, OPERANDS))

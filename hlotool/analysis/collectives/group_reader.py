@@ -1,0 +1,123 @@
+"""What groups or pairs of devices does a collective print, in whatever notation?"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import Final
+
+from hlotool.analysis.collectives.device_groups import (
+    DeviceGroups,
+    GroupMode,
+    Pairs,
+    count_ids,
+    find_mode,
+)
+from hlotool.analysis.collectives.group_problems import (
+    find_group_problem,
+    find_pair_problem,
+    find_total_problem,
+)
+from hlotool.ir import Instruction, Module, ReplicaGroups
+
+_PAIR: Final = r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}"
+_SEND_PAIRS: Final = "_xla_send_recv_source_target_pairs"
+
+
+class GroupReader:
+    """Reads the groups of a module's collectives; equal texts are read once."""
+
+    def __init__(self, module: Module) -> None:
+        self._replica_count = module.header.replica_count
+        self._num_partitions = module.header.num_partitions
+        self._known: dict[tuple[str, GroupMode, bool], DeviceGroups] = {}
+
+    def read(self, operation: Instruction) -> DeviceGroups:
+        """Return the groups of a collective, or the pairs of a permute or a send.
+
+        No `replica_groups`, or `{}`, means everybody. A collective-broadcast may leave devices
+        out, no other may. Raises ParseError where the attribute is malformed.
+        """
+        kind = operation.opcode.removesuffix("-start")
+        mode = find_mode(operation)
+        attributes = operation.attributes
+        if kind == "collective-permute":
+            text = attributes.get("source_target_pairs", "")
+        elif kind == "send":
+            text = operation.frontend_attributes().get(_SEND_PAIRS, "")
+        else:
+            text = attributes.get("replica_groups", "")
+        key = text, mode, kind == "collective-broadcast"
+        found = self._known.get(key)
+        if found is None:
+            found = self._read(operation, kind, mode, text)
+            self._known[key] = found
+        return found
+
+    def _read(self, operation: Instruction, kind: str, mode: GroupMode, text: str) -> DeviceGroups:
+        if kind == "send":
+            pairs = tuple((int(source), int(target)) for source, target in re.findall(_PAIR, text))
+            return self._make_pairs(mode, pairs, has_pairs=bool(pairs))
+        if kind == "collective-permute":
+            return self._make_pairs(mode, operation.source_target_pairs(), has_pairs=True)
+        printed = operation.replica_groups()
+        return self._make_groups(mode, printed, is_partial=kind == "collective-broadcast")
+
+    def _make_pairs(self, mode: GroupMode, pairs: Pairs, *, has_pairs: bool) -> DeviceGroups:
+        problem = find_pair_problem(pairs, self._count_ids(mode), mode)
+        return DeviceGroups(
+            mode,
+            problem=problem,
+            pairs=pairs,
+            has_pairs=has_pairs,
+            replica_count=self._replica_count,
+            num_partitions=self._num_partitions,
+        )
+
+    def _make_groups(
+        self, mode: GroupMode, printed: ReplicaGroups | None, *, is_partial: bool
+    ) -> DeviceGroups:
+        universe = self._count_ids(mode)
+        if printed is None or printed.is_everybody:
+            size, count, is_uneven, problem = universe, 1, False, None
+        elif printed.listed is not None:
+            sizes = [len(group) for group in printed.listed]
+            size, count, is_uneven = max(sizes), len(sizes), min(sizes) != max(sizes)
+            problem = find_group_problem(printed.listed, universe, mode, is_partial=is_partial)
+        else:
+            total, size = _measure(printed)
+            count, is_uneven = total // size if size else 0, False
+            problem = find_total_problem(total, universe, mode)
+            if problem is None and printed.mesh is not None and printed.mesh.device_ids is not None:
+                ids = [printed.mesh.devices()]
+                problem = find_group_problem(ids, universe, mode, is_partial=False)
+        if mode == "cross_replica_and_partition":
+            size *= self._num_partitions
+        elif mode == "cross_replica":
+            count *= self._num_partitions
+        elif mode == "cross_partition":
+            count *= self._replica_count
+        return DeviceGroups(
+            mode,
+            size,
+            count,
+            is_uneven,
+            problem,
+            printed=printed,
+            replica_count=self._replica_count,
+            num_partitions=self._num_partitions,
+        )
+
+    def _count_ids(self, mode: GroupMode) -> int:
+        return count_ids(mode, self._replica_count, self._num_partitions)
+
+
+def _measure(printed: ReplicaGroups) -> tuple[int, int]:
+    """Return how many devices an iota or mesh notation holds, and how many make a group."""
+    if printed.iota is not None:
+        return prod(printed.iota.dims), printed.iota.dims[1]
+    if printed.mesh is None:
+        return 0, 0
+    sizes = {axis.name: axis.size for axis in printed.mesh.axes}
+    grouped = prod(ref.size or sizes[ref.name] for ref in printed.grouped_axes)
+    return prod(sizes[axis.name] for axis in printed.mesh.axes), grouped

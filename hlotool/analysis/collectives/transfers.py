@@ -1,0 +1,83 @@
+"""What does each collective of a module send, once and in one run, and to how many?"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hlotool.analysis.collectives.device_groups import DeviceGroups, ExactShare
+from hlotool.analysis.collectives.effect import find_effective_kind
+from hlotool.analysis.collectives.group_reader import GroupReader
+from hlotool.analysis.collectives.logical import LogicalCollective, find_collectives
+from hlotool.analysis.collectives.wire_bytes import (
+    WHOLE,
+    PayloadPart,
+    list_parts,
+    sum_sizes,
+    wire_share,
+)
+from hlotool.analysis.graph.call_graph import CallGraph
+from hlotool.analysis.graph.executions import Executions
+from hlotool.ir import Module
+
+
+class TransferBytes(Struct, frozen=True):
+    """Payload or wire bytes: once, per run, and per run with the unknown counted once."""
+
+    once: int | None
+    per_run: int | None
+    known_per_run: int
+
+
+class Transfer(Struct, frozen=True):
+    """What a collective sends, and to how many.
+
+    `share` are its wire bytes per payload byte, None where nobody knows.
+    """
+
+    collective: LogicalCollective
+    effective_kind: str
+    groups: DeviceGroups
+    parts: tuple[PayloadPart, ...]
+    share: ExactShare | None
+    payload: TransferBytes
+    wire: TransferBytes
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether the data decides how much of the payload is sent."""
+        return self.effective_kind == "ragged-all-to-all"
+
+
+def measure_transfers(module: Module, executions: Executions, graph: CallGraph) -> list[Transfer]:
+    """Measure every logical collective of a module, in dump order; bytes are per device.
+
+    What counts as one is said in `logical`, payload and wire bytes in `wire_bytes`.
+    """
+    reader = GroupReader(module)
+    found: list[Transfer] = []
+    for one in find_collectives(module, executions, graph):
+        groups = reader.read(one.operation)
+        kind = find_effective_kind(
+            one.operation, is_fused=one.is_fused, group_size=groups.group_size
+        )
+        parts = list_parts(one.operation, kind)
+        share = wire_share(kind, groups)
+        size = sum_sizes(parts)
+        payload, wire = measure_share(size, WHOLE, one), measure_share(size, share, one)
+        found.append(Transfer(one, kind, groups, parts, share, payload, wire))
+    return found
+
+
+def measure_share(
+    size_bytes: int | None, share: ExactShare | None, one: LogicalCollective
+) -> TransferBytes:
+    """Return a share of some bytes, once and for all executions.
+
+    It is multiplied exactly, and rounded up only then.
+    """
+    if size_bytes is None or share is None:
+        return TransferBytes(None, None, 0)
+    numerator, denominator = share
+    once = -(-size_bytes * numerator // denominator)
+    known = -(-size_bytes * numerator * one.executions // denominator)
+    return TransferBytes(once, known if one.is_exact else None, known)

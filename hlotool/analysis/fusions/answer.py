@@ -1,0 +1,76 @@
+"""What `hlotool fusions` answers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from hlotool.analysis.fusions.expansion import ExpandedRow
+from hlotool.analysis.fusions.missed import MissedRow
+from hlotool.analysis.fusions.recompute import RecomputeRow
+from hlotool.analysis.fusions.rows import FusionRow, FusionTotals
+from hlotool.fields import Block, DocumentSpec, RowList
+
+FUSION_ROWS: Final = RowList(
+    "rows",
+    FusionRow,
+    "fusions in executed computations, equal bodies in one row",
+    sort="-known_bytes_accessed_per_run",
+    size="bytes_accessed_per_run",
+    lower_if=("is_lower_bound",),
+    upper_if=("is_conditional",),
+)
+
+MISSED: Final = RowList(
+    "missed",
+    MissedRow,
+    "elementwise operations, copies, transposes, broadcasts and reshapes outside fusions",
+    sort="-known_bytes_accessed_per_run",
+    size="bytes_accessed_per_run",
+    upper_if=("is_conditional",),
+    is_optional=True,
+    title="Not fused",
+)
+
+RECOMPUTE: Final = RowList(
+    "recompute",
+    RecomputeRow,
+    "dots, convolutions and transcendentals that several fusions compute from the same values",
+    sort="-known_repeated_per_run",
+    size="repeated_per_run",
+    upper_if=("is_conditional",),
+    is_optional=True,
+    title="Computed again",
+)
+
+EXPANDED: Final = RowList(
+    "expanded",
+    ExpandedRow,
+    "the body of one fusion, in the order of the dump; figures of one execution",
+    size="bytes_accessed",
+    is_optional=True,
+    limit=0,
+    title="Body",
+)
+
+FUSION_TOTALS: Final = Block("totals", FusionTotals, "all fusions together")
+
+FUSIONS: Final = DocumentSpec(
+    "fusions",
+    "what each fusion costs",
+    blocks=(FUSION_TOTALS,),
+    row_lists=(FUSION_ROWS, MISSED, RECOMPUTE, EXPANDED),
+)
+
+_WITH_ESTIMATES: Final = FUSION_ROWS.shown() | {"bound", "estimated_seconds"}
+# The same document with the estimates among the columns of its table, and sorted by them.
+FUSIONS_ON_CHIP: Final = replace(
+    FUSIONS,
+    row_lists=(
+        replace(FUSION_ROWS.showing(_WITH_ESTIMATES), sort="-estimated_seconds"),
+        MISSED,
+        RECOMPUTE,
+        EXPANDED,
+    ),
+)

@@ -1,0 +1,31 @@
+"""Which results of a fused computation reach memory, and which stay inside the fusion?"""
+
+from __future__ import annotations
+
+from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import FREE
+
+
+def find_outputs(body: Computation) -> frozenset[Instruction]:
+    """Return the instructions of a fused computation whose results reach memory.
+
+    They are the root, or what its tuple holds; a bitcast's result is its operand's.
+    """
+    root = body.root
+    outputs = set()
+    for output in (root, *(root.operands if root.opcode == "tuple" else ())):
+        found = output
+        outputs.add(found)
+        while found.opcode == "bitcast" and found.operands:
+            found = found.operands[0]
+            outputs.add(found)
+    return frozenset(outputs)
+
+
+def find_intermediates(body: Computation) -> list[Instruction]:
+    """Return the instructions of a fused computation whose results reach no memory.
+
+    What is `FREE` makes none, fused or not.
+    """
+    outputs = find_outputs(body)
+    return [one for one in body.instructions if one.opcode not in FREE and one not in outputs]

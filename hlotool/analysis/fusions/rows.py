@@ -1,0 +1,129 @@
+"""What is said of fusions with equal bodies, and of all fusions together?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.fusions.flags import FLAGS, Flag
+from hlotool.analysis.fusions.shared_figures import (
+    FLOATING_POINT,
+    BytesPerRun,
+    FirstOpName,
+    FirstSourceFile,
+    FirstSourceLine,
+    Flops,
+    IsConditional,
+    KnownBytesPerRun,
+    KnownExecutions,
+    Members,
+    OperandBytes,
+    ResultBytes,
+    SharedScope,
+    TotalExecutions,
+    Transcendentals,
+    known_per_run,
+    once,
+    per_run,
+)
+from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, SECONDS, TIMES, column, figure
+
+Bound: TypeAlias = Literal["compute", "memory"]
+_SAVED: Final = "results that reach no memory"
+
+
+class FusionRow(Struct, frozen=True, kw_only=True):
+    """Fusions with equal bodies; figures of one execution of one of them, or of all per run.
+
+    `known_*` take unknown trip counts as one. The name and what is said of its place are
+    those of the first; `scope` is what all share, `members` names them all.
+    """
+
+    name: Annotated[str, column("the first fusion of these", heading="fusion")]
+    count: Annotated[int, column("fusions with an equal body", TIMES, heading="×")]
+    kind: Annotated[str | None, column("kLoop, kInput, …")]
+    backend_kind: Annotated[
+        str | None,
+        figure("the emitter that the backend config names", heading="emitter", null_text=""),
+    ]
+    root_opcode: Annotated[str, column("opcode of the body's root", heading="root")]
+    computation: Annotated[str, figure("where the first stands")]
+    fused_computation: Annotated[str, figure("the first one's body")]
+    instruction_count: Annotated[
+        int,
+        column(
+            "instructions of the body, parameters included", COUNT, heading="ops", is_summed=False
+        ),
+    ]
+    operand_bytes: OperandBytes
+    result_bytes: ResultBytes
+    bytes_accessed: Annotated[
+        int, once("bytes read and written: of what is sliced, the slice", BYTES)
+    ]
+    saved_bytes: Annotated[int, once("results inside the body that reach no memory", BYTES)]
+    flops: Flops
+    transcendentals: Transcendentals
+    flops_per_byte: Annotated[
+        float | None,
+        column("flops for each byte accessed; null where no byte is", RATIO, heading="flops/B"),
+    ]
+    executions: TotalExecutions
+    known_executions: KnownExecutions
+    bytes_accessed_per_run: BytesPerRun
+    known_bytes_accessed_per_run: KnownBytesPerRun
+    flops_per_run: Annotated[int | None, per_run(FLOATING_POINT, FLOPS, "known_flops_per_run")]
+    known_flops_per_run: Annotated[int, known_per_run(FLOATING_POINT, FLOPS)]
+    saved_bytes_per_run: Annotated[
+        int | None, per_run(_SAVED, BYTES, "known_saved_bytes_per_run", "saved/run")
+    ]
+    known_saved_bytes_per_run: Annotated[int, known_per_run(_SAVED, BYTES)]
+    bound: Annotated[
+        Bound | None, figure("with --chip: what the estimate is limited by", null_text="")
+    ] = None
+    estimated_seconds: Annotated[
+        float | None,
+        figure(
+            "with --chip: an estimate of all executions in one run, at the chip's peaks",
+            SECONDS,
+            heading="estimate/run",
+            null_text="",
+            is_summed=True,
+        ),
+    ] = None
+    flags: Annotated[tuple[Flag, ...], column(f"what is odd: {', '.join(FLAGS)}")]
+    scope: SharedScope
+    op_name: FirstOpName
+    source_file: FirstSourceFile
+    source_line: FirstSourceLine
+    is_conditional: IsConditional
+    is_lower_bound: Annotated[bool, figure("whether the body holds what cannot be counted")]
+    members: Members
+
+
+class FusionTotals(Struct, frozen=True):
+    """All fusions of a module together."""
+
+    fusion_count: Annotated[int, figure("fusions in executed computations", COUNT, is_summed=False)]
+    distinct_count: Annotated[int, figure("different bodies among them", COUNT, is_summed=False)]
+    flops_per_run: Annotated[int, figure("their flops in one run of the entry", FLOPS)]
+    bytes_accessed_per_run: Annotated[int, figure("bytes they read and write in one run", BYTES)]
+    saved_bytes_per_run: Annotated[
+        int, figure("results that never reach memory, in one run", BYTES)
+    ]
+    is_lower_bound: Annotated[bool, figure("whether a trip count or a custom call is unknown")]
+    is_upper_bound: Annotated[bool, figure("whether a branch counts that may not be taken")]
+
+
+def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:
+    """Add up all fusions of a module, unknown trip counts taken as one."""
+    return FusionTotals(
+        fusion_count=sum(row.count for row in rows),
+        distinct_count=len(rows),
+        flops_per_run=sum(row.known_flops_per_run for row in rows),
+        bytes_accessed_per_run=sum(row.known_bytes_accessed_per_run for row in rows),
+        saved_bytes_per_run=sum(row.known_saved_bytes_per_run for row in rows),
+        is_lower_bound=any(row.executions is None or row.is_lower_bound for row in rows),
+        is_upper_bound=any(row.is_conditional for row in rows),
+    )

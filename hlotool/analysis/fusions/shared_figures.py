@@ -1,0 +1,73 @@
+"""Which figures do several lists of fusions have? Each is declared here, once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta
+
+from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, Unit, column, figure
+
+FLOATING_POINT: Final = "floating-point operations"
+ELEMENTARY: Final = "exponentials, logarithms and their kin, by element"
+ACCESSED: Final = "bytes read and written"
+
+
+def once(meaning: str, unit: Unit) -> Meta:
+    """Declare a figure of one execution, which adds up to nothing: rows run differently often."""
+    return figure(f"{meaning}, in one execution", unit, is_summed=False)
+
+
+def per_run(meaning: str, unit: Unit, known: str, heading: str = "") -> Meta:
+    """Declare a figure of all executions, null if their number is; `known` names its known part."""
+    said = f"{meaning} in one run of the entry; null under a loop of unknown trip count"
+    return column(said, unit, heading=heading, once=known)
+
+
+def known_per_run(meaning: str, unit: Unit) -> Meta:
+    """Declare what is known of a figure of all executions."""
+    return figure(f"{meaning} in one run, unknown trip counts taken as one", unit, is_summed=False)
+
+
+Opcode: TypeAlias = Annotated[str, column("the opcode")]
+ResultShape: TypeAlias = Annotated[str, column("the result's shape")]
+Members: TypeAlias = Annotated[tuple[str, ...], figure("all of them by name")]
+
+# Of one execution.
+OperandBytes: TypeAlias = Annotated[int, once("size of all operands", BYTES)]
+ResultBytes: TypeAlias = Annotated[int, once("size of all results", BYTES)]
+Flops: TypeAlias = Annotated[int, once(FLOATING_POINT, FLOPS)]
+Transcendentals: TypeAlias = Annotated[int, once(ELEMENTARY, FLOPS)]
+
+# Of all executions in one run.
+TotalExecutions: TypeAlias = Annotated[
+    int | None,
+    column(
+        "executions of all of them in one run; null under a loop of unknown trip count",
+        COUNT,
+        heading="runs",
+        once="known_executions",
+    ),
+]
+KnownExecutions: TypeAlias = Annotated[
+    int, figure("the same with unknown trip counts taken as one", COUNT, is_summed=False)
+]
+BytesPerRun: TypeAlias = Annotated[
+    int | None, per_run(ACCESSED, BYTES, "known_bytes_accessed_per_run", "bytes/run")
+]
+KnownBytesPerRun: TypeAlias = Annotated[int, known_per_run(ACCESSED, BYTES)]
+IsConditional: TypeAlias = Annotated[
+    bool, figure("whether a branch that may not be taken holds one of them")
+]
+
+# Where in the user's program they come from.
+SharedScope: TypeAlias = Annotated[
+    str | None, column("the module path that all of them share, from op_name", null_text="")
+]
+FirstOpName: TypeAlias = Annotated[str | None, figure("the user's name of the first", null_text="")]
+FirstSourceFile: TypeAlias = Annotated[
+    str | None, figure("the first one's source file", null_text="")
+]
+FirstSourceLine: TypeAlias = Annotated[
+    int | None, figure("the first one's source line", NUMBER, null_text="")
+]
