@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import force_setattr
 
 from hlotool.fields.field import Field
 from hlotool.fields.figure import fields_of
@@ -71,12 +70,6 @@ class RowList(Struct, frozen=True):
     def key_field(self) -> Field:
         """The field that names a row."""
         return self.field(self.key) if self.key else self.fields[0]
-
-    def showing(self, names: Iterable[str]) -> RowList:
-        """Return the list with these columns in its table and no others."""
-        shown = frozenset(names)
-        fields = tuple(replace(each, in_table=each.name in shown) for each in self.fields)
-        return replace(self, fields=fields)
 
     def shown(self) -> set[str]:
         """Return the names of the columns in its table."""

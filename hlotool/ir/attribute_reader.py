@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from hlotool.ir.groups import ReplicaGroups, Sharding
-from hlotool.ir.shape import Shape
 from hlotool.ir.values import (
     Alias,
     BackendConfig,
@@ -82,6 +81,3 @@ class AttributeReader(Protocol):
 
     def frontend_attributes(self, instruction: Instruction) -> Mapping[str, str]:
         """Return `frontend_attributes=`."""
-
-    def operand_layouts(self, instruction: Instruction) -> tuple[Shape, ...]:
-        """Return `operand_layout_constraints=`."""
