@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from hlotool.api import Compiled, load
-from hlotool.check.config import Budget
+from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.sentence import write_sentence

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.check.config import Budget, Config, find_config, read_config
+from hlotool.check.budget import Budget
+from hlotool.check.config import Config, find_config, read_config
 from hlotool.errors import UsageError
 
 BAD = sorted((Path(__file__).parents[1] / "testdata" / "check" / "bad").glob("*.toml"))

@@ -8,7 +8,7 @@ import pytest
 from msgspec import convert
 
 from hlotool.api import load
-from hlotool.check.config import Budget
+from hlotool.check.budget import Budget
 from hlotool.check.judge import Baseline, judge_rule, unmatched
 from hlotool.check.results import RuleResult
 from hlotool.check.rule import VOCABULARY, compile_rule

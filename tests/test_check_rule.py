@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hlotool.api import load
-from hlotool.check.config import Budget
+from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.run import plan_run, run_plan

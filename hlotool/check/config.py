@@ -1,16 +1,14 @@
 """The budgets a project keeps: `hlotool.toml`, or `[tool.hlotool]` in `pyproject.toml`.
 
-    baseline = "hlotool-baseline.json"
+baseline = "hlotool-baseline.json"
 
-    [[budget]]
-    name = "temp memory"
-    module = "train_step"
-    metric = "buffers.temp_bytes"
-    max = "8GiB"
-    max_increase = "2%"
-    message = "Did a remat policy change? See docs/memory.md."
-
-Each `[[budget]]` has exactly one of `expression`, `metric`, `forbid` and `require`.
+[[budget]]
+name = "temp memory"
+module = "train_step"
+metric = "buffers.temp_bytes"
+max = "8GiB"
+max_increase = "2%"
+message = "Did a remat policy change? See docs/memory.md."
 """
 
 from __future__ import annotations
@@ -20,11 +18,12 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, Literal, TypeAlias, TypeVar, get_args
+from typing import Final, TypeVar, get_args
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, fields, replace
 
+from hlotool.check.budget import Budget, BudgetTable
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.inputs.read.text import display_name, read_bytes
@@ -32,68 +31,11 @@ from hlotool.query.names import either, suggest
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
-KINDS: Final = ("expression", "metric", "forbid", "require")
-LIMITS: Final = ("max", "min", "max_increase", "max_increase_abs")
 _BUDGET_LINE: Final = re.compile(r"\s*\[\[\s*(?:tool\.hlotool\.)?budget\s*\]\]")
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _NO_CHOICE: Final = "Invalid enum value "
 
-Severity: TypeAlias = Literal["error", "warning"]
-Limit: TypeAlias = str | int | float | None  # a number, or a text such as "8GiB" or "2%"
 Record = TypeVar("Record", bound=Struct)
-
-
-class BudgetTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of a `[[budget]]`; None where one is not given."""
-
-    expression: str | None = None
-    metric: str | None = None
-    forbid: str | None = None
-    require: str | None = None
-    name: str = ""
-    module: str = ""
-    message: str = ""
-    severity: Severity = "error"
-    max: Limit = None
-    min: Limit = None
-    max_increase: Limit = None
-    max_increase_abs: Limit = None
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for keys that do not go together."""
-        kinds = [key for key in KINDS if getattr(self, key) is not None]
-        limits = [key for key in LIMITS if getattr(self, key) is not None]
-        if len(kinds) != 1:
-            found = " and ".join(kinds) or "none"
-            raise ValueError(
-                f"a budget has exactly one of {', '.join(KINDS)}; this one has {found}"
-            )
-        if kinds == ["metric"] and not limits:
-            raise ValueError(f"a metric needs a limit: one of {', '.join(LIMITS)}")
-        if kinds != ["metric"] and limits:
-            raise ValueError(f"{limits[0]} goes with metric, not with {kinds[0]}")
-
-    @property
-    def kind(self) -> str:
-        """The one of KINDS that it has."""
-        return next(key for key in KINDS if getattr(self, key) is not None)
-
-    @property
-    def text(self) -> str:
-        """What it says: the expression, the metric, or `rows: condition`."""
-        return str(getattr(self, self.kind))
-
-    @property
-    def title(self) -> str:
-        """Its name, else what it says."""
-        said = f"{self.kind} {self.text}" if self.kind in {"forbid", "require"} else self.text
-        return self.name or said
-
-
-class Budget(BudgetTable, frozen=True, kw_only=True):
-    """One budget as written; `line` is where, 0 where it came from the command line."""
-
-    line: int = 0
 
 
 class Config(Struct, frozen=True):

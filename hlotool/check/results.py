@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.check.config import Severity
+from hlotool.check.budget import Severity
 from hlotool.check.limits import Number
 from hlotool.fields import (
     COUNT,

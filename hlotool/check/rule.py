@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.check.config import Budget, Limit
+from hlotool.check.budget import Budget, Limit
 from hlotool.check.limits import Limits, Number, tidy
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hlotool.check.config import Budget
+from hlotool.check.budget import Budget
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan
 from hlotool.check.sentence import write_sentence
