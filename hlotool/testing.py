@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from hlotool.api import Compiled, load
-from hlotool.check.config import RuleSpec
+from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.sentence import write_sentence
@@ -49,7 +49,8 @@ def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) ->
     directory. Raises QueryError for a budget that does not parse.
     """
     program = _read(compiled, module)
-    results = [judge_rule(compile_rule(_spec(text)), program) for text in budgets]
+    rules = [compile_rule(Budget(expression=text)) for text in budgets]
+    results = [judge_rule(rule, program) for rule in rules]
     failed = [write_sentence(one, format_value) for one in results if one.status != "pass"]
     if failed:
         raise AssertionError("\n".join(failed))
@@ -85,10 +86,6 @@ def assert_collectives(
             for kind in wrong
         ]
         raise AssertionError("\n".join(listed))
-
-
-def _spec(text: str) -> RuleSpec:
-    return RuleSpec(text, "expression", text)
 
 
 def _place(row: object) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hlotool.diff.saved import SavedFigures, compare_kinds
+from hlotool.inputs.saved import SavedSummary
 
 KIND = {
     "kind": "all-reduce",
@@ -14,11 +15,12 @@ KIND = {
     "payload_bytes_per_run": 4096,
     "wire_bytes_per_run": 6144,
     "is_lower_bound": True,
+    "is_upper_bound": False,
 }
 
 
 def saved(*kinds: object) -> SavedFigures:
-    return SavedFigures("x", {"collectives": {"by_kind": list(kinds)}})
+    return SavedFigures("x", SavedSummary(collectives={"by_kind": list(kinds)}))
 
 
 def test_kinds_are_read_and_compared() -> None:
@@ -44,4 +46,4 @@ def test_kinds_are_read_and_compared() -> None:
 )
 def test_a_missing_figure_makes_collectives_unknown(wrong: object) -> None:
     assert saved(KIND, wrong).kinds() is None
-    assert SavedFigures("x", {}).kinds() is None
+    assert SavedFigures("x", SavedSummary()).kinds() is None

@@ -29,6 +29,6 @@ def test_budgets_of_the_documentation_compile(block: str, tmp_path: Path) -> Non
     path = tmp_path / "hlotool.toml"
     path.write_text(block, encoding="utf-8")
     config = read_config(str(path))
-    assert config.rules
-    for spec in config.rules:
-        compile_rule(spec, config.path)
+    assert config.budgets
+    for budget in config.budgets:
+        compile_rule(budget, config.path)

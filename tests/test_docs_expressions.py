@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from expression_text import format_expression
 
-from hlotool.query.format import format_expression
 from hlotool.query.grammar import parse_expression
 
 PAGE = (Path(__file__).parent.parent / "docs" / "expressions.md").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 
 import pytest
+from expression_text import format_expression
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from hlotool.query.expression import (
     Aggregate,
     And,
     Arithmetic,
-    Comparison,
     Expression,
     Listing,
     Literal,
@@ -26,8 +26,8 @@ from hlotool.query.expression import (
     Negative,
     Not,
     Or,
+    Relation,
 )
-from hlotool.query.format import format_expression
 from hlotool.query.grammar import parse_expression
 from hlotool.query.mistakes import MAX_DEPTH
 
@@ -40,19 +40,19 @@ ONE, TWO = Literal(1), Literal(2)
     [
         ("a", A),
         ("buffers.temp_bytes", Name("buffers.temp_bytes")),
-        ("a > 1", Comparison(">", A, ONE)),
-        ("a>=1", Comparison(">=", A, ONE)),
-        ("a<b", Comparison("<", A, B)),
+        ("a > 1", Relation(">", A, ONE)),
+        ("a>=1", Relation(">=", A, ONE)),
+        ("a<b", Relation("<", A, B)),
         ("(a)", A),
         ("a or b and c", Or((A, And((B, C))))),
         ("(a or b) and c", And((Or((A, B)), C))),
         ("a and b and c", And((A, B, C))),
         ("(a and b) and c", And((And((A, B)), C))),
         ("not a and b", And((Not(A), B))),
-        ("not a > 1", Not(Comparison(">", A, ONE))),
+        ("not a > 1", Not(Relation(">", A, ONE))),
         ("not not a", Not(Not(A))),
         ("notation", Name("notation")),
-        ("order > 1", Comparison(">", Name("order"), ONE)),
+        ("order > 1", Relation(">", Name("order"), ONE)),
         ("a in [1, 2]", Membership(A, Listing((ONE, TWO)))),
         ("a in []", Membership(A, Listing(()))),
         ("a not in [1]", Membership(A, Listing((ONE,)), is_negated=True)),
@@ -65,13 +65,13 @@ ONE, TWO = Literal(1), Literal(2)
         ("(a + b) * 2", Arithmetic(("*",), (Arithmetic(("+",), (A, B)), TWO))),
         ("a - -1", Arithmetic(("-",), (A, Negative(ONE)))),
         ("-a * b", Arithmetic(("*",), (Negative(A), B))),
-        ("a == null", Comparison("==", A, Literal(None))),
-        ("a == true", Comparison("==", A, Literal(written=True))),
+        ("a == null", Relation("==", A, Literal(None))),
+        ("a == true", Relation("==", A, Literal(written=True))),
         ("count()", Aggregate("count", "")),
         ("x.count(a)", Aggregate("count", "x", None, A)),
         ("x.y.sum(a, b)", Aggregate("sum", "x.y", A, B)),
         ("max(a * 2)", Aggregate("max", "", Arithmetic(("*",), (A, TWO)))),
-        ("  a\t>\n1  ", Comparison(">", A, ONE)),
+        ("  a\t>\n1  ", Relation(">", A, ONE)),
     ],
 )
 def test_reads(text: str, tree: Expression) -> None:
@@ -235,7 +235,7 @@ def larger(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
         st.builds(Or, many),
         st.builds(lambda a, b: Arithmetic(("+", "-"), (a, b, a)), inner, inner),
         st.builds(lambda a, b: Arithmetic(("*",), (a, b)), inner, inner),
-        st.builds(Comparison, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), inner, inner),
+        st.builds(Relation, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), inner, inner),
         st.builds(Match, inner, inner, st.booleans()),
         st.builds(Membership, inner, inner, st.booleans()),
         st.builds(Membership, inner, st.builds(Listing, st.lists(ITEMS, max_size=3).map(tuple))),

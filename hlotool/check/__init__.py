@@ -1,1 +1,8 @@
-"""Budgets: rules, what they come to, baselines and configuration."""
+"""Budgets: what they say, what they come to, and what they are compared with.
+
+`budget` is one as written, `config` reads those of a project. `rule` compiles one, each text
+parsed once. `judge` holds a rule against a program: `limits` is the arithmetic of margins,
+`place` finds the rows and the source line to name, `results` declares the answer, `sentence`
+writes it out. `run` does this for all modules of a dump. `baseline` writes the figures that
+later runs compare with.
+"""

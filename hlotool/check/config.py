@@ -1,16 +1,14 @@
 """The budgets a project keeps: `hlotool.toml`, or `[tool.hlotool]` in `pyproject.toml`.
 
-    baseline = "hlotool-baseline.json"
+baseline = "hlotool-baseline.json"
 
-    [[budget]]
-    name = "temp memory"
-    module = "train_step"
-    metric = "buffers.temp_bytes"
-    max = "8GiB"
-    max_increase = "2%"
-    message = "Did a remat policy change? See docs/memory.md."
-
-Each `[[budget]]` has exactly one of `expression`, `metric`, `forbid` and `require`.
+[[budget]]
+name = "temp memory"
+module = "train_step"
+metric = "buffers.temp_bytes"
+max = "8GiB"
+max_increase = "2%"
+message = "Did a remat policy change? See docs/memory.md."
 """
 
 from __future__ import annotations
@@ -19,48 +17,25 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
-from difflib import get_close_matches
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, TypeVar, get_args
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import asdict, fields, replace
 
+from hlotool.check.budget import Budget, BudgetTable
 from hlotool.errors import UsageError
+from hlotool.inputs import StageChoice
 from hlotool.inputs.read.text import display_name, read_bytes
+from hlotool.query.names import either, suggest
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
-KINDS: Final = ("expression", "metric", "forbid", "require")
-SEVERITIES: Final = ("error", "warning")
-_LIMITS: Final = ("max", "min", "max_increase", "max_increase_abs")
-_TEXTS: Final = ("name", "module", "message", "severity")
-_TOP_KEYS: Final = ("baseline", "budget", "module", "stage")
+_BUDGET_LINE: Final = re.compile(r"\s*\[\[\s*(?:tool\.hlotool\.)?budget\s*\]\]")
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_NO_CHOICE: Final = "Invalid enum value "
 
-
-class RuleSpec(Struct, frozen=True):
-    """One budget as written. `text` is the expression, the metric, or `rows: condition`.
-
-    Limits are expressions as written, '' where not given; `line` is where the budget begins
-    in its file, 0 where it came from the command line.
-    """
-
-    name: str
-    kind: str  # one of KINDS
-    text: str
-    module: str = ""
-    message: str = ""
-    severity: str = "error"
-    max: str = ""
-    min: str = ""
-    max_increase: str = ""
-    max_increase_abs: str = ""
-    line: int = 0
-
-    @property
-    def needs_baseline(self) -> bool:
-        """Whether a limit speaks of an increase."""
-        return bool(self.max_increase or self.max_increase_abs)
+Record = TypeVar("Record", bound=Struct)
 
 
 class Config(Struct, frozen=True):
@@ -72,13 +47,22 @@ class Config(Struct, frozen=True):
     path: str = ""
     baseline: str = ""
     module: str = ""
-    stage: str = ""
-    rules: tuple[RuleSpec, ...] = ()
+    stage: StageChoice | None = None
+    budgets: tuple[Budget, ...] = ()
 
     @property
     def baseline_path(self) -> str:
         """Where the baseline lies; '' where none is given."""
         return os.path.join(os.path.dirname(self.path), self.baseline) if self.baseline else ""  # noqa: PTH118,PTH120  (paths stay strings as typed)
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of a file, its budgets not yet read."""
+
+    baseline: str = ""
+    module: str = ""
+    stage: StageChoice | None = None
+    budget: tuple[dict[str, object], ...] = ()
 
 
 def find_config(directory: str = ".") -> Config:
@@ -115,124 +99,69 @@ def _read(path: str) -> Config | None:
     name = display_name(path)
     try:
         text = read_bytes(path).decode("utf-8-sig")
-        document = tomllib.loads(text)
+        table: object = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: byte {error.start} is no UTF-8, which TOML is.") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # what is no TOML, and numbers without end
         raise UsageError(f"{name}: {error}.") from error
     except RecursionError as error:
         raise UsageError(f"{name}: the tables nest too deep.") from error
     if os.path.basename(path) == PYPROJECT_NAME:  # noqa: PTH119
-        tool = document.get("tool")
+        tool = table.get("tool") if isinstance(table, dict) else None
         table = tool.get("hlotool") if isinstance(tool, dict) else None
         if table is None:
             return None
-    else:
-        table = document
-    return _Reader(name, text).config(table, path)
+    return _make_config(table, path, text)
 
 
-def _told_apart(rules: list[RuleSpec]) -> tuple[RuleSpec, ...]:
-    """Add numbers to equal names, so that reports tell budgets apart."""
+def _make_config(table: object, path: str, text: str) -> Config:
+    """Read the table of a file, and each of its budgets with its line."""
+    name = display_name(path)
+    if not isinstance(table, dict):
+        raise UsageError(f"{name}: [tool.hlotool] is a table.")
+    said = _convert(table, _File, name)
+    lines = [n for n, line in enumerate(text.splitlines(), 1) if _BUDGET_LINE.match(line)]
+    lines += [0] * len(said.budget)  # tables inside an array have no line of their own
+    budgets = []
+    for one, line in zip(said.budget, lines, strict=False):
+        read = _convert(one, BudgetTable, f"{name}:{line}" if line else name)
+        budgets.append(Budget(**asdict(read), line=line))
+    return Config(path, said.baseline, said.module, said.stage, _told_apart(budgets))
+
+
+def _told_apart(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
+    """Name every budget, and add numbers to equal names, so that reports tell them apart."""
     seen: Counter[str] = Counter()
     found = []
-    for rule in rules:
-        seen[rule.name] += 1
-        number = seen[rule.name]
-        found.append(rule if number == 1 else replace(rule, name=f"{rule.name} ({number})"))
+    for one in budgets:
+        seen[one.title] += 1
+        number = seen[one.title]
+        found.append(replace(one, name=one.title if number == 1 else f"{one.title} ({number})"))
     return tuple(found)
 
 
-def default_name(kind: str, text: str) -> str:
-    """Name a budget by what it says."""
-    return f"{kind} {text}" if kind in {"forbid", "require"} else text
+def _convert(table: dict[str, object], record: type[Record], place: str) -> Record:
+    """Read a table; raise UsageError with its place where it does not fit the record."""
+    try:
+        return convert(table, record)
+    except ValidationError as error:
+        message = _explain(str(error), record)
+        raise UsageError(f"{place}: {message}{'' if message.endswith('?') else '.'}") from error
 
 
-class _Reader:
-    """Turns a TOML table into a Config; every refusal names the file and the line."""
-
-    def __init__(self, name: str, text: str) -> None:
-        self.name = name
-        self.lines = [
-            number
-            for number, line in enumerate(text.splitlines(), 1)
-            if re.match(r"\s*\[\[\s*(?:tool\.hlotool\.)?budget\s*\]\]", line)
-        ]
-
-    def config(self, table: object, path: str) -> Config:
-        """Read the whole table."""
-        if not isinstance(table, Mapping):
-            raise self.fail(0, "[tool.hlotool] is a table")
-        self.check_keys(table, _TOP_KEYS, 0, "")
-        budgets = table.get("budget", [])
-        if not isinstance(budgets, list):
-            raise self.fail(0, "budgets are written as [[budget]], each a table of its own")
-        return Config(
-            path,
-            baseline=self.text(table, "baseline", 0),
-            module=self.text(table, "module", 0),
-            stage=self.text(table, "stage", 0),
-            rules=_told_apart([self.rule(one, place) for place, one in enumerate(budgets)]),
-        )
-
-    def rule(self, table: object, place: int) -> RuleSpec:
-        """Read one budget."""
-        line = self.lines[place] if place < len(self.lines) else 0
-        if not isinstance(table, Mapping):
-            raise self.fail(line, "a budget is a table, written as [[budget]]")
-        self.check_keys(table, (*KINDS, *_TEXTS, *_LIMITS), line, " of a budget")
-        kinds = [key for key in KINDS if key in table]
-        if len(kinds) != 1:
-            found = " and ".join(kinds) or "none"
-            raise self.fail(
-                line, f"a budget has exactly one of {', '.join(KINDS)}; this one has {found}"
-            )
-        kind = kinds[0]
-        given = [key for key in _LIMITS if key in table]
-        if kind == "metric" and not given:
-            raise self.fail(line, f"a metric needs a limit: one of {', '.join(_LIMITS)}")
-        if kind != "metric" and given:
-            raise self.fail(line, f"{given[0]} goes with metric, not with {kind}")
-        severity = self.text(table, "severity", line) or "error"
-        if severity not in SEVERITIES:
-            raise self.fail(line, f"severity is error or warning, not {severity!r}")
-        text = self.text(table, kind, line)
-        return RuleSpec(
-            name=self.text(table, "name", line) or default_name(kind, text),
-            kind=kind,
-            text=text,
-            module=self.text(table, "module", line),
-            message=self.text(table, "message", line),
-            severity=severity,
-            **{key: self.limit(table, key, line) for key in _LIMITS},
-            line=line,
-        )
-
-    def text(self, table: Mapping[str, object], key: str, line: int) -> str:
-        """Read a text, '' where it is not given."""
-        value = table.get(key, "")
-        if not isinstance(value, str):
-            raise self.fail(line, f"{key} is a text in quotes, not {value!r}")
-        return value
-
-    def limit(self, table: Mapping[str, object], key: str, line: int) -> str:
-        """Read a limit, which is a number or a text such as "8GiB" or "2%"."""
-        value = table.get(key, "")
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.fail(line, f'{key} is a number, or a text such as "8GiB" or "2%"')
-        return str(value)
-
-    def check_keys(
-        self, table: Mapping[str, object], known: tuple[str, ...], line: int, of: str
-    ) -> None:
-        """Refuse a key that means nothing, and name the nearest that does."""
-        for key in table:
-            if key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-                raise self.fail(line, f"there is no key {key!r}{of}; {hint}")
-
-    def fail(self, line: int, message: str) -> UsageError:
-        """Make the error."""
-        place = f"{self.name}:{line}" if line else self.name
-        return UsageError(f"{place}: {message}{'' if message.endswith('?') else '.'}")
+def _explain(error: str, record: type[Struct]) -> str:
+    """Put what msgspec found into the words of a configuration."""
+    keys = {each.name: each.type for each in fields(record)}
+    unknown = _UNKNOWN.match(error)
+    if unknown:
+        of = " of a budget" if record is BudgetTable else ""
+        return f"there is no key {unknown[1]!r}{of}; {suggest(unknown[1], keys)}"
+    what, _, place = error.replace(" | null`", "`").partition(" - at `$.")
+    key = place.rstrip("`").partition("[")[0]
+    if key == "budget":
+        return "budgets are written as [[budget]], each a table of its own"
+    if what.startswith(_NO_CHOICE):
+        choices = [word for part in (keys[key], *get_args(keys[key])) for word in get_args(part)]
+        words = [word for word in choices if isinstance(word, str)]
+        return f"{key} is {either(words)}, not {what.removeprefix(_NO_CHOICE)}"
+    return f"{key}: {what[:1].lower()}{what[1:]}" if key else what

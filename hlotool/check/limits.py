@@ -1,59 +1,13 @@
-"""What a budget comes to: the limit it sets, and how far from it a figure is.
-
-Pure arithmetic on figures; `hlotool.budgets` finds them.
-"""
+"""How far a figure is from its limits: pure arithmetic."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from hlotool.fields import Unit
-
-Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
-Severity: TypeAlias = Literal["error", "warning"]
 Number: TypeAlias = int | float
-
-
-class RuleResult(Struct, frozen=True):
-    """One budget in one module.
-
-    `margin` is what is left until the limit, negative where it is exceeded. `reason` says
-    why nothing was checked, or what was found; `message` is what the budget's author says.
-    `matched_count` counts rows that the budget looked at. The bounds say how sure `actual`
-    is. `unit` is that of actual, limit, margin and baseline.
-    """
-
-    name: str
-    module: str | None
-    expression: str
-    status: Status
-    severity: Severity
-    actual: Number | None = None
-    limit: Number | None = None
-    margin: Number | None = None
-    baseline: Number | None = None
-    matched_count: int | None = None
-    is_lower_bound: bool = False
-    is_upper_bound: bool = False
-    message: str | None = None
-    reason: str | None = None
-    source_file: str | None = None
-    source_line: int | None = None
-    unit: Unit = Unit.NUMBER
-
-
-class CheckFacts(Struct, frozen=True):
-    """All budgets together."""
-
-    ok: bool
-    pass_count: int
-    fail_count: int
-    warning_count: int
-    no_match_count: int
-    error_count: int
 
 
 class Limits(Struct, frozen=True):
@@ -86,15 +40,19 @@ class Limits(Struct, frozen=True):
         return max(share, self.max_increase_abs or 0)
 
 
-class Judgement(Struct, frozen=True):
-    """Whether a figure keeps its limits, against which of them, and by how much."""
+class Margin(Struct, frozen=True):
+    """What is left until the nearest limit, negative beyond it; None where there is no limit."""
 
-    holds: bool
     limit: Number | None
-    margin: Number | None
+    left: Number | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure keeps its limits."""
+        return self.left is None or self.left >= 0
 
 
-def judge(actual: Number, limits: Limits, baseline: Number | None) -> Judgement:
+def find_margin(actual: Number, limits: Limits, baseline: Number | None) -> Margin:
     """Hold a figure against its limits; the tightest of them is the one reported."""
     upper = limits.upper(baseline)
     found = []
@@ -103,9 +61,9 @@ def judge(actual: Number, limits: Limits, baseline: Number | None) -> Judgement:
     if limits.min is not None:
         found.append((actual - limits.min, limits.min))
     if not found:
-        return Judgement(holds=True, limit=None, margin=None)
-    margin, limit = min(found)
-    return Judgement(margin >= 0, limit, margin)
+        return Margin(limit=None, left=None)
+    left, limit = min(found)
+    return Margin(limit, left)
 
 
 def compare_margin(operator: str, actual: Number | None, limit: Number | None) -> Number | None:
@@ -119,14 +77,6 @@ def compare_margin(operator: str, actual: Number | None, limit: Number | None) -
     return -abs(actual - limit) if operator == "==" else None
 
 
-def count_results(results: tuple[RuleResult, ...]) -> CheckFacts:
-    """Count the results by what they came to; only a budget that is an error fails a run."""
-    failed = [one for one in results if one.status == "fail"]
-    warnings = sum(one.severity == "warning" for one in failed)
-    passed = sum(one.status == "pass" for one in results)
-    unmatched = sum(one.status == "no-match" for one in results)
-    broken = sum(one.status == "error" for one in results)
-    fails = len(failed) - warnings
-    return CheckFacts(
-        not (fails or unmatched or broken), passed, fails, warnings, unmatched, broken
-    )
+def tidy(value: Number | None) -> Number | None:
+    """Return a whole number as an integer: 300e6 bytes are 300000000."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

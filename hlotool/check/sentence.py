@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hlotool.check.limits import Number, RuleResult
+from hlotool.check.limits import Number
+from hlotool.check.results import RuleResult
 from hlotool.fields import Unit
 
 Write = Callable[[Number, Unit], str]

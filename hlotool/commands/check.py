@@ -7,19 +7,29 @@ import os
 import click
 
 from hlotool import __version__
-from hlotool.check.answer_fields import CHECK, FACTS
-from hlotool.check.config import Config, RuleSpec, find_config, read_config
-from hlotool.check.limits import CheckFacts, RuleResult, count_results
+from hlotool.check.baseline import expect_no_other_file, measure_baseline, write_baseline
+from hlotool.check.config import Config, find_config, read_config
+from hlotool.check.results import CHECK, FACTS, CheckFacts, RuleResult
+from hlotool.check.rule import compile_rule
+from hlotool.check.run import Run
 from hlotool.check.sentence import write_sentence
-from hlotool.commands.check_baseline import write_baseline
-from hlotool.commands.check_run import Run, exit_code, run_rules
-from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
+from hlotool.commands.shared.budgets import compile_budgets, run_rules
+from hlotool.commands.shared.command import (
+    RowOptions,
+    document_command,
+    print_document,
+    track,
+    write_text,
+)
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.output import make_look, render_document
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.row_options import FORMATS
+from hlotool.commands.shared.say import say
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import Document, Line
+from hlotool.inputs.saved import SavedSummary
+from hlotool.program.loading import load
 from hlotool.render.github import render_github
 from hlotool.render.junit import render_junit
 from hlotool.render.outcome import Outcome, relative_file
@@ -53,7 +63,7 @@ def check(
     baseline: str,
     update_baseline: bool,
     options: RowOptions,
-) -> None:
+) -> int:
     """Hold a dump against the budgets of hlotool.toml or [tool.hlotool] in pyproject.toml.
 
     Exits with 1 if a budget is exceeded, 3 if a module cannot be read, 4 if a budget found
@@ -63,45 +73,53 @@ def check(
     request = _with_settings(request, settings)
     baseline = baseline or settings.baseline_path
     if update_baseline:
-        if not baseline:
-            raise UsageError(
-                "--update-baseline needs --baseline FILE, or baseline in hlotool.toml."
-            )
-        write_baseline(request, baseline)
-        return
-    added = tuple(RuleSpec(text, "expression", text) for text in request.budgets)
-    specs = settings.rules + added
-    if not specs:
+        _update_baseline(request, baseline)
+        return 0
+    rules = [compile_rule(one, settings.path) for one in settings.budgets]
+    rules += compile_budgets(request.budgets)
+    if not rules:
         raise NothingCheckedError(
             "there is no budget: no hlotool.toml here or above, no [tool.hlotool] in "
             "pyproject.toml, and no --budget."
         )
-    run = run_rules(request, specs, settings.path, baseline)
-    facts = count_results(run.results)
-    _print(run, facts, settings, options)
-    code = exit_code(run, facts)
-    if code:
-        click.get_current_context().exit(code)
+    run = run_rules(request, rules, baseline)
+    _print(run, settings, options)
+    return run.exit_code
 
 
 def _with_settings(request: Request, settings: Config) -> Request:
     """Let the configuration choose module and stage where the command line does not."""
     module = request.module or settings.module or None
-    stage = request.stage
-    if settings.stage and stage == "after":
-        if settings.stage not in {"before", "after", "all"}:
-            raise UsageError(f"{settings.path}: stage is before, after or all.")
-        stage = settings.stage  # type: ignore[assignment]
+    stage = settings.stage if settings.stage and request.stage == "after" else request.stage
     return Request(request.path, stage, module, request.named, request.budgets)
 
 
-def _print(run: Run, facts: CheckFacts, settings: Config, options: RowOptions) -> None:
+def _update_baseline(request: Request, path: str) -> None:
+    """Write the figures of every module; of modules with one name the first counts."""
+    if not path:
+        raise UsageError("--update-baseline needs --baseline FILE, or baseline in hlotool.toml.")
+    expect_no_other_file(path)
+    modules: dict[str, SavedSummary] = {}
+    inputs = request.find().inputs
+    for one in track(inputs, "measuring", len(inputs)):
+        program = load(one, request.path, with_buffers=True)
+        if program.name in modules:
+            again = f"there is another module {program.name!r}"
+            say(f"{one.path}: {again}; the baseline keeps the first.")
+        else:
+            modules[program.name] = measure_baseline(program)
+    write_baseline(modules, path)
+    count = "1 module" if len(modules) == 1 else f"{len(modules)} modules"
+    say(f"wrote the figures of {count} to {path}")
+
+
+def _print(run: Run, settings: Config, options: RowOptions) -> None:
     document = Document(
         spec=CHECK,
         input=run.paths,
-        scalars=facts,
+        scalars=run.facts,
         rows={"rules": run.results},
-        lines=(_headline(facts),),
+        lines=(_headline(run.facts),),
     )
     if options.format not in _CI_FORMATS:
         print_document(document, options)
@@ -135,10 +153,8 @@ def _outcome(result: RuleResult, settings: Config) -> Outcome:
     """Say in a sentence what a budget came to, and where to look."""
     root = os.environ.get("GITHUB_WORKSPACE", "") or os.getcwd()  # noqa: PTH109
     file = result.source_file or settings.path or "hlotool.toml"
-    line = result.source_line or 0
-    if result.source_file is None:
-        specs = {spec.name: spec.line for spec in settings.rules}
-        line = specs.get(result.name, 0)
+    lines = {one.title: one.line for one in settings.budgets}
+    line = lines.get(result.name, 0) if result.source_file is None else result.source_line
     return Outcome(
         rule=result.name,
         module=result.module or "",
@@ -147,7 +163,7 @@ def _outcome(result: RuleResult, settings: Config) -> Outcome:
         text=write_sentence(result, format_value),
         advice=(result.message or "") if result.status != "pass" else "",
         file=_find_file(file, root),
-        line=line,
+        line=line or 0,
     )
 
 

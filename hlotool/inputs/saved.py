@@ -1,12 +1,15 @@
-"""JSON documents that hlotool wrote, read again: figures to compare with."""
+"""JSON documents that hlotool wrote, read again: figures to compare with.
+
+Of newer and older documents what is known is read; a figure that is not there is unknown.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from hlotool.errors import InputError
 from hlotool.source import Source
@@ -15,23 +18,112 @@ SUMMARY_SCHEMA: Final = "hlotool/summary/v1"
 DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v1"
 BASELINE_SCHEMA: Final = "hlotool/baseline/v1"
 
-# Where a row of a directory's summary belongs in the summary of its module.
-_ROW_PLACES: Final = {
-    "instruction_count": ("module", "instruction_count"),
-    "allocated_bytes": ("memory", "totals", "allocated_bytes"),
-    "temp_bytes": ("memory", "totals", "temp_bytes"),
-    "peak_bytes": ("memory", "totals", "peak_bytes"),
-    "collective_count": ("collectives", "count"),
-    "wire_bytes_per_run": ("collectives", "wire_bytes_per_run"),
-    "flops_per_run": ("cost", "flops_per_run"),
+Record: TypeAlias = dict[str, object]  # figures by name, and lists that are no figures
+
+# Where a summary holds the record of each block of metrics.
+_PLACES: Final = {
+    "buffers": ("memory", "totals"),
+    "buffers.estimated": ("memory", "estimated"),
+    "collectives": ("collectives",),
+    "cost": ("cost",),
+    "module": ("module",),
+    "fusions": ("fusions",),
 }
 
 
+class SavedMemory(Struct, frozen=True, omit_defaults=True):
+    """Figures of a buffer assignment, and of an estimate in its place."""
+
+    totals: Record | None = None
+    estimated: Record | None = None
+
+
+class SavedOpcode(Struct, frozen=True, omit_defaults=True):
+    """How many instructions of an opcode run."""
+
+    opcode: str
+    executed_count: int | None = None
+
+
+class SavedSummary(Struct, frozen=True, omit_defaults=True):
+    """The figures of one module, in the places where a summary holds them."""
+
+    module: Record | None = None
+    memory: SavedMemory | None = None
+    collectives: Record | None = None
+    cost: Record | None = None
+    fusions: Record | None = None
+    opcodes: tuple[SavedOpcode, ...] | None = None
+
+    def record(self, block: str) -> Mapping[str, object]:
+        """Return the record of a block of metrics such as `buffers`, empty if it is not there."""
+        found: object = self
+        for key in _PLACES[block]:
+            found = getattr(found, key, None)
+        return found if isinstance(found, dict) else {}
+
+
 class SavedModule(Struct, frozen=True):
-    """The figures of one module, in the shape of a summary."""
+    """The figures of one module, and what it is called."""
 
     name: str
-    figures: Mapping[str, object]
+    figures: SavedSummary
+
+
+class SummaryDocument(SavedSummary, frozen=True, tag_field="schema", tag=SUMMARY_SCHEMA):
+    """`hlotool summary FILE --json`."""
+
+    def saved_modules(self) -> tuple[SavedModule, ...]:
+        """Return the one module it is about."""
+        return (SavedModule(str((self.module or {}).get("name", "")), self),)
+
+
+class DirectoryRow(Struct, frozen=True):
+    """One program of a directory."""
+
+    module: str = ""
+    path: str = ""
+    instruction_count: int | None = None
+    allocated_bytes: int | None = None
+    temp_bytes: int | None = None
+    peak_bytes: int | None = None
+    collective_count: int | None = None
+    wire_bytes_per_run: int | None = None
+    flops_per_run: int | None = None
+
+    def figures(self) -> dict[str, object]:
+        """Return its figures by the names of metrics."""
+        return {
+            "module.instruction_count": self.instruction_count,
+            "buffers.allocated_bytes": self.allocated_bytes,
+            "buffers.temp_bytes": self.temp_bytes,
+            "buffers.peak_bytes": self.peak_bytes,
+            "collectives.count": self.collective_count,
+            "collectives.wire_bytes_per_run": self.wire_bytes_per_run,
+            "cost.flops_per_run": self.flops_per_run,
+        }
+
+
+class DirectoryDocument(Struct, frozen=True, tag_field="schema", tag=DIRECTORY_SCHEMA):
+    """`hlotool summary DIRECTORY --json`."""
+
+    modules: tuple[DirectoryRow, ...] = ()
+
+    def saved_modules(self) -> tuple[SavedModule, ...]:
+        """Return the programs in the order of their paths, which is that of the directory."""
+        rows = sorted(self.modules, key=lambda row: row.path)
+        return tuple(SavedModule(row.module, make_summary(row.figures())) for row in rows)
+
+
+class BaselineDocument(Struct, frozen=True, tag_field="schema", tag=BASELINE_SCHEMA):
+    """`hlotool check --update-baseline`; modules by name."""
+
+    hlotool_version: str = ""
+    modules: dict[str, SavedSummary] = {}
+
+    def saved_modules(self) -> tuple[SavedModule, ...]:
+        """Return the modules as they stand in the document."""
+        return tuple(SavedModule(name, figures) for name, figures in self.modules.items())
 
 
 class SavedDocument(Struct, frozen=True):
@@ -45,58 +137,46 @@ class SavedDocument(Struct, frozen=True):
 def read_saved(source: Source) -> SavedDocument:
     """Read a summary, the summary of a directory, or a baseline.
 
-    Raises InputError for any other document.
+    Raises InputError for any other document, and where a figure stands in a wrong place.
     """
+    schema, document = _parse(source)
+    try:
+        found = convert(document, SummaryDocument | DirectoryDocument | BaselineDocument)
+    except ValidationError as error:
+        raise InputError(f"{source.name}: this {schema} document is damaged: {error}.") from error
+    return SavedDocument(source.name, schema, found.saved_modules())
+
+
+def find_schema(text: str) -> str:
+    """Return what a JSON document says it is, '' for any other text."""
+    try:
+        return _parse(Source(text))[0]
+    except InputError:
+        return ""
+
+
+def make_summary(figures: Mapping[str, object]) -> SavedSummary:
+    """Put figures by the names of metrics where a summary holds them."""
+    made: Record = {}
+    for path, value in figures.items():
+        block, _, name = path.rpartition(".")
+        inner: Any = made
+        for key in _PLACES[block]:
+            inner = inner.setdefault(key, {})
+        inner[name] = value
+    return convert(made, SavedSummary)
+
+
+def _parse(source: Source) -> tuple[str, object]:
+    """Return the schema of a document that can be read, and its JSON."""
     try:
         document = json.loads(source.text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source.name}: this JSON does not parse: {error}.") from error
-    schema = document.get("schema") if isinstance(document, Mapping) else None
-    modules = _MODULES.get(str(schema))
-    if modules is None:
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema not in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA, BASELINE_SCHEMA):
         raise InputError(
             f"{source.name}: a {schema} document is nothing to compare with; "
             "hlotool summary --json writes one, and hlotool check --update-baseline."
         )
-    return SavedDocument(source.name, str(schema), modules(document))
-
-
-def _of_summary(document: Mapping[str, object]) -> tuple[SavedModule, ...]:
-    facts = _mapping(document.get("module"))
-    return (SavedModule(str(facts.get("name", "")), document),)
-
-
-def _of_directory(document: Mapping[str, object]) -> tuple[SavedModule, ...]:
-    """Read the rows in the order of their paths, which is that of the directory itself."""
-    rows = document.get("modules")
-    found = []
-    ordered = sorted(rows, key=_path_of) if isinstance(rows, list) else []
-    for row in ordered:
-        figures: dict[str, object] = {}
-        for name, place in _ROW_PLACES.items():
-            inner = figures
-            for key in place[:-1]:
-                inner = inner.setdefault(key, {})  # type: ignore[assignment]
-            inner[place[-1]] = _mapping(row).get(name)
-        found.append(SavedModule(str(_mapping(row).get("module", "")), figures))
-    return tuple(found)
-
-
-def _path_of(row: object) -> str:
-    return str(_mapping(row).get("path", ""))
-
-
-def _of_baseline(document: Mapping[str, object]) -> tuple[SavedModule, ...]:
-    modules = _mapping(document.get("modules"))
-    return tuple(SavedModule(name, _mapping(figures)) for name, figures in modules.items())
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
-_MODULES: Final = {
-    SUMMARY_SCHEMA: _of_summary,
-    DIRECTORY_SCHEMA: _of_directory,
-    BASELINE_SCHEMA: _of_baseline,
-}
+    return schema, document

@@ -6,6 +6,7 @@ as deep as its text has brackets.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -18,7 +19,7 @@ FUNCTIONS: Final = ("count", "sum", "max", "min")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Part:
     """Any part of an expression; equal to one that says the same elsewhere."""
 
     start: int = field(default=0, compare=False, repr=False)
@@ -26,7 +27,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Literal(Part):
     """`64MiB`, `5%`, `12`, `"text"`, `true`, `null`: what was written, and its suffix."""
 
     written: int | float | str | bool | None
@@ -43,21 +44,21 @@ class Literal(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class Name(Part):
     """A field of a row, or a metric such as `buffers.temp_bytes`."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
-class Negative(Node):
+class Negative(Part):
     """`-a`."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic(Node):
+class Arithmetic(Part):
     """`a + b - c` or `a * b / c`, from left to right; `operators` stand between `operands`."""
 
     operators: tuple[str, ...]
@@ -65,7 +66,7 @@ class Arithmetic(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Node):
+class Relation(Part):
     """`a < b` and its kin."""
 
     operator: str  # == != < <= > >=
@@ -74,7 +75,7 @@ class Comparison(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Match(Node):
+class Match(Part):
     """`a ~ "regex"`, or `!~`."""
 
     left: Expression
@@ -83,7 +84,7 @@ class Match(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Membership(Node):
+class Membership(Part):
     """`a in [b, c]`, `"a" in flags`, or `not in`."""
 
     left: Expression
@@ -92,35 +93,35 @@ class Membership(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Node):
+class Listing(Part):
     """`[a, b]`, after `in` only."""
 
     items: tuple[Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Node):
+class Not(Part):
     """`not a`."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class And(Node):
+class And(Part):
     """`a and b and c`."""
 
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or(Node):
+class Or(Part):
     """`a or b or c`."""
 
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Node):
+class Aggregate(Part):
     """`collectives.sum(wire_bytes, kind == "all-gather")`: a figure made from many rows."""
 
     function: str  # of FUNCTIONS
@@ -134,7 +135,7 @@ Expression: TypeAlias = (
     | Name
     | Negative
     | Arithmetic
-    | Comparison
+    | Relation
     | Match
     | Membership
     | Listing
@@ -143,3 +144,21 @@ Expression: TypeAlias = (
     | Or
     | Aggregate
 )
+
+
+def find_reads(tree: Expression) -> Iterator[Name | Aggregate]:
+    """Yield every name and aggregate that an expression reads; its depth is bounded.
+
+    What stands inside an aggregate names fields of rows, and is left out.
+    """
+    match tree:
+        case Name() | Aggregate():
+            yield tree
+        case Negative() | Not():
+            yield from find_reads(tree.operand)
+        case Arithmetic() | And() | Or():
+            for operand in tree.operands:
+                yield from find_reads(operand)
+        case Relation() | Match() | Membership():
+            yield from find_reads(tree.left)
+            yield from find_reads(tree.right)

@@ -36,7 +36,6 @@ from hlotool.query.expression import (
     Aggregate,
     And,
     Arithmetic,
-    Comparison,
     Expression,
     Listing,
     Literal,
@@ -46,6 +45,7 @@ from hlotool.query.expression import (
     Negative,
     Not,
     Or,
+    Relation,
 )
 from hlotool.query.mistakes import check_brackets, explain_failure
 from hlotool.query.names import suggest
@@ -265,7 +265,7 @@ def _compare(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
         return Match(left, right, operator == "!~", **place)
     if operator == "in":
         return Membership(left, right, parts[1] == "not", **place)
-    return Comparison(str(operator), left, right, **place)
+    return Relation(str(operator), left, right, **place)
 
 
 def _arithmetic(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:

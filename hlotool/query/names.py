@@ -1,4 +1,4 @@
-"""Which fields a user's comma-separated list names, and what was meant by a wrong one."""
+"""Names that a user typed: which fields they mean, and what was meant by a wrong one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     near = [folded[match] for match in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
     near += [each for each in names if len(name) > 1 and name.lower() in each and each not in near]
     if near:
-        return f"did you mean {_either(near[:4])}?"
+        return f"did you mean {either(near[:4])}?"
     more = len(names) - _MOST_LISTED
     listed = ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
     return f"there are {listed}" if names else "there are none"
@@ -60,6 +60,6 @@ def parse_names(
     return tuple(found)
 
 
-def _either(names: list[str]) -> str:
-    """Join names as a question does: `a`, `a or b`, `a, b or c`."""
+def either(names: list[str]) -> str:
+    """Join names as a sentence does: `a`, `a or b`, `a, b or c`."""
     return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hlotool.fields import Field
-from hlotool.query.evaluate import Compiler, read_field
-from hlotool.query.grammar import parse_expression
-from hlotool.query.sense import Names, check_condition
-from hlotool.source import Source
+from hlotool.query.compile import Test, compile_condition
+from hlotool.query.parse import parse_condition
+from hlotool.query.vocabulary import Vocabulary
 
 
-def compile_where(
-    text: str, fields: Sequence[Field], name: str = "--where"
-) -> Callable[[object], bool]:
+def compile_where(text: str, fields: Sequence[Field], name: str = "--where") -> Test[object]:
     """Return the function that says whether an expression holds for a row.
 
     Raises QueryError where the text is no expression or does not fit the fields.
     """
-    tree = parse_expression(text, name)
-    check_condition(tree, Source(text, name), Names.of_row(fields))
-    readers = {field.name: read_field(field) for field in fields}
-    return Compiler(readers.__getitem__).condition(tree)
+    return compile_condition(parse_condition(text, Vocabulary.of_row(fields), name), fields)

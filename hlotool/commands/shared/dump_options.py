@@ -29,13 +29,10 @@ def dump_options(function: Callable[..., int | None]) -> Callable[..., int | Non
         request = Request(path, stage, module, named, values.pop("budget"))
         if not request.budgets or function.__name__ == _CHECK:
             return function(request=request, **values)
-        from hlotool.commands.budgets import check_budgets, enforce_budgets  # noqa: PLC0415
+        from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
 
-        check_budgets(request)
-        code = function(request=request, **values)
-        if not code:
-            enforce_budgets(request)
-        return code
+        rules = compile_budgets(request.budgets)  # a mistake is told before anything is read
+        return function(request=request, **values) or enforce_budgets(request, rules)
 
     decorated: Callable[..., int | None] = call
     for decorate in reversed(_DUMP_PARAMETERS):

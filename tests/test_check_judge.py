@@ -5,20 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
+from msgspec import convert
 
 from hlotool.api import load
-from hlotool.check.config import RuleSpec
+from hlotool.check.budget import Budget
 from hlotool.check.judge import Baseline, judge_rule, unmatched
-from hlotool.check.limits import RuleResult
-from hlotool.check.names import NAMES, find_unit
-from hlotool.check.rule import compile_rule
+from hlotool.check.results import RuleResult
+from hlotool.check.rule import VOCABULARY, compile_rule
 from hlotool.diff.saved import SavedFigures
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.fields import Unit
+from hlotool.inputs.saved import SavedSummary, make_summary
 from hlotool.program.figures import METRICS, ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.query.grammar import parse_expression
+from hlotool.query.unit import find_unit
 
 ROOT = Path(__file__).parents[1]
 DUMP = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "mlp_train")
@@ -33,8 +34,8 @@ def judge(
     baseline: Baseline | None = None,
     **limits: str,
 ) -> RuleResult:
-    spec = replace(RuleSpec(text, kind, text), **limits)
-    return judge_rule(compile_rule(spec), program, baseline)
+    rule = compile_rule(convert({kind: text, **limits}, Budget))
+    return judge_rule(rule, program, baseline)
 
 
 @pytest.mark.parametrize("path", METRICS)
@@ -100,7 +101,7 @@ def test_a_dump_without_buffers_is_no_success() -> None:
 def test_increases() -> None:
     temp = PROGRAM.metric("buffers.temp_bytes")
     assert isinstance(temp, int)
-    saved = SavedFigures("x", {"memory": {"totals": {"temp_bytes": temp - 1000}}})
+    saved = SavedFigures("x", make_summary({"buffers.temp_bytes": temp - 1000}))
     found = judge("metric", "buffers.temp_bytes", PROGRAM, saved, max_increase_abs="1000")
     assert (found.status, found.margin, found.baseline) == ("pass", 0, temp - 1000)
     found = judge("metric", "buffers.temp_bytes", PROGRAM, saved, max_increase_abs="999")
@@ -112,8 +113,16 @@ def test_increases() -> None:
     ("baseline", "text", "reason"),
     [
         (None, "buffers.temp_bytes", "there is no baseline"),
-        (SavedFigures("x", {}), "buffers.temp_bytes", "does not tell of buffers.temp_bytes"),
-        (SavedFigures("x", {}), "fusions.sum(bytes_accessed)", "holds metrics, no rows"),
+        (
+            SavedFigures("x", SavedSummary()),
+            "buffers.temp_bytes",
+            "does not tell of buffers.temp_bytes",
+        ),
+        (
+            SavedFigures("x", SavedSummary()),
+            "fusions.sum(bytes_accessed)",
+            "holds metrics, no rows",
+        ),
     ],
 )
 def test_increases_of_nothing(baseline: Baseline | None, text: str, reason: str) -> None:
@@ -128,7 +137,7 @@ def test_rows_have_increases_against_a_dump() -> None:
 
 
 def test_modules_are_chosen_by_pattern() -> None:
-    rule = compile_rule(RuleSpec("a", "forbid", "collectives", module="^jit_eval"))
+    rule = compile_rule(Budget(forbid="collectives", module="^jit_eval"))
     assert rule.applies_to("jit_eval_step")
     assert not rule.applies_to("jit_train")
     found = unmatched(rule, ["jit_train"])
@@ -142,6 +151,9 @@ def test_modules_are_chosen_by_pattern() -> None:
         ("expression", "buffers.temp_bytes", {}, QueryError, "expected a condition"),
         ("metric", "buffers.peak_instruction", {"max": "1"}, QueryError, "expected a number"),
         ("metric", "buffers.temp_bytes", {"max": "much"}, QueryError, "there is no metric"),
+        ("metric", "buffers.temp_bytes", {"max": ""}, QueryError, "expected an expression"),
+        ("metric", "buffers.temp_bytes", {"max": "1 / 0"}, UsageError, "a number or a size"),
+        ("metric", "buffers.temp_bytes", {"max": "collectives.count()"}, UsageError, "a number"),
         ("metric", "buffers.temp_bytes", {"max_increase": "5"}, UsageError, "a percentage"),
         ("forbid", "colectives: true", {}, QueryError, "did you mean collectives"),
         ("forbid", "collectives: knd == 1", {}, QueryError, "there is no field 'knd'"),
@@ -153,7 +165,7 @@ def test_mistakes(
     kind: str, text: str, limits: dict[str, str], error: type[HlotoolError], message: str
 ) -> None:
     with pytest.raises(error, match=message) as caught:
-        compile_rule(replace(RuleSpec("a", kind, text, line=3), **limits), "hlotool.toml")
+        compile_rule(convert({kind: text, "line": 3, **limits}, Budget), "hlotool.toml")
     assert "hlotool.toml:3" in str(caught.value)
     assert caught.value.exit_code == 2
 
@@ -175,4 +187,4 @@ def test_mistakes(
     ],
 )
 def test_units(text: str, unit: Unit) -> None:
-    assert find_unit(parse_expression(text, "x"), NAMES) is unit
+    assert find_unit(parse_expression(text, "x"), VOCABULARY) is unit

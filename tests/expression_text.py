@@ -8,7 +8,6 @@ from hlotool.query.expression import (
     Aggregate,
     And,
     Arithmetic,
-    Comparison,
     Expression,
     Listing,
     Literal,
@@ -18,6 +17,7 @@ from hlotool.query.expression import (
     Negative,
     Not,
     Or,
+    Relation,
 )
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _FACTOR, _VALUE = range(8)
@@ -42,7 +42,7 @@ def _write(tree: Expression) -> tuple[str, int]:
             return " and ".join(_at_least(each, _NOT) for each in tree.operands), _AND
         case Or():
             return " or ".join(_at_least(each, _AND) for each in tree.operands), _OR
-        case Comparison() | Match() | Membership():
+        case Relation() | Match() | Membership():
             left, right = _at_least(tree.left, _SUM), _at_least(tree.right, _SUM)
             return f"{left} {_operator(tree)} {right}", _COMPARISON
         case _:
@@ -77,9 +77,9 @@ def _arithmetic(tree: Arithmetic) -> tuple[str, int]:
     return " ".join(parts), binding
 
 
-def _operator(tree: Comparison | Match | Membership) -> str:
+def _operator(tree: Relation | Match | Membership) -> str:
     """Write what stands between the two sides."""
-    if isinstance(tree, Comparison):
+    if isinstance(tree, Relation):
         return tree.operator
     if isinstance(tree, Match):
         return "!~" if tree.is_negated else "~"

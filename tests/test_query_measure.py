@@ -1,4 +1,4 @@
-"""Budgets: metrics and figures made from rows, and how sure they are."""
+"""Expressions over a program: metrics and figures made from rows, and how sure they are."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from sample_rows import SAMPLES, Sample
 
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Unit
-from hlotool.query.budget import Verdict, evaluate_budget, evaluate_value, parse_budget
-from hlotool.query.sense import Names
+from hlotool.query.expression import Aggregate, find_reads
+from hlotool.query.measure import Measured, measure
+from hlotool.query.parse import parse_condition, parse_number
+from hlotool.query.vocabulary import Vocabulary
 
-NAMES = Names(
+VOCABULARY = Vocabulary(
     {
         "buffers.temp_bytes": Field("buffers.temp_bytes", Unit.BYTES, "temp"),
         "buffers.peak_bytes": Field("buffers.peak_bytes", Unit.BYTES, "peak", is_nullable=True),
@@ -44,8 +46,8 @@ class Figures:
         return self.rows_given if path == "collectives" else ()
 
 
-def judge(text: str, figures: Figures | None = None) -> Verdict:
-    return evaluate_budget(parse_budget(text, NAMES), figures or Figures())
+def measured(text: str, figures: Figures | None = None) -> Measured:
+    return measure(parse_condition(text, VOCABULARY, "x"), VOCABULARY, figures or Figures())
 
 
 @pytest.mark.parametrize(
@@ -68,11 +70,11 @@ def judge(text: str, figures: Figures | None = None) -> Verdict:
     ],
 )
 def test_holds(text: str, actual: float, limit: float) -> None:
-    verdict = judge(text)
-    assert (verdict.holds, verdict.actual, verdict.limit) == (True, actual, limit)
-    assert not judge(f"not ({text})").holds
-    assert not verdict.is_lower_bound
-    assert not verdict.is_upper_bound
+    found = measured(text)
+    assert (found.value, found.left, found.right) == (True, actual, limit)
+    assert measured(f"not ({text})").value is False
+    assert not found.is_lower_bound
+    assert not found.is_upper_bound
 
 
 @pytest.mark.parametrize(
@@ -84,9 +86,9 @@ def test_holds(text: str, actual: float, limit: float) -> None:
     ],
 )
 def test_an_unknown_figure_holds_no_budget(text: str, actual: float | None) -> None:
-    verdict = judge(text)
-    assert not verdict.holds
-    assert verdict.actual is actual
+    found = measured(text)
+    assert found.value is False
+    assert found.left is actual
 
 
 @pytest.mark.parametrize(
@@ -100,8 +102,8 @@ def test_an_unknown_figure_holds_no_budget(text: str, actual: float | None) -> N
     ],
 )
 def test_bounds(text: str, actual: float, is_lower: bool, is_upper: bool) -> None:
-    verdict = judge(text)
-    assert (verdict.actual, verdict.is_lower_bound, verdict.is_upper_bound) == (
+    found = measured(text)
+    assert (found.left, found.is_lower_bound, found.is_upper_bound) == (
         actual,
         is_lower,
         is_upper,
@@ -110,34 +112,54 @@ def test_bounds(text: str, actual: float, is_lower: bool, is_upper: bool) -> Non
 
 def test_what_may_not_happen_makes_an_upper_bound() -> None:
     rows = (*ROWS, Sample(size_bytes=1, is_conditional=True))
-    assert judge("collectives.sum(size_bytes) < 99", Figures(rows_given=rows)).is_upper_bound
+    assert measured("collectives.sum(size_bytes) < 99", Figures(rows_given=rows)).is_upper_bound
 
 
 def test_rows_are_counted() -> None:
-    verdict = judge('collectives.count(kind == "input") + collectives.count() > 0')
-    assert (verdict.row_count, verdict.matched_count) == (6, 4)
-    verdict = judge("buffers.temp_bytes > 0 and collectives.is_lower_bound")
-    assert verdict.holds
-    assert (verdict.row_count, verdict.matched_count, verdict.actual) == (None, None, None)
+    found = measured('collectives.count(kind == "input") + collectives.count() > 0')
+    assert found.matched_count == 4
+    found = measured("buffers.temp_bytes > 0 and collectives.is_lower_bound")
+    assert found.value is True
+    assert (found.matched_count, found.left) == (None, None)
 
 
-def test_paths_tell_what_must_be_computed() -> None:
+def test_reads_tell_what_must_be_computed() -> None:
     text = "not (buffers.temp_bytes > -1) or collectives.sum(size_bytes, position in [1]) < 3"
-    budget = parse_budget(text, NAMES)
-    assert budget.paths() == {"buffers.temp_bytes", "collectives"}
+    reads = find_reads(parse_condition(text, VOCABULARY, "x"))
+    paths = [one.rows if isinstance(one, Aggregate) else one.path for one in reads]
+    assert paths == ["buffers.temp_bytes", "collectives"]
 
 
 def test_nothing_is_asked_that_is_not_named() -> None:
     figures = Figures()
-    judge("buffers.temp_bytes < 1", figures)
+    measured("buffers.temp_bytes < 1", figures)
     assert set(figures.asked) == {"buffers.temp_bytes"}
 
 
-def test_values() -> None:
-    assert evaluate_value("buffers.temp_bytes * 110%", NAMES, Figures()) == pytest.approx(110)
-    assert evaluate_value("buffers.peak_bytes", NAMES, Figures()) is None
-    with pytest.raises(QueryError, match="expected a number"):
-        evaluate_value("true", NAMES, Figures())
+def test_rows_are_asked_for_once() -> None:
+    figures = Figures()
+    measured("collectives.sum(size_bytes) <= 60", figures)
+    assert figures.asked == ["collectives"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "is_lower"),
+    [
+        ("buffers.temp_bytes * 110%", pytest.approx(110), False),
+        ("buffers.peak_bytes", None, False),
+        ("collectives.sum(wire_bytes)", 7, True),
+        ("collectives.count() / 0", None, False),
+    ],
+)
+def test_numbers(text: str, value: float | None, is_lower: bool) -> None:
+    found = measure(parse_number(text, VOCABULARY, "x"), VOCABULARY, Figures())
+    assert (found.value, found.is_lower_bound) == (value, is_lower)
+    assert (found.left, found.right) == (None, None)
+
+
+def test_only_what_decides_is_looked_at() -> None:
+    found = measured("collectives.count() > 0 or collectives.sum(flops) > 0")
+    assert (found.value, found.is_lower_bound, found.matched_count) == (True, False, 3)
 
 
 @pytest.mark.parametrize(
@@ -160,8 +182,13 @@ def test_values() -> None:
 )
 def test_refuses(text: str, column: int, message: str, hint: str) -> None:
     with pytest.raises(QueryError) as caught:
-        parse_budget(text, NAMES, "hlotool.toml")
+        parse_condition(text, VOCABULARY, "hlotool.toml")
     error = caught.value
     assert (error.message, error.start + 1) == (message, column)
     assert hint in error.hint
     assert str(error).startswith("hlotool.toml: ")
+
+
+def test_refuses_what_is_no_number() -> None:
+    with pytest.raises(QueryError, match="expected a number"):
+        parse_number("true", VOCABULARY, "x")

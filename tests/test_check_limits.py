@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.check.limits import Limits, RuleResult, compare_margin, count_results, judge
+from hlotool.check.limits import Limits, compare_margin, find_margin
+from hlotool.check.results import RuleResult, count_results
 
 SIZES = st.integers(0, 2**60)
 SHARES = st.fractions(0, 2)
@@ -32,7 +33,7 @@ SHARES = st.fractions(0, 2)
         (Limits(), 7, None, True, None, None),
     ],
 )
-def test_judge(  # noqa: PLR0917  a table
+def test_margins_of_limits(  # noqa: PLR0917  a table
     limits: Limits,
     actual: int,
     baseline: int | None,
@@ -40,17 +41,17 @@ def test_judge(  # noqa: PLR0917  a table
     limit: int | None,
     margin: int | None,
 ) -> None:
-    found = judge(actual, limits, baseline)
-    assert (found.holds, found.limit, found.margin) == (holds, limit, margin)
+    found = find_margin(actual, limits, baseline)
+    assert (found.holds, found.limit, found.left) == (holds, limit, margin)
 
 
 @given(SIZES, SIZES, SHARES, SIZES)
 def test_an_increase_is_exact_and_the_looser_counts(
     actual: int, baseline: int, share: Fraction, amount: int
 ) -> None:
-    by_share = judge(actual, Limits(max_increase=share), baseline)
-    by_amount = judge(actual, Limits(max_increase_abs=amount), baseline)
-    both = judge(actual, Limits(max_increase=share, max_increase_abs=amount), baseline)
+    by_share = find_margin(actual, Limits(max_increase=share), baseline)
+    by_amount = find_margin(actual, Limits(max_increase_abs=amount), baseline)
+    both = find_margin(actual, Limits(max_increase=share, max_increase_abs=amount), baseline)
     assert by_share.holds == (actual - baseline <= baseline * share)
     assert both.holds == (by_share.holds or by_amount.holds)
 
@@ -66,7 +67,13 @@ def test_margins_of_comparisons(operator: str, margin: int | None) -> None:
 
 def test_warnings_do_not_fail_a_run() -> None:
     def result(status: str, severity: str = "error") -> RuleResult:
-        return RuleResult("a", "m", "e", status, severity)  # type: ignore[arg-type]
+        return RuleResult(
+            name="a",
+            module="m",
+            expression="e",
+            status=status,  # type: ignore[arg-type]
+            severity=severity,  # type: ignore[arg-type]
+        )
 
     facts = count_results((result("pass"), result("fail", "warning")))
     assert (facts.ok, facts.pass_count, facts.warning_count) == (True, 1, 1)

@@ -1,43 +1,38 @@
-"""What budgets may name, and in which unit an expression is measured."""
+"""In which unit the value of an expression is measured."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from hlotool.fields import Unit
-from hlotool.program.figures import METRICS, ROW_LISTS
 from hlotool.query.expression import (
     PERCENT,
     Aggregate,
     Arithmetic,
-    Comparison,
     Expression,
     Literal,
     Name,
     Negative,
+    Relation,
 )
-from hlotool.query.sense import Names
-
-NAMES: Final = Names(METRICS, ROW_LISTS)
+from hlotool.query.vocabulary import Vocabulary
 
 
-def find_unit(tree: Expression, names: Names = NAMES) -> Unit:
+def find_unit(tree: Expression, vocabulary: Vocabulary) -> Unit:
     """Return the unit of an expression's value; of a comparison that of its sides."""
     match tree:
-        case Comparison():
-            left = find_unit(tree.left, names)
-            return find_unit(tree.right, names) if left is Unit.NUMBER else left
+        case Relation():
+            left = find_unit(tree.left, vocabulary)
+            return find_unit(tree.right, vocabulary) if left is Unit.NUMBER else left
         case Name():
-            field = names.fields.get(tree.path)
+            field = vocabulary.fields.get(tree.path)
             return field.unit if field else Unit.NUMBER
         case Aggregate():
             if tree.value is None:
                 return Unit.COUNT
-            return find_unit(tree.value, Names.of_row(names.row_lists[tree.rows].fields))
+            return find_unit(tree.value, Vocabulary.of_row(vocabulary.row_lists[tree.rows].fields))
         case Negative():
-            return find_unit(tree.operand, names)
+            return find_unit(tree.operand, vocabulary)
         case Arithmetic():
-            return _combine([find_unit(one, names) for one in tree.operands], tree.operators)
+            return _combine([find_unit(one, vocabulary) for one in tree.operands], tree.operators)
         case Literal():
             if tree.suffix:
                 return Unit.PERCENT if tree.suffix == PERCENT else Unit.BYTES

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.check.config import Config, RuleSpec, find_config, read_config
+from hlotool.check.budget import Budget
+from hlotool.check.config import Config, find_config, read_config
 from hlotool.errors import UsageError
 
 BAD = sorted((Path(__file__).parents[1] / "testdata" / "check" / "bad").glob("*.toml"))
@@ -16,12 +17,11 @@ metric = "buffers.temp_bytes"
 max = "8GiB"
 max_increase_abs = 1024
 """
-RULE = RuleSpec(
+READ = Budget(
     name="buffers.temp_bytes",
-    kind="metric",
-    text="buffers.temp_bytes",
+    metric="buffers.temp_bytes",
     max="8GiB",
-    max_increase_abs="1024",
+    max_increase_abs=1024,
     line=2,
 )
 
@@ -47,11 +47,28 @@ def test_no_utf8(tmp_path: Path) -> None:
         find_config(str(tmp_path))
 
 
+def test_a_number_without_end(tmp_path: Path) -> None:
+    (tmp_path / "hlotool.toml").write_text(f"{BUDGET}min = {'9' * 5000}", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"hlotool\.toml: .*limit"):
+        find_config(str(tmp_path))
+
+
+def test_what_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("tool.hlotool = 3", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"\[tool.hlotool\] is a table"):
+        find_config(str(tmp_path))
+
+
+def test_equal_names_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "hlotool.toml").write_text(BUDGET * 2, encoding="utf-8")
+    names = [one.name for one in find_config(str(tmp_path)).budgets]
+    assert names == ["buffers.temp_bytes", "buffers.temp_bytes (2)"]
+
+
 def test_a_budget(tmp_path: Path) -> None:
     (tmp_path / "hlotool.toml").write_text(BUDGET, encoding="utf-8")
     found = find_config(str(tmp_path))
-    assert found.rules == (RULE,)
-    assert found.rules[0].needs_baseline
+    assert found.budgets == (READ,)
 
 
 def test_hlotool_toml_wins_over_pyproject(tmp_path: Path) -> None:
@@ -65,7 +82,7 @@ def test_hlotool_toml_wins_over_pyproject(tmp_path: Path) -> None:
 def test_pyproject(tmp_path: Path) -> None:
     text = BUDGET.replace("[[budget]]", "[[tool.hlotool.budget]]")
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    assert find_config(str(tmp_path)).rules == (RULE,)
+    assert find_config(str(tmp_path)).budgets == (READ,)
 
 
 def test_directories_above_are_searched_up_to_the_repository(tmp_path: Path) -> None:
@@ -73,7 +90,7 @@ def test_directories_above_are_searched_up_to_the_repository(tmp_path: Path) -> 
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     (below / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
-    assert find_config(str(below)).rules == (RULE,)
+    assert find_config(str(below)).budgets == (READ,)
     (tmp_path / "a" / ".git").mkdir()
     assert find_config(str(below)) == Config()
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from hlotool.errors import QueryError
-from hlotool.fields import Field, RowList, Unit
+from hlotool.fields import Field, Unit
 from hlotool.query.expression import (
     PERCENT,
     Aggregate,
     And,
     Arithmetic,
-    Comparison,
     Expression,
     Listing,
     Literal,
@@ -26,12 +23,14 @@ from hlotool.query.expression import (
     Negative,
     Not,
     Or,
+    Relation,
 )
 from hlotool.query.names import suggest, suggest_field
+from hlotool.query.vocabulary import Vocabulary
 from hlotool.source import Source
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """What an expression yields, in the words of messages."""
 
     NUMBER = "a number"
@@ -41,32 +40,20 @@ class Kind(Enum):
     NULL = "null"
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What an expression may name: the fields of a row or metrics, and rows to aggregate."""
-
-    fields: Mapping[str, Field]
-    row_lists: Mapping[str, RowList] = field(default_factory=dict)
-
-    @classmethod
-    def of_row(cls, fields: Iterable[Field]) -> Names:
-        """Return the names that `--where` may use: the row's fields, no aggregates."""
-        return cls({each.name: each for each in fields})
-
-
 _ORDERED: Final = frozenset({"<", "<=", ">", ">="})
 _RATIOS: Final = frozenset({Unit.RATIO, Unit.PERCENT, Unit.MEASURE})
-_KINDS: Final = {Unit.TEXT: Kind.TEXT, Unit.FLAG: Kind.FLAG, Unit.LIST: Kind.LIST}
+_KINDS: Final = {Unit.TEXT: ValueKind.TEXT, Unit.FLAG: ValueKind.FLAG, Unit.LIST: ValueKind.LIST}
 
 
-def check_condition(tree: Expression, source: Source, names: Names) -> None:
+def expect_condition(tree: Expression, source: Source, vocabulary: Vocabulary) -> None:
     """Raise QueryError unless the expression is true or false for every row."""
-    _Checker(source, names).expect_condition(tree)
+    _Validator(source, vocabulary).expect_condition(tree)
 
 
-def check_value(tree: Expression, source: Source, names: Names) -> Kind:
-    """Return what an expression yields, or raise QueryError where it makes no sense."""
-    return _Checker(source, names).kind_of(tree)
+def expect_number(tree: Expression, source: Source, vocabulary: Vocabulary) -> None:
+    """Raise QueryError unless the expression yields a number."""
+    if _Validator(source, vocabulary).kind_of(tree) is not ValueKind.NUMBER:
+        raise QueryError("expected a number", source, tree.start, tree.end)
 
 
 def compile_pattern(literal: Literal) -> re.Pattern[str]:
@@ -79,61 +66,61 @@ def compile_pattern(literal: Literal) -> re.Pattern[str]:
             raise re.error(str(error)) from None
 
 
-class _Checker:
+class _Validator:
     """Walks one expression; a method a rule."""
 
-    def __init__(self, source: Source, names: Names) -> None:
+    def __init__(self, source: Source, vocabulary: Vocabulary) -> None:
         self.source = source
-        self.names = names
+        self.vocabulary = vocabulary
 
     def fail(self, message: str, tree: Expression, hint: str = "") -> QueryError:
         """Make the error that points at a part of the expression."""
         return QueryError(message, self.source, tree.start, tree.end, hint)
 
     def expect_condition(self, tree: Expression) -> None:
-        """Check an expression whose truth is asked for."""
+        """Expect an expression whose truth is asked for."""
         kind = self.kind_of(tree)
-        if kind is not Kind.FLAG:
-            hint = f"compare it, as in {self.text(tree)} > 0" if kind is Kind.NUMBER else ""
+        if kind is not ValueKind.FLAG:
+            hint = f"compare it, as in {self.text(tree)} > 0" if kind is ValueKind.NUMBER else ""
             raise self.fail(f"expected a condition, found {kind.value}", tree, hint)
 
     def expect_number(self, tree: Expression, where: str) -> None:
-        """Check an expression that is calculated with."""
+        """Expect an expression that is calculated with."""
         kind = self.kind_of(tree)
-        if kind is not Kind.NUMBER:
+        if kind is not ValueKind.NUMBER:
             raise self.fail(f"{where} needs numbers, found {kind.value}", tree)
 
-    def kind_of(self, tree: Expression) -> Kind:
+    def kind_of(self, tree: Expression) -> ValueKind:
         """Return what a checked expression yields."""
         match tree:
             case Literal():
                 return _literal_kind(tree)
             case Name():
-                return _KINDS.get(self.field(tree).unit, Kind.NUMBER)
+                return _KINDS.get(self.field(tree).unit, ValueKind.NUMBER)
             case Negative():
                 self.expect_number(tree.operand, "'-'")
-                return Kind.NUMBER
+                return ValueKind.NUMBER
             case Arithmetic():
-                self.check_arithmetic(tree)
-                return Kind.NUMBER
+                self.expect_arithmetic(tree)
+                return ValueKind.NUMBER
             case Aggregate():
-                self.check_aggregate(tree)
-                return Kind.NUMBER
+                self.expect_aggregate(tree)
+                return ValueKind.NUMBER
             case Listing():
                 raise self.fail("a list stands only after 'in'", tree)
             case _:
-                self.check_truth(tree)
-                return Kind.FLAG
+                self.expect_truth(tree)
+                return ValueKind.FLAG
 
-    def check_truth(self, tree: Expression) -> None:
-        """Check an expression that is true or false by its form."""
+    def expect_truth(self, tree: Expression) -> None:
+        """Expect an expression that is true or false by its form."""
         match tree:
-            case Comparison():
-                self.check_comparison(tree)
+            case Relation():
+                self.expect_relation(tree)
             case Match():
-                self.check_match(tree)
+                self.expect_match(tree)
             case Membership():
-                self.check_membership(tree)
+                self.expect_membership(tree)
             case Not():
                 self.expect_condition(tree.operand)
             case And() | Or():
@@ -142,10 +129,10 @@ class _Checker:
 
     def field(self, name: Name) -> Field:
         """Return the field that a name means."""
-        found = self.names.fields.get(name.path)
+        found = self.vocabulary.fields.get(name.path)
         if found is None:
-            what = "metric" if self.names.row_lists else "field"
-            hint = suggest_field(name.path, self.names.fields.values())
+            what = "metric" if self.vocabulary.row_lists else "field"
+            hint = suggest_field(name.path, self.vocabulary.fields.values())
             raise self.fail(f"there is no {what} {name.path!r}", name, hint)
         return found
 
@@ -153,37 +140,37 @@ class _Checker:
         """Return how a part of the expression was written."""
         return self.source.text[tree.start : tree.end]
 
-    def check_arithmetic(self, tree: Arithmetic) -> None:
-        """Check a sum or a product."""
+    def expect_arithmetic(self, tree: Arithmetic) -> None:
+        """Expect a sum or a product."""
         for place, operand in enumerate(tree.operands):
             self.expect_number(operand, f"{tree.operators[max(0, place - 1)]!r}")
 
-    def check_comparison(self, tree: Comparison) -> None:
-        """Check `==` and its kin: both sides of one kind, order for numbers only."""
+    def expect_relation(self, tree: Relation) -> None:
+        """Expect `==` and its kin: both sides of one kind, order for numbers only."""
         left = self.kind_of(tree.left)
         self.refuse_bare_words(left, tree.right)
         right = self.kind_of(tree.right)
         if tree.operator in _ORDERED:
             for kind, side in ((left, tree.left), (right, tree.right)):
-                if kind is not Kind.NUMBER:
+                if kind is not ValueKind.NUMBER:
                     message = f"{tree.operator!r} compares numbers, found {kind.value}"
                     raise self.fail(message, side)
-        elif Kind.LIST in {left, right} and Kind.NULL not in {left, right}:
-            side = tree.left if left is Kind.LIST else tree.right
+        elif ValueKind.LIST in {left, right} and ValueKind.NULL not in {left, right}:
+            side = tree.left if left is ValueKind.LIST else tree.right
             hint = f'ask for one of its items: "…" in {self.text(side)}'
             raise self.fail(f"{tree.operator!r} does not compare lists", side, hint)
-        elif left is not right and Kind.NULL not in {left, right}:
+        elif left is not right and ValueKind.NULL not in {left, right}:
             message = f"this is {right.value}, but {self.text(tree.left)} is {left.value}"
             raise self.fail(message, tree.right)
         self.refuse_misfit(tree.left, tree.right)
         self.refuse_misfit(tree.right, tree.left)
 
-    def check_match(self, tree: Match) -> None:
-        """Check `~`: text or a list of texts against a literal that is a regular expression."""
+    def expect_match(self, tree: Match) -> None:
+        """Expect `~`: text or a list of texts against a literal that is a regular expression."""
         kind = self.kind_of(tree.left)
-        if kind not in {Kind.TEXT, Kind.LIST}:
+        if kind not in {ValueKind.TEXT, ValueKind.LIST}:
             raise self.fail(f"'~' searches in text, found {kind.value}", tree.left)
-        self.refuse_bare_words(Kind.TEXT, tree.right)
+        self.refuse_bare_words(ValueKind.TEXT, tree.right)
         literal = tree.right
         if not isinstance(literal, Literal) or not isinstance(literal.written, str):
             raise self.fail("'~' needs a regular expression in quotes", literal)
@@ -194,31 +181,33 @@ class _Checker:
             message = f"this is no regular expression: {error.msg}"
             raise QueryError(message, self.source, start, literal.end - 1) from None
 
-    def check_membership(self, tree: Membership) -> None:
-        """Check `in`: a value in a listing of its kind, or a literal in a list field."""
+    def expect_membership(self, tree: Membership) -> None:
+        """Expect `in`: a value in a listing of its kind, or a literal in a list field."""
         kind = self.kind_of(tree.left)
         if isinstance(tree.right, Listing):
-            if kind is Kind.LIST:
+            if kind is ValueKind.LIST:
                 hint = f'ask for one item at a time: "…" in {self.text(tree.left)}'
                 raise self.fail("a list is in no list", tree.left, hint)
             for item in tree.right.items:
                 found = _literal_kind(item)
-                if found not in {kind, Kind.NULL}:
+                if found not in {kind, ValueKind.NULL}:
                     message = f"this is {found.value}, but {self.text(tree.left)} is {kind.value}"
                     raise self.fail(message, item)
                 self.refuse_misfit(tree.left, item)
-        elif self.kind_of(tree.right) is not Kind.LIST:
+        elif self.kind_of(tree.right) is not ValueKind.LIST:
             raise self.fail("'in' needs a list, as in [a, b], or a field that is one", tree.right)
         elif isinstance(tree.right, Name):
-            wanted = Kind.TEXT if self.field(tree.right).items is Unit.TEXT else Kind.NUMBER
+            wanted = (
+                ValueKind.TEXT if self.field(tree.right).items is Unit.TEXT else ValueKind.NUMBER
+            )
             if kind is not wanted:
-                items = "text" if wanted is Kind.TEXT else "numbers"
+                items = "text" if wanted is ValueKind.TEXT else "numbers"
                 message = f"{tree.right.path} lists {items}, but this is {kind.value}"
                 raise self.fail(message, tree.left)
 
-    def check_aggregate(self, tree: Aggregate) -> None:
-        """Check an aggregate: its rows, and its arguments against their fields."""
-        row_lists = self.names.row_lists
+    def expect_aggregate(self, tree: Aggregate) -> None:
+        """Expect an aggregate: its rows, and its arguments against their fields."""
+        row_lists = self.vocabulary.row_lists
         if not row_lists:
             hint = "it belongs into budgets; here every row is looked at alone"
             raise self.fail(f"{tree.function}() is not for rows", tree, hint)
@@ -226,19 +215,19 @@ class _Checker:
             known = [name for name in row_lists if name]
             message = f"there are no rows {tree.rows!r}" if tree.rows else "whose rows?"
             raise self.fail(message, tree, suggest(tree.rows, known))
-        inner = _Checker(self.source, Names.of_row(row_lists[tree.rows].fields))
+        inner = _Validator(self.source, Vocabulary.of_row(row_lists[tree.rows].fields))
         if tree.value is not None:
             inner.expect_number(tree.value, tree.function)
         if tree.where is not None:
             inner.expect_condition(tree.where)
 
-    def refuse_bare_words(self, left: Kind, right: Expression) -> None:
+    def refuse_bare_words(self, left: ValueKind, right: Expression) -> None:
         """Say that text needs quotes where somebody wrote `kind == all-gather`."""
-        if left is not Kind.TEXT:
+        if left is not ValueKind.TEXT:
             return
         words = right.operands if isinstance(right, Arithmetic) else (right,)
         if all(isinstance(word, Name) for word in words) and any(
-            isinstance(word, Name) and word.path not in self.names.fields for word in words
+            isinstance(word, Name) and word.path not in self.vocabulary.fields for word in words
         ):
             text = self.text(right)
             raise self.fail(f"there is no field {text!r}", right, f'text needs quotes: "{text}"')
@@ -261,11 +250,11 @@ class _Checker:
             raise self.fail(f"this is a size, but {tree.path} is none", literal)
 
 
-def _literal_kind(literal: Literal) -> Kind:
+def _literal_kind(literal: Literal) -> ValueKind:
     """Return what a literal is."""
     written = literal.written
     if written is None:
-        return Kind.NULL
+        return ValueKind.NULL
     if isinstance(written, bool):
-        return Kind.FLAG
-    return Kind.TEXT if isinstance(written, str) else Kind.NUMBER
+        return ValueKind.FLAG
+    return ValueKind.TEXT if isinstance(written, str) else ValueKind.NUMBER

@@ -1,4 +1,4 @@
-"""From a checked expression to a function: parsed once, called for every row.
+"""From a validated expression to a function: parsed once, called for every row.
 
 Truth has two values. A comparison with something unknown is false, whatever the operator,
 and `not` makes it true: De Morgan's laws hold, and a row is kept by exactly one of a filter
@@ -9,15 +9,14 @@ something unknown gives something unknown, and so does dividing by zero.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from hlotool.fields import Field, Unit
 from hlotool.query.expression import (
     Aggregate,
     And,
     Arithmetic,
-    Comparison,
     Expression,
     Listing,
     Literal,
@@ -27,12 +26,14 @@ from hlotool.query.expression import (
     Negative,
     Not,
     Or,
+    Relation,
 )
-from hlotool.query.sense import compile_pattern
+from hlotool.query.validate import compile_pattern
 
-Row: TypeAlias = object
-Reader: TypeAlias = Callable[[Row], Any]  # a field's value; None where unknown
+Row = TypeVar("Row")
+Reader: TypeAlias = Callable[[Row], Any]  # a value; None where unknown
 Test: TypeAlias = Callable[[Row], bool]
+Number: TypeAlias = int | float
 
 _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq,
@@ -50,8 +51,19 @@ _CALCULATE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-class Compiler:
-    """Makes functions of expressions that `check` has passed.
+def compile_condition(tree: Expression, fields: Iterable[Field]) -> Test[object]:
+    """Return the function that says whether a condition over these fields holds for a row."""
+    return row_compiler(fields).condition(tree)
+
+
+def row_compiler(fields: Iterable[Field]) -> Compiler[object]:
+    """Return the compiler whose functions take a record with these fields."""
+    readers = {each.name: read_field(each) for each in fields}
+    return Compiler(readers.__getitem__)
+
+
+class Compiler(Generic[Row]):
+    """Makes functions of expressions that `validate` has passed.
 
     `read_name` and `read_aggregate` say what names and aggregates mean; a row is whatever
     they take.
@@ -59,13 +71,13 @@ class Compiler:
 
     def __init__(
         self,
-        read_name: Callable[[str], Reader],
-        read_aggregate: Callable[[Aggregate], Reader] | None = None,
+        read_name: Callable[[str], Reader[Row]],
+        read_aggregate: Callable[[Aggregate], Reader[Row]] | None = None,
     ) -> None:
         self.read_name = read_name
         self.read_aggregate = read_aggregate
 
-    def condition(self, tree: Expression) -> Test:
+    def condition(self, tree: Expression) -> Test[Row]:
         """Return the function that says whether a condition holds."""
         match tree:
             case And():
@@ -75,8 +87,8 @@ class Compiler:
             case Not():
                 test = self.condition(tree.operand)
                 return lambda row: not test(row)
-            case Comparison():
-                return self.comparison(tree)
+            case Relation():
+                return self.relation(tree)
             case Match():
                 return self.match(tree)
             case Membership():
@@ -85,7 +97,7 @@ class Compiler:
                 read = self.value(tree)
                 return lambda row: read(row) is True
 
-    def value(self, tree: Expression) -> Reader:
+    def value(self, tree: Expression) -> Reader[Row]:
         """Return the function that yields an expression's value, None where unknown."""
         match tree:
             case Literal():
@@ -100,12 +112,12 @@ class Compiler:
                 return self.arithmetic(tree)
             case Aggregate():
                 if self.read_aggregate is None:
-                    raise TypeError(tree.function)  # check refuses it first
+                    raise TypeError(tree.function)  # validate refuses it first
                 return self.read_aggregate(tree)
             case _:
                 return self.condition(tree)
 
-    def arithmetic(self, tree: Arithmetic) -> Reader:
+    def arithmetic(self, tree: Arithmetic) -> Reader[Row]:
         """Calculate from left to right."""
         first, *others = [self.value(each) for each in tree.operands]
         steps = list(zip([_CALCULATE[each] for each in tree.operators], others, strict=True))
@@ -124,30 +136,15 @@ class Compiler:
 
         return calculate
 
-    def comparison(self, tree: Comparison) -> Test:
+    def relation(self, tree: Relation) -> Test[Row]:
         """Compare two values, or ask whether one is unknown."""
-        compare = _COMPARE[tree.operator]
-        for side, other in ((tree.left, tree.right), (tree.right, tree.left)):
-            if isinstance(side, Literal) and side.written is None:
-                read = self.value(other)
-                is_null = tree.operator == "=="
-                return lambda row: (read(row) is None) is is_null
-        left = self.value(tree.left)
-        if isinstance(tree.right, Literal):
-            constant = tree.right.value
-            return lambda row: (value := left(row)) is not None and compare(value, constant)
-        right = self.value(tree.right)
+        left, right, holds = self.value(tree.left), self.value(tree.right), compile_operator(tree)
+        return lambda row: holds(left(row), right(row))
 
-        def test(row: Row) -> bool:
-            first, second = left(row), right(row)
-            return first is not None and second is not None and compare(first, second)
-
-        return test
-
-    def match(self, tree: Match) -> Test:
+    def match(self, tree: Match) -> Test[Row]:
         """Search for a regular expression; in a list, in any of its items."""
         if not isinstance(tree.right, Literal):
-            raise TypeError(tree.right)  # check refuses it first
+            raise TypeError(tree.right)  # validate refuses it first
         search = compile_pattern(tree.right).search
         read = self.value(tree.left)
         is_wanted = not tree.is_negated
@@ -162,7 +159,7 @@ class Compiler:
 
         return test
 
-    def membership(self, tree: Membership) -> Test:
+    def membership(self, tree: Membership) -> Test[Row]:
         """Look for a value in a listing, or for a literal in a list field."""
         read = self.value(tree.left)
         is_wanted = not tree.is_negated
@@ -180,21 +177,31 @@ class Compiler:
         return test
 
 
-def read_field(field: Field) -> Reader:
+def compile_operator(tree: Relation) -> Callable[[Any, Any], bool]:
+    """Return the function that compares the values of both sides.
+
+    It is false where one is unknown, but beside the literal null, which asks just that.
+    """
+    if any(isinstance(side, Literal) and side.written is None for side in (tree.left, tree.right)):
+        is_asked = tree.operator == "=="
+        return lambda left, right: (left is None and right is None) is is_asked
+    compare = _COMPARE[tree.operator]
+    return lambda left, right: left is not None and right is not None and compare(left, right)
+
+
+def read_field(field: Field) -> Reader[object]:
     """Return the function that reads a field of a record, as expressions see it."""
     read = field.getter()
-    if field.unit is not Unit.MEASURE:
-        return read
-
-    def read_number(row: Row) -> Any:
-        value = read(row)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return value if is_number else None
-
-    return read_number
+    return (lambda row: as_number(read(row))) if field.unit is Unit.MEASURE else read
 
 
-def _all(tests: list[Test]) -> Test:
+def as_number(value: object) -> Number | None:
+    """Return a value if it is a number, else None."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else None  # type: ignore[return-value]
+
+
+def _all(tests: list[Test[Row]]) -> Test[Row]:
     """Return the function that asks all tests in turn."""
     first, *others = tests
     if len(others) == 1:
@@ -203,7 +210,7 @@ def _all(tests: list[Test]) -> Test:
     return lambda row: all(test(row) for test in tests)
 
 
-def _any(tests: list[Test]) -> Test:
+def _any(tests: list[Test[Row]]) -> Test[Row]:
     """Return the function that asks tests until one holds."""
     first, *others = tests
     if len(others) == 1:

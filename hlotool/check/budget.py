@@ -1,0 +1,66 @@
+"""One budget as written: a `[[budget]]` of a configuration, or an expression of `--budget`."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+KINDS: Final = ("expression", "metric", "forbid", "require")
+LIMITS: Final = ("max", "min", "max_increase", "max_increase_abs")
+
+Severity: TypeAlias = Literal["error", "warning"]
+Limit: TypeAlias = str | int | float | None  # a number, or a text such as "8GiB" or "2%"
+
+
+class BudgetTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The keys of a `[[budget]]`; None where one is not given."""
+
+    expression: str | None = None
+    metric: str | None = None
+    forbid: str | None = None
+    require: str | None = None
+    name: str = ""
+    module: str = ""
+    message: str = ""
+    severity: Severity = "error"
+    max: Limit = None
+    min: Limit = None
+    max_increase: Limit = None
+    max_increase_abs: Limit = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for keys that do not go together."""
+        kinds = [key for key in KINDS if getattr(self, key) is not None]
+        limits = [key for key in LIMITS if getattr(self, key) is not None]
+        if len(kinds) != 1:
+            found = " and ".join(kinds) or "none"
+            raise ValueError(
+                f"a budget has exactly one of {', '.join(KINDS)}; this one has {found}"
+            )
+        if kinds == ["metric"] and not limits:
+            raise ValueError(f"a metric needs a limit: one of {', '.join(LIMITS)}")
+        if kinds != ["metric"] and limits:
+            raise ValueError(f"{limits[0]} goes with metric, not with {kinds[0]}")
+
+    @property
+    def kind(self) -> str:
+        """The one of KINDS that it has."""
+        return next(key for key in KINDS if getattr(self, key) is not None)
+
+    @property
+    def text(self) -> str:
+        """What it says: the expression, the metric, or `rows: condition`."""
+        return str(getattr(self, self.kind))
+
+    @property
+    def title(self) -> str:
+        """Its name, else what it says."""
+        said = f"{self.kind} {self.text}" if self.kind in {"forbid", "require"} else self.text
+        return self.name or said
+
+
+class Budget(BudgetTable, frozen=True, kw_only=True):
+    """One budget as written; `line` is where, 0 where it came from the command line."""
+
+    line: int = 0

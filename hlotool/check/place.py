@@ -1,0 +1,62 @@
+"""Which rows a finding is about, and the line of the user's program that weighs most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hlotool.check.rule import Rule
+from hlotool.program.figures import ROW_LISTS
+from hlotool.program.program import Program
+from hlotool.query.compile import compile_condition
+from hlotool.query.expression import Aggregate
+
+_NAMED: Final = 3  # rows named in what a rule found
+
+# The field by which the row that a finding points at is the largest.
+_WEIGHTS: Final = {
+    "buffers": "occupied_bytes",
+    "collectives": "known_wire_bytes_per_run",
+    "fusions": "known_bytes_accessed_per_run",
+    "cost": "known_flops_per_run",
+}
+_ROWS_OF: Final = {"cost": "fusions"}
+_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype")
+
+
+def name_rows(counted: Aggregate, program: Program) -> str:
+    """Name the first few of the rows that are counted."""
+    rows = _find_rows(counted, program)
+    names = [_name_of(row) for row in rows[:_NAMED]]
+    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    return ", ".join(name for name in names if name) + more
+
+
+def find_place(rule: Rule, program: Program) -> tuple[str | None, int | None]:
+    """Return file and line of what weighs most in what the budget measures, None if unknown."""
+    if rule.counted:
+        rows = _find_rows(rule.counted, program)
+        block = rule.counted.rows.partition(".")[0]
+    else:
+        block = min(rule.paths, default="").partition(".")[0]
+        path = _ROWS_OF.get(block, block)
+        rows = program.rows(path) if path in ROW_LISTS else ()
+    weight = _WEIGHTS.get(block, "")
+    for row in sorted(rows, key=lambda row: -(getattr(row, weight, 0) or 0)):
+        file, line = getattr(row, "source_file", None), getattr(row, "source_line", None)
+        if isinstance(file, str) and isinstance(line, int):
+            return file, line
+    return None, None
+
+
+def _find_rows(counted: Aggregate, program: Program) -> Sequence[object]:
+    rows = program.rows(counted.rows)
+    if counted.where is None:
+        return rows
+    keeps = compile_condition(counted.where, ROW_LISTS[counted.rows].fields)
+    return [row for row in rows if keeps(row)]
+
+
+def _name_of(row: object) -> str:
+    found = (getattr(row, name, None) for name in _NAMES)
+    return next((name for name in found if isinstance(name, str)), "")

@@ -1,0 +1,111 @@
+"""What a check answers: one row a budget and module, and how many came to what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.check.budget import Severity
+from hlotool.check.limits import Number
+from hlotool.fields import (
+    COUNT,
+    MEASURE,
+    NUMBER,
+    Block,
+    DocumentSpec,
+    RowList,
+    Unit,
+    column,
+    figure,
+)
+
+Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
+
+_BASELINE: Final = "the earlier figure, where an increase is limited"
+
+
+class RuleResult(Struct, frozen=True, kw_only=True):
+    """One budget in one module; `unit` is that of actual, limit, margin and baseline."""
+
+    status: Annotated[Status, column("what the budget came to")]
+    name: Annotated[str, column("the budget's name", heading="budget")]
+    module: Annotated[str | None, column("the module; null where none matches", null_text="")]
+    expression: Annotated[str, figure("what it says")]
+    actual: Annotated[
+        Number | None,
+        column("the figure that was measured", MEASURE, null_text="", unit_from="unit"),
+    ] = None
+    limit: Annotated[
+        Number | None,
+        column("the figure it is held against", MEASURE, null_text="", unit_from="unit"),
+    ] = None
+    margin: Annotated[
+        Number | None,
+        column(
+            "what is left until the limit; negative beyond it", MEASURE,
+            null_text="", is_signed=True, unit_from="unit",
+        ),
+    ] = None  # fmt: skip
+    baseline: Annotated[
+        Number | None, figure(_BASELINE, MEASURE, null_text="", unit_from="unit")
+    ] = None
+    severity: Annotated[Severity, figure("whether exceeding it fails the run")]
+    matched_count: Annotated[
+        int | None, figure("rows that it looked at", COUNT, is_summed=False)
+    ] = None
+    is_lower_bound: Annotated[bool, figure("whether the figure may be larger")] = False
+    is_upper_bound: Annotated[bool, figure("whether the figure may be smaller")] = False
+    reason: Annotated[
+        str | None, column("what was found, or why nothing was checked", null_text="")
+    ] = None
+    message: Annotated[str | None, column("what the budget's author says", null_text="")] = None
+    source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
+    source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
+    unit: Unit = Unit.NUMBER
+
+
+class CheckFacts(Struct, frozen=True):
+    """All budgets together."""
+
+    ok: Annotated[bool, figure("whether nothing fails and everything was checked")]
+    pass_count: Annotated[int, figure("budgets that are kept", COUNT)]
+    fail_count: Annotated[int, figure("budgets that are exceeded and fail the run", COUNT)]
+    warning_count: Annotated[int, figure("budgets that are exceeded and only warn", COUNT)]
+    no_match_count: Annotated[int, figure("budgets with nothing to measure", COUNT)]
+    error_count: Annotated[int, figure("modules that could not be read", COUNT)]
+
+
+RULES: Final = RowList(
+    "rules",
+    RuleResult,
+    "every budget in every module it is about, those that fail first",
+    key="name",
+    has_total=False,
+    limit=0,
+)
+FACTS: Final = Block("facts", CheckFacts, "all budgets together")
+CHECK: Final = DocumentSpec(
+    "check",
+    "budgets against a dump",
+    scalars=FACTS,
+    row_lists=(RULES,),
+)
+
+
+def count_results(results: Iterable[RuleResult]) -> CheckFacts:
+    """Count the results by what they came to; only a budget that is an error fails a run."""
+    found = [
+        "warning" if one.status == "fail" and one.severity == "warning" else one.status
+        for one in results
+    ]
+    fails, unmatched, broken = map(found.count, ("fail", "no-match", "error"))
+    return CheckFacts(
+        ok=not (fails or unmatched or broken),
+        pass_count=found.count("pass"),
+        fail_count=fails,
+        warning_count=found.count("warning"),
+        no_match_count=unmatched,
+        error_count=broken,
+    )

@@ -1,0 +1,139 @@
+"""Budgets over the programs of a dump: which are held against which, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.check.judge import Baseline, judge_rule, not_judged, unmatched
+from hlotool.check.results import CheckFacts, RuleResult, count_results
+from hlotool.check.rule import Rule
+from hlotool.diff.sides import Candidate, pair_candidates, read_side
+from hlotool.errors import InputError, NothingCheckedError
+from hlotool.fields import InputPaths
+from hlotool.inputs import Failure, Inputs, map_inputs
+from hlotool.program.loading import input_paths, load
+
+_RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
+
+
+class Task(Struct, frozen=True):
+    """One module, and the module of the baseline that it is compared with."""
+
+    module: Candidate
+    baseline: Candidate | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+        return sum(side.size_bytes for side in (self.module, self.baseline) if side)
+
+
+class Plan(Struct, frozen=True):
+    """Which budgets are held against which modules of PATH."""
+
+    path: str
+    rules: tuple[Rule, ...]
+    tasks: tuple[Task, ...]
+    passed_over: tuple[str, ...]  # names of modules that no budget is about
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+        return sum(task.size_bytes for task in self.tasks)
+
+    def paths(self) -> InputPaths:
+        """Name the files of the one module there is, else only what the user typed."""
+        modules = [task.module.input for task in self.tasks]
+        if len(modules) == 1 and modules[0] is not None:
+            return input_paths(self.path, modules[0], with_buffers=True)
+        return InputPaths(self.path)
+
+
+class Run(Struct, frozen=True):
+    """What a check came to, the worst results first; `failures` are modules not read."""
+
+    paths: InputPaths
+    results: tuple[RuleResult, ...]
+    facts: CheckFacts
+    failures: tuple[Failure, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 for an exceeded budget, else that of a broken module, else 4 if one was idle."""
+        if self.facts.fail_count:
+            return 1
+        if self.failures:
+            return self.failures[0].exit_code
+        return NothingCheckedError.exit_code if self.facts.no_match_count else 0
+
+
+class _Checked(Struct, frozen=True):
+    """The results of one module, by the name that its text gives it."""
+
+    name: str
+    results: tuple[RuleResult, ...]
+
+
+def plan_run(rules: Sequence[Rule], found: Inputs, earlier: Sequence[Candidate]) -> Plan:
+    """Choose the modules that a budget is about, each with its baseline, found by its name.
+
+    The only module there is may have another name in its text. Raises InputError for a saved
+    document.
+    """
+    if any(one.document is not None for one in found.inputs):
+        raise InputError(f"{found.path}: budgets are checked against a dump, not a document.")
+    modules = [Candidate(one.name, found.path, input=one) for one in found.inputs]
+    wanted = [
+        one
+        for one in modules
+        if len(modules) == 1 or any(rule.applies_to(one.name) for rule in rules)
+    ]
+    pairs = pair_candidates(earlier, wanted, {}) if earlier else []
+    baselines = {pair.right: pair.left for pair in pairs if pair.right}
+    tasks = tuple(Task(one, baselines.get(one)) for one in wanted)
+    passed_over = tuple(one.name for one in modules if one not in wanted)
+    return Plan(found.path, tuple(rules), tasks, passed_over)
+
+
+def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
+    """Evaluate every budget over every module that it is about.
+
+    Budgets that are about no module, or had nothing to measure, say so; a module that cannot
+    be read is an error of every budget about it. `progress` is called with the bytes that were
+    just read.
+    """
+    outcomes = map_inputs(partial(_check, rules=plan.rules), plan.tasks, progress=progress)
+    checked = [
+        _broken(task.module.name, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
+        for task, outcome in zip(plan.tasks, outcomes, strict=True)
+    ]
+    names = [one.name for one in checked]
+    idle = [rule for rule in plan.rules if not any(rule.applies_to(name) for name in names)]
+    results = [result for one in checked for result in one.results]
+    results += [unmatched(rule, [*names, *plan.passed_over]) for rule in idle]
+    results.sort(key=lambda one: (_RANKS[one.status], one.severity == "warning"))
+    failures = tuple(one for one in outcomes if isinstance(one, Failure))
+    return Run(plan.paths(), tuple(results), count_results(results), failures)
+
+
+def _check(task: Task, *, rules: tuple[Rule, ...]) -> _Checked:
+    """Evaluate the budgets of one module; runs in a process of its own."""
+    if task.module.input is None:
+        raise ValueError("a module is read from an input")
+    program = load(task.module.input, task.module.path, with_buffers=True)
+    earlier: Baseline | None = None
+    if task.baseline is not None:
+        earlier = read_side(task.baseline, "baseline")[0].figures
+    about = [rule for rule in rules if rule.applies_to(program.name)]
+    return _Checked(program.name, tuple(judge_rule(rule, program, earlier) for rule in about))
+
+
+def _broken(name: str, failure: Failure, rules: Sequence[Rule]) -> _Checked:
+    """Return the results of a module that could not be read."""
+    reason = failure.message.partition("\n")[0]
+    about = [rule for rule in rules if rule.applies_to(name)]
+    return _Checked(name, tuple(not_judged(rule, name, "error", reason) for rule in about))

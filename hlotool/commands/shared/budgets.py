@@ -1,0 +1,55 @@
+"""Budgets on the command line: how `hlotool check` and `--budget EXPR` run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hlotool.check.budget import Budget
+from hlotool.check.rule import Rule, compile_rule
+from hlotool.check.run import Run, plan_run, run_plan
+from hlotool.check.sentence import write_sentence
+from hlotool.commands.shared.progress import progress
+from hlotool.commands.shared.request import Request
+from hlotool.commands.shared.say import say
+from hlotool.diff.sides import Argument, Candidate, find_candidates
+from hlotool.render.units import format_value
+
+_WORDS = {
+    "pass": "budget kept",
+    "fail": "budget exceeded",
+    "no-match": "budget not checked",
+    "error": "budget not checked",
+}
+
+
+def compile_budgets(texts: Iterable[str]) -> list[Rule]:
+    """Return the budgets of `--budget`; raise QueryError for one that makes no sense."""
+    return [compile_rule(Budget(expression=text)) for text in texts]
+
+
+def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Run:
+    """Hold budgets against the modules that the request names, and those of a baseline.
+
+    stderr tells how far it is, and which modules cannot be read.
+    """
+    found = request.find()
+    earlier: tuple[Candidate, ...] = ()
+    if baseline and any(rule.needs_baseline for rule in rules):
+        earlier, notes = find_candidates(Argument("baseline", baseline), request.stage, None)
+        for note in notes:
+            say(note)
+    plan = plan_run(rules, found, earlier)
+    with progress("checking", plan.size_bytes) as advance:
+        run = run_plan(plan, advance)
+    for failure in run.failures:
+        say(failure.message)
+    return run
+
+
+def enforce_budgets(request: Request, rules: Sequence[Rule]) -> int:
+    """Say on stderr what each budget came to; return the exit code of `hlotool check`."""
+    run = run_rules(request, rules)
+    for result in run.results:
+        module = f" in {result.module}" if result.module else ""
+        say(f"{_WORDS[result.status]}{module}: {write_sentence(result, format_value)}")
+    return run.exit_code
