@@ -80,7 +80,6 @@ READERS: dict[str, Callable[[Instruction], Any]] = {
     "index": lambda one: one.tuple_index,
     "lhs_contracting_dims": lambda one: one.dot_dimensions(),
     "metadata": lambda one: one.metadata(),
-    "operand_layout_constraints": lambda one: one.module.reader.operand_layouts(one),
     "output_to_operand_aliasing": lambda one: one.aliasing(),
     "padding": lambda one: one.padding(),
     "replica_groups": describe_replica_groups,

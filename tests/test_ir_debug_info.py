@@ -1,4 +1,4 @@
-"""Stack frames: resolved to lines, innermost first, whatever the tables say."""
+"""Stack frames: resolved to the innermost line, whatever the tables say."""
 
 from __future__ import annotations
 
@@ -9,22 +9,15 @@ from hlotool.source import Source
 A, B = SourceLocation("a.py", 1), SourceLocation("b.py", 2)
 
 
-def test_stack() -> None:
+def test_the_innermost_line() -> None:
     info = DebugInfo({1: A, 2: B}, {1: StackFrame(1, 0), 2: StackFrame(2, 1)})
     assert info.find_location(2) == B
-    assert info.stack(2) == (B, A)
 
 
 def test_unknown_frames_and_locations() -> None:
     info = DebugInfo({1: A}, {1: StackFrame(7, 9)})
     assert info.find_location(0) is None
     assert info.find_location(1) is None
-    assert info.stack(1) == ()
-
-
-def test_a_cycle_ends() -> None:
-    info = DebugInfo({1: A, 2: B}, {1: StackFrame(1, 2), 2: StackFrame(2, 1)})
-    assert info.stack(1) == (A, B)
 
 
 def test_printed_parents_are_one_too_high() -> None:
@@ -36,5 +29,6 @@ def test_printed_parents_are_one_too_high() -> None:
             "ENTRY e {\n  ROOT p = f32[] parameter(0), metadata={stack_frame_id=2}\n}\n"
         )
     )
-    frame = module.entry.root.metadata().stack_frame_id
-    assert [one.line for one in module.debug_info.stack(frame)] == [2, 1]
+    assert module.debug_info.frames == {1: StackFrame(1, 0), 2: StackFrame(2, 1)}
+    line = module.debug_info.find_location(module.entry.root.metadata().stack_frame_id)
+    assert line == SourceLocation("a.py", 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hlotool.errors import HlotoolError, ParseError
-from hlotool.ir.buffers import BufferAssignment, LiveRange
+from hlotool.ir.buffers import BufferAssignment, LiveRange, UsedValue
 from hlotool.parse.buffers import parse_buffer_assignment
 from hlotool.source import Source
 
@@ -45,11 +45,16 @@ def everything(assignment: BufferAssignment) -> list[object]:
             flat += [value.number, value.name, value.is_phi, value.color, value.shape]
             flat += [value.size_bytes, value.offset]
     used = assignment.used or {}
-    flat += [(one.name, one.use_count, one.instruction_text()) for one in used.values()]
+    flat += [(one.name, one.use_count, text_of(one)) for one in used.values()]
     live = assignment.live_ranges
     if live:
         flat += [live.sequence, live.end, live.ranges, live.peak_position, live.peak_entries]
     return flat
+
+
+def text_of(used: UsedValue) -> str:
+    """Return the defining instruction as printed."""
+    return used.source.text[used.start : used.end]
 
 
 def test_allocations() -> None:
@@ -78,7 +83,7 @@ def test_used_values() -> None:
     used = parse_buffer_assignment(read(SMALL)).used
     assert used is not None
     assert [used[number].use_count for number in (10, 12, 13, 18)] == [1, 0, 2, 0]
-    assert used[17].instruction_text().endswith('exp\nwith a raw newline"}')
+    assert text_of(used[17]).endswith('exp\nwith a raw newline"}')
     assert used[18].name == "add"
 
 

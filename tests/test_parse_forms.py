@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from described import describe_module, format_description
 
 from hlotool.ir import Module
-from hlotool.parse import parse_module, parse_module_slowly
+from hlotool.parse import parse_module
+from hlotool.parse.module import read_module
 from hlotool.source import Source
 
 FORMS = sorted((Path(__file__).parents[1] / "testdata" / "hlo_forms").glob("*.txt"))
-READERS = (parse_module, parse_module_slowly)
+READERS = {"both readers": parse_module, "descent alone": partial(read_module, is_slow=True)}
 
 
 def test_there_are_forms() -> None:
     assert len(FORMS) >= 30
 
 
-@pytest.mark.parametrize("parse", READERS, ids=lambda parse: parse.__name__)
+@pytest.mark.parametrize("parse", READERS.values(), ids=READERS)
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
 def test_form(
     path: Path, parse: Callable[[Source], Module], request: pytest.FixtureRequest
@@ -38,7 +40,7 @@ def test_form(
     assert json.loads(json.dumps(found)) == json.loads(expected.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("parse", READERS, ids=lambda parse: parse.__name__)
+@pytest.mark.parametrize("parse", READERS.values(), ids=READERS)
 def test_nine_hundred_operands(parse: Callable[[Source], Module]) -> None:
     """SparseCore dumps have an async-start over more than 900 operands."""
     module = parse(Source(write_many_operands(900)))

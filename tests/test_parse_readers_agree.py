@@ -18,7 +18,6 @@ from mutants import mutate
 
 from hlotool.errors import HlotoolError
 from hlotool.ir import Module
-from hlotool.parse import parse_module_slowly
 from hlotool.parse.module import read_module
 from hlotool.source import Source
 
@@ -29,6 +28,7 @@ MUTANTS = 100_000
 
 # Without the second try that `parse_module` makes: it would hide what the fast reader does.
 parse_module_fast = partial(read_module, is_slow=False)
+parse_module_slowly = partial(read_module, is_slow=True)
 
 
 COMPUTATION = re.compile(r"^%\S+ \(.*\{\n(?:  .*\n){2,9}\}\n", re.MULTILINE)

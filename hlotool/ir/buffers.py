@@ -128,10 +128,6 @@ class UsedValue(Node, eq=False):
     end: int
     source: Source
 
-    def instruction_text(self) -> str:
-        """Return the defining instruction as printed."""
-        return self.source.text[self.start : self.end]
-
 
 class Definition(Struct, frozen=True):
     """What the text of a defining instruction says when the module itself is not at hand."""

@@ -30,15 +30,3 @@ class DebugInfo(Struct, frozen=True):
         """Return the innermost line of a stack frame, or None for an unknown number."""
         row = self.frames.get(frame)
         return self.locations.get(row.location) if row else None
-
-    def stack(self, frame: int) -> tuple[SourceLocation, ...]:
-        """Return the lines of a frame, innermost first; a cycle ends the walk."""
-        lines: list[SourceLocation] = []
-        seen: set[int] = set()
-        while frame in self.frames and frame not in seen:
-            seen.add(frame)
-            row = self.frames[frame]
-            if row.location in self.locations:
-                lines.append(self.locations[row.location])
-            frame = row.parent
-        return tuple(lines)

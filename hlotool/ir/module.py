@@ -352,6 +352,3 @@ class AttributeReader(Protocol):
 
     def frontend_attributes(self, instruction: Instruction) -> Mapping[str, str]:
         """Return `frontend_attributes=`."""
-
-    def operand_layouts(self, instruction: Instruction) -> tuple[Shape, ...]:
-        """Return `operand_layout_constraints=`."""

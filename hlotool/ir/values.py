@@ -1,6 +1,6 @@
 """Typed attribute values: what stands behind `key=` of an instruction, as frozen records.
 
-The parser's `parse/values` turns text into these; `Instruction` hands them out. Names are
+The parser's `parse/attributes` turns text into these; `Instruction` hands them out. Names are
 those of xla/xla_data.proto.
 """
 

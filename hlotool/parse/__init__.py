@@ -1,5 +1,19 @@
-"""Text to IR, by hand. Knows nothing of files, commands or terminals."""
+"""Text to IR, by hand. Knows nothing of files, commands or terminals.
 
-from hlotool.parse.module import parse_module, parse_module_slowly
+Two readers give one answer: a quick one for what machines print, line by line, and a
+recursive descent for everything, which is the authority and the only one that explains.
 
-__all__ = ["parse_module", "parse_module_slowly"]
+* `module` reads a module: `header`, index `tables`, then each `computation`.
+* The quick reader: `fast_lines`, `fast_operands`.
+* The descent: `instruction`, `operands`, `sugar` (async operations written short). `styles`
+  refuses texts that leave out too much. `builder` is what both readers share.
+* `attributes` (a room) takes attributes apart when they are asked for.
+* `shape`, `layout` and `strings` are read everywhere; `scanner` is the cursor of all that is
+  written by hand.
+* `buffers` (a room) reads buffer assignments, `debug_options` a module's flags.
+* `collector` keeps Python's garbage collector out of the way meanwhile.
+"""
+
+from hlotool.parse.module import parse_module
+
+__all__ = ["parse_module"]

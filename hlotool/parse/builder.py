@@ -6,9 +6,10 @@ from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction, Module
-from hlotool.parse.line import OpcodeKinds
+from hlotool.ir.shape import Shape
+from hlotool.parse.fast_lines import OpcodeKinds
 from hlotool.parse.scanner import Scanner
-from hlotool.parse.shape import ShapeCache
+from hlotool.parse.shape import ShapeCache, parse_shape
 
 _NUMBERS: Final = list(map(str, range(1000)))  # of parameters, in their usual order
 
@@ -23,6 +24,12 @@ class Builder:
         self.kinds = OpcodeKinds()
         self._numbers: dict[str, int] = {}  # behind names that are taken
         self._has_entry = False
+
+    def intern_shape(self) -> Shape:
+        """Parse a shape at the cursor; equal spellings give the same object."""
+        start = self.scanner.pos
+        shape = parse_shape(self.scanner)
+        return self.shapes.setdefault(self.scanner.text[start : self.scanner.pos], shape)
 
     def unique_name(self, wanted: str) -> str:
         """Return `wanted`, or `wanted.N` when a computation has that name already."""

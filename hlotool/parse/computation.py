@@ -10,8 +10,8 @@ from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import DTYPE_BITS
 from hlotool.parse.builder import Builder
+from hlotool.parse.fast_lines import read_lines
 from hlotool.parse.instruction import BodyReader
-from hlotool.parse.line import read_lines
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
 from hlotool.parse.strings import unquote

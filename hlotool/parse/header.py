@@ -12,8 +12,8 @@ from typing import TypeVar
 from hlotool.ir.groups import MOST_DEVICES
 from hlotool.ir.module import Header
 from hlotool.ir.shape import Shape, TupleShape
-from hlotool.ir.values import Alias, Donor, ShapeIndex
-from hlotool.parse.attributes import skip_value
+from hlotool.parse.attributes.aliases import parse_aliases, parse_donors
+from hlotool.parse.attributes.split import skip_value
 from hlotool.parse.scanner import NAME, Scanner
 from hlotool.parse.shape import ShapeCache, parse_shape
 from hlotool.parse.strings import parse_string_map
@@ -24,9 +24,6 @@ _EntryLayout = tuple[tuple[Shape, ...], Shape]  # parameters and result
 _NAME = re.compile(NAME)
 _KEY = re.compile(rf"({NAME})=")
 _BOOL = re.compile(r"true|false")
-_KIND = re.compile(r"may-alias|must-alias")
-# An alias of a whole parameter, as most are.
-_ALIAS = re.compile(r" ?\{([0-9]{1,9}|)\}: \(([0-9]{1,9}), \{\}(?:, (may-alias|must-alias))?\)")
 
 
 def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
@@ -68,7 +65,7 @@ def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: Shap
         replica_count=read("replica_count", _parse_count, 1),
         num_partitions=read("num_partitions", _parse_count, 1),
         aliases=read("input_output_alias", parse_aliases, ()),
-        donors=read("buffer_donor", _parse_donors, ()),
+        donors=read("buffer_donor", parse_donors, ()),
         entry_parameters=layout[0] if layout else None,
         entry_result=layout[1] if layout else None,
         frontend_attributes=read("frontend_attributes", parse_string_map, {}),
@@ -118,65 +115,3 @@ def parse_entry_layout(scanner: Scanner) -> _EntryLayout:
     result = parse_shape(scanner)
     scanner.expect("}", "after the entry's layout")
     return tuple(parameters), result
-
-
-def parse_list(scanner: Scanner, parse_item: Callable[[Scanner], T]) -> list[T]:
-    """Read `{ item, item }`."""
-    scanner.expect("{", "before the list")
-    items: list[T] = []
-    if not scanner.accept_token("}"):
-        items.append(parse_item(scanner))
-        while scanner.accept_token(","):
-            items.append(parse_item(scanner))
-        scanner.expect("}", "or ',' after an entry of the list")
-    return items
-
-
-def parse_index(scanner: Scanner) -> ShapeIndex:
-    """Read a shape index `{0, 1}`."""
-    scanner.expect("{", "before a shape index")
-    index: list[int] = []
-    if not scanner.accept_token("}"):
-        index.append(scanner.expect_integer("an index"))
-        while scanner.accept_token(","):
-            index.append(scanner.expect_integer("an index"))
-        scanner.expect("}", "or ',' after an index")
-    return tuple(index)
-
-
-def parse_alias(scanner: Scanner) -> Alias:
-    """Read `{output index}: (number, {index}[, may-alias|must-alias])`."""
-    usual = scanner.accept_match(_ALIAS)
-    if usual:
-        element, parameter, kind_text = usual.groups()
-        return Alias((int(element),) if element else (), int(parameter), (), kind_text or "")
-    output = parse_index(scanner)
-    scanner.expect(":", "after the output's index")
-    scanner.expect("(", "before the aliased number")
-    number = scanner.expect_integer("a number")
-    scanner.expect(",", "after the number")
-    index = parse_index(scanner)
-    kind = ""
-    if scanner.accept_token(","):
-        kind = scanner.expect_match(_KIND, "may-alias or must-alias")
-    scanner.expect(")", "after the alias")
-    return Alias(output, number, index, kind)
-
-
-def parse_aliases(scanner: Scanner) -> tuple[Alias, ...]:
-    """Read `{ alias, alias }`."""
-    return tuple(parse_list(scanner, parse_alias))
-
-
-def _parse_donors(scanner: Scanner) -> tuple[Donor, ...]:
-    return tuple(parse_list(scanner, _parse_donor))
-
-
-def _parse_donor(scanner: Scanner) -> Donor:
-    """Read `(parameter, {index})`."""
-    scanner.expect("(", "before a donated parameter")
-    parameter = scanner.expect_integer("a parameter number")
-    scanner.expect(",", "after the parameter number")
-    index = parse_index(scanner)
-    scanner.expect(")", "after the donated parameter")
-    return Donor(parameter, index)

@@ -7,11 +7,11 @@ import re
 from hlotool.errors import ParseError
 from hlotool.ir.debug_info import DebugInfo
 from hlotool.ir.module import Header, Module
+from hlotool.parse.attributes.reader import TextReader
 from hlotool.parse.builder import Builder
 from hlotool.parse.collector import collector_paused
 from hlotool.parse.computation import read_computation, read_computation_slowly
 from hlotool.parse.header import parse_header
-from hlotool.parse.reader import TextReader
 from hlotool.parse.scanner import NAME, TRUNCATED, Scanner
 from hlotool.parse.shape import ShapeCache
 from hlotool.parse.styles import check_style
@@ -22,6 +22,7 @@ _BOM = "\ufeff"
 _COMPUTATION_AHEAD = re.compile(rf"ENTRY\s|(?:%?{NAME})?+\s*+[{{(]")
 
 
+@collector_paused()
 def parse_module(source: Source) -> Module:
     """Read an HLO module as text, in any style that XLA prints.
 
@@ -30,20 +31,17 @@ def parse_module(source: Source) -> Module:
     Attributes are split and read on first access; everything else is read here. Raises
     ParseError at the first character that is not HLO.
     """
-    with collector_paused():
-        try:
-            return read_module(source, is_slow=False)
-        except ParseError:  # the descent has the last word, and the better place
-            return read_module(source, is_slow=True)
-
-
-def parse_module_slowly(source: Source) -> Module:
-    """Do as `parse_module` by recursive descent alone: the authority the tests compare with."""
-    return read_module(source, is_slow=True)
+    try:
+        return read_module(source, is_slow=False)
+    except ParseError:  # the descent has the last word, and the better place
+        return read_module(source, is_slow=True)
 
 
 def read_module(source: Source, *, is_slow: bool) -> Module:
-    """Read an HLO module with the fast reader where that fits, or with the descent alone."""
+    """Read a module with the fast reader where that fits, or by recursive descent alone.
+
+    The descent is the authority, which tests compare with.
+    """
     scanner = Scanner(source, len(_BOM) if source.text.startswith(_BOM) else 0)
     if scanner.at_end():
         scanner.fail("the text is empty: expected 'HloModule'")

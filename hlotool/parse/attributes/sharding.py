@@ -10,7 +10,12 @@ import re
 from msgspec.structs import replace
 
 from hlotool.ir.groups import AxisRef, Iota, Sharding
-from hlotool.parse.groups import parse_axes, parse_counts, parse_iota_source, parse_mesh
+from hlotool.parse.attributes.replica_groups import (
+    parse_axes,
+    parse_counts,
+    parse_iota_source,
+    parse_mesh,
+)
 from hlotool.parse.scanner import Scanner
 
 _WORD = re.compile(r"[a-z_]+")

@@ -39,7 +39,7 @@ _BODY_BEGINS = re.compile(rf"ROOT\s|%?{NAME}\s++=|\{{")
 # A definition at the beginning of a line: no value reaches over it, only a body holds it.
 _SWALLOWED = re.compile(rf"\n[ \t]*+(?:ROOT )?+%?+{NAME} = (?:[a-z][a-z0-9]*+\[|\()")
 
-BodyReader = Callable[[str], str]
+ReadBodies = Callable[[str], str]
 
 
 def read_attributes(source: Source, start: int, end: int) -> dict[str, str]:
@@ -68,7 +68,7 @@ def read_attributes_slowly(scanner: Scanner) -> dict[str, str]:
     return attributes
 
 
-def parse_attributes(scanner: Scanner, read_bodies: BodyReader | None = None) -> dict[str, str]:
+def parse_attributes(scanner: Scanner, read_bodies: ReadBodies | None = None) -> dict[str, str]:
     """Read attributes as long as a comma announces one; stop before anything else.
 
     attributes = { "," key "=" value }

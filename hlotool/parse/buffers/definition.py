@@ -8,8 +8,8 @@ from hlotool.errors import ParseError
 from hlotool.ir.buffers import Definition, UsedValue
 from hlotool.ir.opcodes import sugared_opcode
 from hlotool.ir.values import Metadata
-from hlotool.parse.attributes import read_attributes
-from hlotool.parse.metadata import read_metadata
+from hlotool.parse.attributes.metadata import read_metadata
+from hlotool.parse.attributes.split import read_attributes
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import parse_shape
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
-from hlotool.parse.operands import find_operands
+from hlotool.parse.fast_operands import find_operands
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import ShapeCache
 

@@ -1,35 +1,19 @@
-"""Buffer assignments: the old single file, and the newer set of three.
+"""The allocations of a buffer assignment, each with the values it holds.
 
-The text is that of BufferAssignment::ToString and BufferAllocation::ToString
-(xla/service/buffer_assignment.cc). Old dumps hold allocations, used values and live ranges
-in one file; newer ones put the last two into `…-buffer-assignment-values.txt` and
-`…-live-range.txt`. Both forms give the same IR.
+The text is that of BufferAllocation::ToString (xla/service/buffer_assignment.cc).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
-from hlotool.ir.buffers import (
-    Allocation,
-    BufferAssignment,
-    BufferValue,
-    LiveRanges,
-    UsedValue,
-    ValueKey,
-    format_position,
-)
+from hlotool.ir.buffers import Allocation, BufferValue
 from hlotool.ir.shape import Shape
 from hlotool.ir.values import ShapeIndex
-from hlotool.parse.collector import collector_paused
-from hlotool.parse.definition import find_definition
-from hlotool.parse.live_range import accept_live_ranges
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import ShapeCache, parse_shape
-from hlotool.parse.used_values import accept_total_bytes, accept_used_values
 from hlotool.source import Source
 
 _INTEGER: Final = r"[0-9]{1,19}+"
@@ -57,53 +41,23 @@ _FIELD = re.compile(
     """,
     re.VERBOSE,
 )
-_SECTION = re.compile(r"^(?:Total bytes used: |Used values:|HloLiveRange )", re.MULTILINE)
-_HEADER = re.compile(r"\s*+BufferAssignment:[ \t]*+\r?(?:\n|\Z)")
 _NAME = re.compile(r"[^\s{>]++")
 _INDEX = re.compile(r"\{[0-9,]*+\}")
 
 
-def parse_buffer_assignment(
-    source: Source, values: Source | None = None, live_range: Source | None = None
-) -> BufferAssignment:
-    """Parse an assignment from one file, or from the up to three files of newer dumps.
+def parse_allocations(source: Source, start: int, end: int) -> tuple[Allocation, ...]:
+    """Read all allocation and value lines between two offsets.
 
-    assignment = "BufferAssignment:" NL { allocation { value } } [ used ] [ live_range ]
-    allocation = "allocation " integer ": size " integer { ", " field } ":" NL
-    field      = "color " integer | "parameter " integer ", shape |" shape "| at ShapeIndex "
-                 index | "output shape is |" shape "|" | "constant" | "thread-local"
-                 | "maybe-live-out" | "preallocated-temp" | other
-    value      = " value: <" integer " " name [ index ] [ " (phi)" ] " @" integer "> (size="
-                 integer ",offset=" integer "): " shape NL
+    allocations = { allocation { value } }
+    allocation  = "allocation " integer ": size " integer { ", " field } ":" NL
+    field       = "color " integer | "parameter " integer ", shape |" shape "| at ShapeIndex "
+                  index | "output shape is |" shape "|" | "constant" | "thread-local"
+                  | "maybe-live-out" | "preallocated-temp" | other
+    value       = " value: <" integer " " name [ index ] [ " (phi)" ] " @" integer "> (size="
+                  integer ",offset=" integer "): " shape NL
 
-    Raises ParseError where the text breaks off or stops being this, and where the parts do
-    not belong together: the first value that one part knows and another does not.
+    Raises ParseError where a line is neither, or an allocation is missing or comes twice.
     """
-    with collector_paused():
-        return _parse(source, values, live_range)
-
-
-def _parse(source: Source, values: Source | None, live_range: Source | None) -> BufferAssignment:
-    header = _HEADER.match(source.text)
-    if header is None:
-        scanner = Scanner(source)
-        scanner.skip_blanks()
-        scanner.fail_expected("'BufferAssignment:'")
-    section = _SECTION.search(source.text, header.end())
-    end = section.start() if section else len(source.text)
-    allocations = _parse_allocations(source, header.end(), end)
-    by_key = _unique_values(source, allocations)
-    total, used = _parse_used(source if values is None else values, end if values is None else 0)
-    if used is not None:
-        _check_used(source, by_key, used, values)
-    live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end)
-    if live_ranges is not None:
-        _check_ranges(source, by_key, live_ranges, allocations, live_range)
-    return BufferAssignment(source, allocations, total, used, live_ranges, find_definition)
-
-
-def _parse_allocations(source: Source, start: int, end: int) -> tuple[Allocation, ...]:
-    """Read all allocation and value lines between two offsets."""
     allocations: list[Allocation] = []
     shapes = ShapeCache(source)
     indices = _Indices()
@@ -199,11 +153,6 @@ def _parse_shape(source: Source, start: int, text: str, shapes: ShapeCache) -> S
     return shape
 
 
-def _parse_used(source: Source, start: int) -> tuple[int | None, dict[int, UsedValue] | None]:
-    total, at = accept_total_bytes(source, start)
-    return total, accept_used_values(source, at)
-
-
 def _check_numbers(source: Source, allocations: list[Allocation]) -> None:
     """Raise when an allocation is missing or comes twice: XLA numbers them 0, 1, 2, …."""
     for expected, allocation in enumerate(allocations):
@@ -215,94 +164,6 @@ def _check_numbers(source: Source, allocations: list[Allocation]) -> None:
                 allocation.start + len(f"allocation {allocation.number}"),
                 "a part of the dump is missing, or two dumps are mixed",
             )
-
-
-def _unique_values(
-    source: Source, allocations: tuple[Allocation, ...]
-) -> dict[ValueKey, BufferValue]:
-    """Return the values by instruction and index, which must be unique, as their numbers."""
-    by_key: dict[ValueKey, BufferValue] = {}
-    numbers: set[int] = set()
-    for allocation in allocations:
-        for value in allocation.values:
-            key = value.key
-            if key in by_key or value.number in numbers:
-                raise ParseError(
-                    f"value {value.number}, {value.name!r}, stands in the dump twice",
-                    source,
-                    value.start + 1,
-                    value.start + 1 + len(f"value: <{value.number} {value.name}"),
-                    "two dumps may be mixed",
-                )
-            by_key[key] = value
-            numbers.add(value.number)
-    return by_key
-
-
-def _mixed_up(source: Source, other: Source | None) -> str:
-    """Say what is wrong where two parts do not belong together."""
-    if other is None:
-        return "the file is cut short, or made of two dumps"
-    return f"{source.name} and {other.name} are not of one compilation, or one is cut short"
-
-
-def _check_used(
-    source: Source,
-    by_key: Mapping[ValueKey, BufferValue],
-    used: Mapping[int, UsedValue],
-    values: Source | None,
-) -> None:
-    """Raise at the first used value without an allocation, or the other way round."""
-    known = {value.number: value for value in by_key.values()}
-    hint = _mixed_up(source, values)
-    for number, one in used.items():
-        value = known.get(number)
-        if value is None or one.name != value.name:
-            message = f"used value {number}, {one.name!r}, is in no allocation"
-            start = one.name_start
-            raise ParseError(message, one.source, start, start + len(one.name), hint)
-    for value in known.values():
-        if value.number not in used:
-            raise ParseError(
-                f"value {value.number}, {value.name!r}, is not among the used values",
-                source,
-                value.start + 1,
-                value.start + len(f" value: <{value.number} {value.name}"),
-                hint,
-            )
-
-
-def _check_ranges(
-    source: Source,
-    by_key: Mapping[ValueKey, BufferValue],
-    live: LiveRanges,
-    allocations: tuple[Allocation, ...],
-    live_range: Source | None,
-) -> None:
-    """Raise at the first range of an unknown value; in separate files also the reverse."""
-    hint = _mixed_up(source, live_range)
-    for key in live.ranges:
-        if key not in by_key:
-            name = format_position(*key)
-            start = max(live.source.text.find(f"\n    {name}:"), 0) + len("\n    ")
-            message = f"{name!r} has a live range, but is in no allocation"
-            raise ParseError(message, live.source, start, start + len(name), hint)
-    for value in _placed_values(allocations) if live_range else ():
-        if value.key not in live.ranges:
-            raise ParseError(
-                f"value {value.number}, {value.name!r}, has no live range",
-                source,
-                value.start + 1,
-                value.start + len(f" value: <{value.number} {value.name}"),
-                hint,
-            )
-
-
-def _placed_values(allocations: tuple[Allocation, ...]) -> Iterator[BufferValue]:
-    """Yield the values for which XLA prints a range: not constants, not thread-local ones."""
-    for allocation in allocations:
-        if not allocation.is_constant and not allocation.is_thread_local:
-            yield from allocation.values
 
 
 def _fail(source: Source, match: re.Match[str], message: str) -> NoReturn:

@@ -64,7 +64,7 @@ def parse_pairs(scanner: Scanner) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
-def parse_names(scanner: Scanner) -> tuple[str, ...]:
+def parse_computation_names(scanner: Scanner) -> tuple[str, ...]:
     """Read a computation's name `%f`, or a list `{%f, %g}`."""
     if not scanner.accept_token("{"):
         return (scanner.expect_name("a computation's name"),)

@@ -1,0 +1,11 @@
+"""The text of a buffer assignment to IR: `parse_buffer_assignment` is the way in.
+
+* `assignment` reads the old single file, or the newer set of three.
+* The sections: `allocations`, with their values; `used_values`, each with its `definition`;
+  `live_range`, with XLA's own peak.
+* `parts` refuses sections that do not belong together.
+"""
+
+from hlotool.parse.buffers.assignment import parse_buffer_assignment
+
+__all__ = ["parse_buffer_assignment"]

@@ -1,0 +1,54 @@
+"""A buffer assignment: the old single file, or the newer set of three.
+
+The text is that of BufferAssignment::ToString (xla/service/buffer_assignment.cc). Old dumps
+hold allocations, used values and live ranges in one file; newer ones put the last two into
+`…-buffer-assignment-values.txt` and `…-live-range.txt`. Both forms give the same IR.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hlotool.ir.buffers import BufferAssignment
+from hlotool.parse.buffers.allocations import parse_allocations
+from hlotool.parse.buffers.definition import find_definition
+from hlotool.parse.buffers.live_range import accept_live_ranges
+from hlotool.parse.buffers.parts import check_ranges, check_used, map_values
+from hlotool.parse.buffers.used_values import accept_total_bytes, accept_used_values
+from hlotool.parse.collector import collector_paused
+from hlotool.parse.scanner import Scanner
+from hlotool.source import Source
+
+_SECTION = re.compile(r"^(?:Total bytes used: |Used values:|HloLiveRange )", re.MULTILINE)
+_HEADER = re.compile(r"\s*+BufferAssignment:[ \t]*+\r?(?:\n|\Z)")
+
+
+@collector_paused()
+def parse_buffer_assignment(
+    source: Source, values: Source | None = None, live_range: Source | None = None
+) -> BufferAssignment:
+    """Parse an assignment from one file, or from the up to three files of newer dumps.
+
+    assignment = "BufferAssignment:" NL allocations [ used ] [ live_range ]
+
+    Raises ParseError where the text breaks off or stops being this, and where the parts do
+    not belong together: the first value that one part knows and another does not.
+    """
+    header = _HEADER.match(source.text)
+    if header is None:
+        scanner = Scanner(source)
+        scanner.skip_blanks()
+        scanner.fail_expected("'BufferAssignment:'")
+    section = _SECTION.search(source.text, header.end())
+    end = section.start() if section else len(source.text)
+    allocations = parse_allocations(source, header.end(), end)
+    by_key = map_values(source, allocations)
+    used_source, used_start = (source, end) if values is None else (values, 0)
+    total, used_start = accept_total_bytes(used_source, used_start)
+    used = accept_used_values(used_source, used_start)
+    if used is not None:
+        check_used(source, by_key, used, values)
+    live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end)
+    if live_ranges is not None:
+        check_ranges(source, by_key, live_ranges, allocations, live_range)
+    return BufferAssignment(source, allocations, total, used, live_ranges, find_definition)

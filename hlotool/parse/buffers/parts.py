@@ -1,0 +1,102 @@
+"""Do the parts of a buffer assignment belong together? Each must know the values of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hlotool.errors import ParseError
+from hlotool.ir.buffers import (
+    Allocation,
+    BufferValue,
+    LiveRanges,
+    UsedValue,
+    ValueKey,
+    format_position,
+)
+from hlotool.source import Source
+
+
+def map_values(source: Source, allocations: tuple[Allocation, ...]) -> dict[ValueKey, BufferValue]:
+    """Return the values by instruction and index; raise where one, or a number, comes twice."""
+    by_key: dict[ValueKey, BufferValue] = {}
+    numbers: set[int] = set()
+    for allocation in allocations:
+        for value in allocation.values:
+            key = value.key
+            if key in by_key or value.number in numbers:
+                raise ParseError(
+                    f"value {value.number}, {value.name!r}, stands in the dump twice",
+                    source,
+                    value.start + 1,
+                    value.start + 1 + len(f"value: <{value.number} {value.name}"),
+                    "two dumps may be mixed",
+                )
+            by_key[key] = value
+            numbers.add(value.number)
+    return by_key
+
+
+def _mixed_up(source: Source, other: Source | None) -> str:
+    """Say what is wrong where two parts do not belong together."""
+    if other is None:
+        return "the file is cut short, or made of two dumps"
+    return f"{source.name} and {other.name} are not of one compilation, or one is cut short"
+
+
+def check_used(
+    source: Source,
+    by_key: Mapping[ValueKey, BufferValue],
+    used: Mapping[int, UsedValue],
+    values: Source | None,
+) -> None:
+    """Raise at the first used value without an allocation, or the other way round."""
+    known = {value.number: value for value in by_key.values()}
+    hint = _mixed_up(source, values)
+    for number, one in used.items():
+        value = known.get(number)
+        if value is None or one.name != value.name:
+            message = f"used value {number}, {one.name!r}, is in no allocation"
+            start = one.name_start
+            raise ParseError(message, one.source, start, start + len(one.name), hint)
+    for value in known.values():
+        if value.number not in used:
+            raise ParseError(
+                f"value {value.number}, {value.name!r}, is not among the used values",
+                source,
+                value.start + 1,
+                value.start + len(f" value: <{value.number} {value.name}"),
+                hint,
+            )
+
+
+def check_ranges(
+    source: Source,
+    by_key: Mapping[ValueKey, BufferValue],
+    live: LiveRanges,
+    allocations: tuple[Allocation, ...],
+    live_range: Source | None,
+) -> None:
+    """Raise at the first range of an unknown value; in separate files also the reverse."""
+    hint = _mixed_up(source, live_range)
+    for key in live.ranges:
+        if key not in by_key:
+            name = format_position(*key)
+            start = max(live.source.text.find(f"\n    {name}:"), 0) + len("\n    ")
+            message = f"{name!r} has a live range, but is in no allocation"
+            raise ParseError(message, live.source, start, start + len(name), hint)
+    for value in _placed_values(allocations) if live_range else ():
+        if value.key not in live.ranges:
+            raise ParseError(
+                f"value {value.number}, {value.name!r}, has no live range",
+                source,
+                value.start + 1,
+                value.start + len(f" value: <{value.number} {value.name}"),
+                hint,
+            )
+
+
+def _placed_values(allocations: tuple[Allocation, ...]) -> Iterator[BufferValue]:
+    """Yield the values for which XLA prints a range: not constants, not thread-local ones."""
+    for allocation in allocations:
+        if not allocation.is_constant and not allocation.is_thread_local:
+            yield from allocation.values
