@@ -25,7 +25,7 @@ from hlotool.inputs import Input, NamedFiles, StageChoice, find_inputs
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
-from hlotool.program.loading import load as load_input
+from hlotool.program.loading import load_program
 from hlotool.program.program import Program
 from hlotool.source import Source
 
@@ -133,6 +133,6 @@ def _parse(text: str) -> Dump:
 
 
 def _read(found: Input, path: str) -> Dump:
-    program = load_input(found, path, with_buffers=True)
+    program = load_program(found, path, with_buffers=True)
     program.expect_module()
     return Dump(program)

@@ -15,7 +15,7 @@ from hlotool.diff.sides import Candidate, pair_candidates, read_side
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Failure, Inputs, map_inputs
-from hlotool.program.loading import input_paths, load
+from hlotool.program.loading import input_paths, load_program
 
 _RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
 
@@ -124,7 +124,7 @@ def _check(task: Task, *, rules: tuple[Rule, ...]) -> _Checked:
     """Evaluate the budgets of one module; runs in a process of its own."""
     if task.module.input is None:
         raise ValueError("a module is read from an input")
-    program = load(task.module.input, task.module.path, with_buffers=True)
+    program = load_program(task.module.input, task.module.path, with_buffers=True)
     earlier: Baseline | None = None
     if task.baseline is not None:
         earlier = read_side(task.baseline, "baseline")[0].figures

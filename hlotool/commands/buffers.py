@@ -8,7 +8,7 @@ import click
 from msgspec import Struct
 
 from hlotool.analysis.memory.allocation_rows import allocation_rows
-from hlotool.analysis.memory.answer import BUFFERS, choose_columns
+from hlotool.analysis.memory.answer import BUFFERS, choose_buffer_columns
 from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.instant import find_position, instant_at
 from hlotool.analysis.memory.report import MemoryReport
@@ -99,7 +99,7 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
     focus = _focus(asked, options)
     curve = _curve_lines(rows, report, main, options)
     return Document(
-        spec=choose_columns(
+        spec=choose_buffer_columns(
             is_tiled=report.figures.backend == "tpu",
             is_all=is_all,
             has_copies=any(row.copy_instruction for row in rows.get("donation", ())),

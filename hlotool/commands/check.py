@@ -29,7 +29,7 @@ from hlotool.commands.shared.say import say
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import Document, Line
 from hlotool.inputs.saved import SavedSummary
-from hlotool.program.loading import load
+from hlotool.program.loading import load_program
 from hlotool.render.github import render_github
 from hlotool.render.junit import render_junit
 from hlotool.render.outcome import Outcome, relative_file
@@ -102,7 +102,7 @@ def _update_baseline(request: Request, path: str) -> None:
     modules: dict[str, SavedSummary] = {}
     inputs = request.find().inputs
     for one in track(inputs, "measuring", len(inputs)):
-        program = load(one, request.path, with_buffers=True)
+        program = load_program(one, request.path, with_buffers=True)
         if program.name in modules:
             again = f"there is another module {program.name!r}"
             say(f"{one.path}: {again}; the baseline keeps the first.")

@@ -11,7 +11,7 @@ from hlotool.analysis.collectives.answer import (
     COLLECTIVE_TOTALS,
     COLLECTIVES,
     EXPOSED,
-    choose_columns,
+    choose_collective_columns,
 )
 from hlotool.analysis.collectives.link_times import (
     LinkSpeed,
@@ -85,7 +85,7 @@ def collectives(
         lists["operands"] = report.operands
         shown.insert(1, "operands")
     document = Document(
-        spec=choose_columns(rows),
+        spec=choose_collective_columns(rows),
         input=program.paths,
         blocks={"totals": report.totals, "exposed": report.exposed},
         rows=lists,

@@ -14,7 +14,7 @@ from hlotool.commands.shared.say import say
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Failure, Input, Inputs, map_inputs, short_path
 from hlotool.inputs.dump.role import Stage
-from hlotool.program.loading import load
+from hlotool.program.loading import load_program
 from hlotool.program.row import measure_program
 
 _STAGES: Final[dict[Stage | None, ProgramStage]] = {Stage.BEFORE: "before", Stage.AFTER: "after"}
@@ -43,7 +43,7 @@ def print_modules(found: Inputs, options: RowOptions) -> int:
 
 def measure_input(directory: str, chosen: Input) -> ProgramRow:
     """Read and measure one program; runs in a process of its own."""
-    program = load(chosen, chosen.path, with_buffers=True)
+    program = load_program(chosen, chosen.path, with_buffers=True)
     stage = _STAGES.get(chosen.stage)
     place = short_path(chosen.path, directory)
     return measure_program(program, chosen.path, place, stage)

@@ -16,7 +16,7 @@ from hlotool.fields import InputPaths
 from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
 from hlotool.inputs.saved import SavedModule, read_saved
 from hlotool.parse.debug_options import parse_debug_options
-from hlotool.program.loading import load
+from hlotool.program.loading import load_program
 
 
 class Argument(Struct, frozen=True):
@@ -166,7 +166,7 @@ def read_side(candidate: Candidate, label: str) -> tuple[DiffSide, SideFacts]:
         return DiffSide(figures), SideFacts(label, candidate.schema, paths, None)
     if candidate.input is None:
         raise ValueError("a candidate has an input or a saved document")
-    program = load(candidate.input, candidate.path, with_buffers=True)
+    program = load_program(candidate.input, candidate.path, with_buffers=True)
     options = candidate.input.debug_options
     flags = parse_debug_options(options.read()) if options else None
     facts = program.counts.module if program.module else None

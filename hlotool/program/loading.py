@@ -18,7 +18,7 @@ from hlotool.program.program import Program
 from hlotool.source import Source
 
 
-def load(chosen: Input, path: str, *, with_buffers: bool = False) -> Program:
+def load_program(chosen: Input, path: str, *, with_buffers: bool = False) -> Program:
     """Read one input; `path` is what the user typed.
 
     The buffer assignment is read only on request. Raises HlotoolError for what cannot be

@@ -90,7 +90,7 @@ _WHERE_KNOWN: Final = (
 )
 
 
-def choose_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
+def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     """Return the declaration without columns that would say nothing; JSON is always the same.
 
     Those are the ones without any value, and `exposed` where all are synchronous. Where

@@ -13,7 +13,7 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.flow_rules import RULES
 from hlotool.analysis.dataflow.phis import replace_idle_phis
 from hlotool.analysis.dataflow.schedule import Schedule
-from hlotool.analysis.dataflow.values import Flow, Node, Value, resolve
+from hlotool.analysis.dataflow.values import Flow, Value, ValueTree, resolve
 from hlotool.ir.module import Instruction
 from hlotool.ir.values import ShapeIndex
 
@@ -23,7 +23,7 @@ class Dataflow(Struct, frozen=True):
 
     schedule: Schedule
     values: tuple[Value, ...]
-    nodes: dict[Instruction, Node]
+    nodes: dict[Instruction, ValueTree]
 
     def value_at(self, instruction: Instruction, index: ShapeIndex) -> Value | None:
         """Return the value seen at an index of an instruction's shape, None without one."""
@@ -50,10 +50,10 @@ def find_values(schedule: Schedule) -> Dataflow:
     return Dataflow(schedule, values, nodes)
 
 
-def _collect_positions(nodes: dict[Instruction, Node]) -> None:
+def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
     """Tell every value where else it is seen."""
     for instruction, node in nodes.items():
-        pending: list[tuple[ShapeIndex, Node]] = [((), node)]
+        pending: list[tuple[ShapeIndex, ValueTree]] = [((), node)]
         while pending:
             index, (value, children) = pending.pop()
             seen = value if value.replacement is None else resolve(value)

@@ -21,41 +21,41 @@ from collections.abc import Callable
 from typing import Final
 
 from hlotool.analysis.dataflow.schedule import find_async_start
-from hlotool.analysis.dataflow.values import Flow, Node
+from hlotool.analysis.dataflow.values import Flow, ValueTree
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import LATER_STEPS
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 
-_Rule = Callable[[Flow, Instruction], Node | None]
+_Rule = Callable[[Flow, Instruction], ValueTree | None]
 
 
-def _forward(flow: Flow, instruction: Instruction) -> Node | None:
+def _forward(flow: Flow, instruction: Instruction) -> ValueTree | None:
     """Pass on the first operand: bitcast, domain, opt-barrier, add-dependency and dones."""
     return flow.nodes.get(instruction.operands[0]) if instruction.operands else None
 
 
-def _element(flow: Flow, instruction: Instruction) -> Node | None:
+def _element(flow: Flow, instruction: Instruction) -> ValueTree | None:
     return _child(_forward(flow, instruction), instruction.tuple_index)
 
 
-def _child(node: Node | None, number: int) -> Node | None:
+def _child(node: ValueTree | None, number: int) -> ValueTree | None:
     return node.children[number] if node and 0 <= number < len(node.children) else None
 
 
-def _tuple(flow: Flow, instruction: Instruction) -> Node | None:
+def _tuple(flow: Flow, instruction: Instruction) -> ValueTree | None:
     children = [flow.nodes.get(operand) for operand in instruction.operands]
     own = flow.value(instruction, instruction.shape, ())
-    return Node(own, tuple(child for child in children if child is not None))
+    return ValueTree(own, tuple(child for child in children if child is not None))
 
 
-def _copy(flow: Flow, instruction: Instruction) -> Node | None:
+def _copy(flow: Flow, instruction: Instruction) -> ValueTree | None:
     """Define the top of a copy; what a copied tuple points to is the same memory."""
     old = _forward(flow, instruction)
     own = flow.value(instruction, instruction.shape, ())
-    return Node(own, old.children if old else ())
+    return ValueTree(own, old.children if old else ())
 
 
-def _parameter(flow: Flow, instruction: Instruction) -> Node | None:
+def _parameter(flow: Flow, instruction: Instruction) -> ValueTree | None:
     """Take a parameter's values from the call; those of the entry define their own."""
     caller = flow.schedule.callers.get(instruction.computation)
     if caller is None:
@@ -77,7 +77,7 @@ def _parameter(flow: Flow, instruction: Instruction) -> Node | None:
     return flow.nodes.get(caller.operands[number])
 
 
-def _while(flow: Flow, instruction: Instruction) -> Node | None:
+def _while(flow: Flow, instruction: Instruction) -> ValueTree | None:
     body = instruction.callees("body")
     init = _forward(flow, instruction)
     if init is None or not body or body[0].root not in flow.nodes:
@@ -85,22 +85,22 @@ def _while(flow: Flow, instruction: Instruction) -> Node | None:
     return flow.phi(instruction, [flow.nodes[body[0].root], init])
 
 
-def _call(flow: Flow, instruction: Instruction) -> Node | None:
+def _call(flow: Flow, instruction: Instruction) -> ValueTree | None:
     callee = instruction.callee()
     return flow.nodes.get(callee.root) if callee else None
 
 
-def _conditional(flow: Flow, instruction: Instruction) -> Node | None:
+def _conditional(flow: Flow, instruction: Instruction) -> ValueTree | None:
     roots = [flow.nodes.get(branch.root) for branch in instruction.called_computations()]
     known = [node for node in roots if node is not None]
     return flow.phi(instruction, known) if known else None
 
 
-def _async_start(flow: Flow, instruction: Instruction) -> Node | None:
+def _async_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
     return _bind(flow, instruction, instruction.operands)
 
 
-def _bind(flow: Flow, instruction: Instruction, bound: tuple[Instruction, ...]) -> Node | None:
+def _bind(flow: Flow, instruction: Instruction, bound: tuple[Instruction, ...]) -> ValueTree | None:
     """Define the tables and the context; operands and the wrapped result pass through."""
     passed = {0: [flow.nodes.get(operand) for operand in bound]}
     start = find_async_start(instruction)
@@ -111,33 +111,33 @@ def _bind(flow: Flow, instruction: Instruction, bound: tuple[Instruction, ...]) 
 
 
 def _start(
-    flow: Flow, instruction: Instruction, passed: dict[int, list[Node | None]]
-) -> Node | None:
+    flow: Flow, instruction: Instruction, passed: dict[int, list[ValueTree | None]]
+) -> ValueTree | None:
     """Define a tuple but for some elements, which hold one known node, or a tuple of them."""
     shape = instruction.shape
     if isinstance(shape, ArrayShape):
         return None
     own = flow.value(instruction, shape, ())
-    children: list[Node] = []
+    children: list[ValueTree] = []
     for number, element in enumerate(shape.elements):
         known = [node for node in passed.get(number, ()) if node is not None]
-        old: Node | None = None
+        old: ValueTree | None = None
         if isinstance(element, TupleShape) and len(element.elements) == len(known):
-            old = Node(own, tuple(known))
+            old = ValueTree(own, tuple(known))
         elif known and len(known[0].children) == _width(element):
             old = known[0]
         if old is None:
             children.append(flow.define(instruction, element, (number,)))
         else:
             children.append(flow.retable(instruction, element, (number,), old))
-    return Node(own, tuple(children))
+    return ValueTree(own, tuple(children))
 
 
 def _width(shape: Shape) -> int:
     return 0 if isinstance(shape, ArrayShape) else len(shape.elements)
 
 
-def _async_update(flow: Flow, instruction: Instruction) -> Node | None:
+def _async_update(flow: Flow, instruction: Instruction) -> ValueTree | None:
     """Pass on the step before; or bind operands, as SparseCore does in a step of its own."""
     if len(instruction.operands) > 1:
         return _bind(flow, instruction, instruction.operands[1:])
@@ -145,7 +145,7 @@ def _async_update(flow: Flow, instruction: Instruction) -> Node | None:
     return flow.retable(instruction, instruction.shape, (), old) if old else None
 
 
-def _async_done(flow: Flow, instruction: Instruction) -> Node | None:
+def _async_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
     old = _child(_forward(flow, instruction), 1)
     return flow.retable(instruction, instruction.shape, (), old) if old else None
 
@@ -153,24 +153,24 @@ def _async_done(flow: Flow, instruction: Instruction) -> Node | None:
 def _forward_into(slot: int) -> _Rule:
     """Define everything but the slot of a start's tuple that holds its operands again."""
 
-    def rule(flow: Flow, instruction: Instruction) -> Node | None:
+    def rule(flow: Flow, instruction: Instruction) -> ValueTree | None:
         operands = [flow.nodes.get(operand) for operand in instruction.operands]
         return _start(flow, instruction, {slot: operands})
 
     return rule
 
 
-def _result_of_start(flow: Flow, instruction: Instruction) -> Node | None:
+def _result_of_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
     """Pass on the second element of a start's tuple; a done of several defines the table."""
     old = _child(_forward(flow, instruction), 1)
     return flow.retable(instruction, instruction.shape, (), old) if old else None
 
 
-def _copy_done(flow: Flow, instruction: Instruction) -> Node | None:
+def _copy_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
     return _child(_forward(flow, instruction), 0)
 
 
-def _recv_done(flow: Flow, instruction: Instruction) -> Node | None:
+def _recv_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
     old = _copy_done(flow, instruction)
     shape = instruction.shape
     if old is None or isinstance(shape, ArrayShape) or len(shape.elements) < 1:
@@ -180,7 +180,7 @@ def _recv_done(flow: Flow, instruction: Instruction) -> Node | None:
         for number, element in enumerate(shape.elements)
         if number
     ]
-    return Node(flow.value(instruction, shape, ()), (old, *rest))
+    return ValueTree(flow.value(instruction, shape, ()), (old, *rest))
 
 
 RULES: Final[dict[str, _Rule]] = {

@@ -41,11 +41,11 @@ class Value(Struct, eq=False):
         return self.inputs is not None
 
 
-class Node(NamedTuple):
+class ValueTree(NamedTuple):
     """The values of a shape, as a tree: its own, and those of a tuple's elements."""
 
     value: Value
-    children: tuple[Node, ...] = ()
+    children: tuple[ValueTree, ...] = ()
 
 
 def resolve(value: Value) -> Value:
@@ -62,24 +62,26 @@ class Flow:
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self.nodes: dict[Instruction, Node] = {}
+        self.nodes: dict[Instruction, ValueTree] = {}
         self.values: list[Value] = []
-        self.loops: list[tuple[Node, Instruction]] = []  # phis, and the root that joins them
+        self.loops: list[tuple[ValueTree, Instruction]] = []  # phis, and the root that joins them
 
     def define(
         self, instruction: Instruction, shape: Shape | None = None, index: ShapeIndex = ()
-    ) -> Node:
+    ) -> ValueTree:
         """Make new values for all of a shape."""
         shape = shape or instruction.shape
         if isinstance(shape, ArrayShape):
-            return Node(self.value(instruction, shape, index))
+            return ValueTree(self.value(instruction, shape, index))
         return self._build(instruction, shape, index, None)
 
-    def phi(self, instruction: Instruction, inputs: list[Node]) -> Node:
+    def phi(self, instruction: Instruction, inputs: list[ValueTree]) -> ValueTree:
         """Make phis for all of an instruction's shape, which meet at the same indices."""
         return self._build(instruction, instruction.shape, (), inputs)
 
-    def retable(self, instruction: Instruction, shape: Shape, index: ShapeIndex, old: Node) -> Node:
+    def retable(
+        self, instruction: Instruction, shape: Shape, index: ShapeIndex, old: ValueTree
+    ) -> ValueTree:
         """Keep the arrays of `old`, but let the instruction define the tuple tables."""
         if isinstance(shape, ArrayShape) or len(old.children) != len(shape.elements):
             return old
@@ -87,7 +89,7 @@ class Flow:
             self.retable(instruction, element, (*index, number), old.children[number])
             for number, element in enumerate(shape.elements)
         ]
-        return Node(self.value(instruction, shape, index), tuple(children))
+        return ValueTree(self.value(instruction, shape, index), tuple(children))
 
     def value(
         self,
@@ -110,20 +112,24 @@ class Flow:
         return value
 
     def _build(
-        self, instruction: Instruction, shape: Shape, index: ShapeIndex, inputs: list[Node] | None
-    ) -> Node:
+        self,
+        instruction: Instruction,
+        shape: Shape,
+        index: ShapeIndex,
+        inputs: list[ValueTree] | None,
+    ) -> ValueTree:
         """Make the tree of a shape; shapes nest as deep as the parser allows."""
         values = None if inputs is None else [node.value for node in inputs]
         value = self.value(instruction, shape, index, values)
         if isinstance(shape, ArrayShape):
-            return Node(value)
+            return ValueTree(value)
         children = []
         for number, element in enumerate(shape.elements):
             parts = None
             if inputs is not None:
                 parts = [n.children[number] for n in inputs if number < len(n.children)]
             children.append(self._build(instruction, element, (*index, number), parts))
-        return Node(value, tuple(children))
+        return ValueTree(value, tuple(children))
 
     def close_loops(self) -> None:
         """Let the value of a loop's last round flow into the phis of its parameters."""

@@ -89,7 +89,7 @@ BUFFERS: Final = DocumentSpec(
 )
 
 
-def choose_columns(*, is_tiled: bool, is_all: bool, has_copies: bool) -> DocumentSpec:
+def choose_buffer_columns(*, is_tiled: bool, is_all: bool, has_copies: bool) -> DocumentSpec:
     """Return the declaration with the columns that suit an answer; JSON is always the same.
 
     Padding where layouts have tiles; sizes instead of what is held where no instant is

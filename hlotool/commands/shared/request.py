@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from hlotool.commands.shared.say import say
 from hlotool.fields import Unit
 from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
-from hlotool.program.loading import find_largest, load
+from hlotool.program.loading import find_largest, load_program
 from hlotool.program.program import Program
 from hlotool.render.units import format_value
 
@@ -43,7 +43,7 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
     """
     found, path = request.find(), request.path
     if len(found.inputs) == 1:
-        return load(found.inputs[0], path, with_buffers=with_buffers)
+        return load_program(found.inputs[0], path, with_buffers=with_buffers)
 
     chosen, size_bytes = find_largest(found)
     why = (
@@ -55,4 +55,4 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
         f"{len(found.inputs)} modules match in {path}; this is about {chosen.path}, {why}. "
         "Choose with --module."
     )
-    return load(chosen, path, with_buffers=with_buffers)
+    return load_program(chosen, path, with_buffers=with_buffers)
