@@ -1,4 +1,7 @@
-"""One file a subcommand: its options, one analysis, one rendering.
+"""One file a subcommand: its options, what it asks of a program, and its prose.
+
+An answer of another kind has a file of its own: the table of a directory, a walk over passes.
+What all share is in `shared`.
 
 `COMMANDS` is what `hlotool --help` shows without importing any of them; the module of a
 command has its name and holds a click command of that name.

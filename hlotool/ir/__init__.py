@@ -1,4 +1,9 @@
-"""The core IR: what every analysis reads. Imports nothing but `source`."""
+"""The core IR: what every analysis reads. Knows no text but as a source of attributes.
+
+`module` has the nodes (`node` is what they share), `shape`, `values` and `groups` what their
+attributes hold, `debug_info` the tables of source lines. `opcodes` gives every opcode its
+`traits`. `buffers` is the IR of a buffer assignment.
+"""
 
 from hlotool.ir.debug_info import DebugInfo, StackFrame
 from hlotool.ir.groups import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups, Sharding

@@ -1,1 +1,7 @@
-"""Records to text: tables, markdown, JSON, JSON Lines, CSV. Knows no HLO and no options."""
+"""Records to text. Knows no HLO and no options.
+
+`document` writes an answer as JSON, JSON Lines or CSV, `table` and `markdown` for eyes; both
+take their words from `cells`, `prose` and `units`, as `look` has it. `curve` draws a timeline,
+`unified` a text diff. `github`, `junit` and `sarif` tell CI systems about the `outcome` of
+budgets. `schema` describes the JSON.
+"""
