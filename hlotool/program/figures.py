@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,44 +12,33 @@ from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS, COLLECTIVE_TOTA
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.fusions.answer import FUSION_ROWS, FUSION_TOTALS
-from hlotool.analysis.memory import answer as buffers_fields
-from hlotool.analysis.memory import figures as memory_fields
+from hlotool.analysis.memory.answer import DONATION, ROWS
+from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
 from hlotool.analysis.summary.answer import DTYPES, LOOPS, MODULE, OPCODES
 from hlotool.fields import Block, Field, RowList
 
-if TYPE_CHECKING:  # a program reads its figures from here
-    from hlotool.program.program import Program
-
 
 class NamedBlock(Struct, frozen=True):
-    """A record of metrics; without a module it is unknown, unless it is about memory."""
+    """A record of metrics, and the attributes of `Program` that lead to it."""
 
     block: Block
-    read: Callable[[Program], object | None]
-    needs_module: bool = True
+    found_at: str
 
 
 class NamedRows(Struct, frozen=True):
-    """A list of rows; without a module it is unknown, unless it is about memory."""
+    """A list of rows, and the attributes of `Program` that lead to it."""
 
     row_list: RowList
-    read: Callable[[Program], Sequence[object]]
-    needs_module: bool = True
-
-
-def _memory(name: str) -> Callable[[Program], object | None]:
-    return lambda program: getattr(program.memory.figures, name) if program.memory else None
+    found_at: str
 
 
 BLOCKS: Final[Mapping[str, NamedBlock]] = {
-    "buffers": NamedBlock(memory_fields.TOTALS, _memory("totals"), needs_module=False),
-    "buffers.estimated": NamedBlock(
-        memory_fields.ESTIMATED, _memory("estimated"), needs_module=False
-    ),
-    "collectives": NamedBlock(COLLECTIVE_TOTALS, lambda program: program.collectives.totals),
-    "fusions": NamedBlock(FUSION_TOTALS, lambda program: program.fusions.totals),
-    "cost": NamedBlock(COST, lambda program: program.cost),
-    "module": NamedBlock(MODULE, lambda program: program.counts.module),
+    "buffers": NamedBlock(TOTALS, "memory.figures.totals"),
+    "buffers.estimated": NamedBlock(ESTIMATED, "memory.figures.estimated"),
+    "collectives": NamedBlock(COLLECTIVE_TOTALS, "collectives.totals"),
+    "fusions": NamedBlock(FUSION_TOTALS, "fusions.totals"),
+    "cost": NamedBlock(COST, "cost"),
+    "module": NamedBlock(MODULE, "counts.module"),
 }
 
 METRICS: Final[Mapping[str, Field]] = {
@@ -58,22 +47,16 @@ METRICS: Final[Mapping[str, Field]] = {
     for field in source.block.fields
 }
 
-ROWS: Final[Mapping[str, NamedRows]] = {
-    "buffers": NamedRows(
-        buffers_fields.ROWS, lambda program: program.peak_rows, needs_module=False
-    ),
-    "buffers.spaces": NamedRows(
-        memory_fields.SPACES,
-        lambda program: program.memory.figures.spaces if program.memory else (),
-        needs_module=False,
-    ),
-    "buffers.donation": NamedRows(buffers_fields.DONATION, lambda program: program.donations),
-    "collectives": NamedRows(COLLECTIVE_ROWS, lambda program: program.collectives.rows),
-    "fusions": NamedRows(FUSION_ROWS, lambda program: program.fusions.rows),
-    "summary.opcodes": NamedRows(OPCODES, lambda program: program.counts.opcodes),
-    "summary.dtypes": NamedRows(DTYPES, lambda program: program.counts.dtypes),
-    "summary.loops": NamedRows(LOOPS, lambda program: program.counts.loops),
-    "summary.findings": NamedRows(FINDINGS, lambda program: program.findings),
+LISTS: Final[Mapping[str, NamedRows]] = {
+    "buffers": NamedRows(ROWS, "peak_rows"),
+    "buffers.spaces": NamedRows(SPACES, "memory.figures.spaces"),
+    "buffers.donation": NamedRows(DONATION, "donations"),
+    "collectives": NamedRows(COLLECTIVE_ROWS, "collectives.rows"),
+    "fusions": NamedRows(FUSION_ROWS, "fusions.rows"),
+    "summary.opcodes": NamedRows(OPCODES, "counts.opcodes"),
+    "summary.dtypes": NamedRows(DTYPES, "counts.dtypes"),
+    "summary.loops": NamedRows(LOOPS, "counts.loops"),
+    "summary.findings": NamedRows(FINDINGS, "findings"),
 }
 
-ROW_LISTS: Final[Mapping[str, RowList]] = {path: source.row_list for path, source in ROWS.items()}
+ROW_LISTS: Final[Mapping[str, RowList]] = {path: named.row_list for path, named in LISTS.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any, Final
 
 from hlotool.analysis.collectives.report import (
     NO_OPTIONS,
@@ -35,9 +36,10 @@ from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
-from hlotool.program.figures import BLOCKS, ROWS
+from hlotool.program.figures import BLOCKS, LISTS
 
 _TEXT = InputPaths("<text>")
+_ABOUT_MEMORY: Final = frozenset(("memory", "peak_rows"))  # what needs no module
 
 
 class Program:
@@ -176,25 +178,31 @@ class Program:
     def metric(self, path: str) -> object:
         """Return a metric such as `buffers.temp_bytes`, None where the dump does not tell."""
         block, _, name = path.rpartition(".")
-        record = self._record(block)
+        record = self._find(BLOCKS[block].found_at)
         return None if record is None else getattr(record, name)
 
     def bounds(self, path: str) -> tuple[bool, bool]:
         """Say whether a metric is a lower and an upper bound."""
-        record = self._record(path.rpartition(".")[0])
+        record = self._find(BLOCKS[path.rpartition(".")[0]].found_at)
         is_lower = bool(getattr(record, "is_lower_bound", False))
         return is_lower, bool(getattr(record, "is_upper_bound", False))
 
     def knows_rows(self, path: str) -> bool:
         """Say whether the dump tells of a list at all, empty or not."""
-        source = ROWS[path]
-        return self.module is not None if source.needs_module else self.memory is not None
+        if LISTS[path].found_at.partition(".")[0] in _ABOUT_MEMORY:
+            return self.memory is not None
+        return self.module is not None
 
     def rows(self, path: str) -> Sequence[object]:
         """Return the rows of a list such as `collectives`; none where the dump does not tell."""
-        return ROWS[path].read(self) if self.knows_rows(path) else ()
+        found: Sequence[object] = self._find(LISTS[path].found_at) or ()
+        return found
 
-    def _record(self, block: str) -> object | None:
-        """Return the record that holds the metrics of a block."""
-        source = BLOCKS[block]
-        return None if source.needs_module and self.module is None else source.read(self)
+    def _find(self, place: str) -> Any:
+        """Return what attributes lead to, such as `memory.figures`; None where nothing tells."""
+        if self.module is None and place.partition(".")[0] not in _ABOUT_MEMORY:
+            return None
+        found: Any = self
+        for name in place.split("."):
+            found = None if found is None else getattr(found, name)
+        return found
