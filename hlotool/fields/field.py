@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable
 from enum import Enum
 from operator import attrgetter
@@ -71,8 +70,7 @@ class Field(Struct, frozen=True):
     def __post_init__(self) -> None:
         """Name the attribute as the field where it has no name of its own."""
         if not self.attribute:
-            suffix = "_" if keyword.iskeyword(self.name) else ""
-            force_setattr(self, "attribute", self.name + suffix)
+            force_setattr(self, "attribute", self.name)
 
     @property
     def title(self) -> str:
