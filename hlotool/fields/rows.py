@@ -37,7 +37,7 @@ class Fold(Struct, frozen=True):
 class RowList(Struct, frozen=True):
     """A list of equal records in a document.
 
-    `record` declares the fields of a row; an answer may show others of them (`fields`).
+    `fields` are those of `record`; an answer may choose other columns and headings.
     `sort` is written as for `--sort`: names with `-` before those that fall, comma between.
     `size` names the field that `… and N smaller (SIZE)` and the share of `--by` speak of.
     A row whose field in `lower_if` is true makes every total ≥, one in `upper_if` ≤.
@@ -96,12 +96,11 @@ class Block(Struct, frozen=True):
     row_lists: tuple[RowList, ...] = ()  # not for --rows: they are printed as they are
     is_nullable: bool = False
     is_optional: bool = False  # present only when an option asks for it
-    fields: tuple[Field, ...] = ()
 
-    def __post_init__(self) -> None:
-        """Take the fields of the record where none are given."""
-        if not self.fields:
-            force_setattr(self, "fields", fields_of(self.record))
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The figures of the record."""
+        return fields_of(self.record)
 
     def field(self, name: str) -> Field:
         """Return the field of that name; KeyError is a mistake in a declaration."""

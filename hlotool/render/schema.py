@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.json import schema_components
 from msgspec.structs import fields as fields_in
 
-from hlotool.fields import INPUT_BLOCK, Block, DocumentSpec, Field, RowList, Unit
+from hlotool.fields import INPUT_BLOCK, Block, DocumentSpec, Field, RowList
 
 Json = dict[str, object]
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -128,14 +128,4 @@ def _figures(record: type[Struct], fields: Sequence[Field]) -> Json:
     """Return the schemas of figures of a record by their names; none has parts of its own."""
     types = {each.name: each.type for each in fields_in(record)}
     schemas, _ = schema_components([types[field.attribute] for field in fields])
-    return {
-        field.name: _described(field) | schema
-        for field, schema in zip(fields, schemas, strict=True)
-    }
-
-
-def _described(field: Field) -> Json:
-    """Say of a figure what its record does not, where the answer declares it by hand."""
-    has_unit = field.unit not in {Unit.TEXT, Unit.FLAG, Unit.LIST}
-    unit = {"unit": field.unit.value} if has_unit else {}
-    return {"description": field.meaning, **unit}
+    return {field.name: schema for field, schema in zip(fields, schemas, strict=True)}
