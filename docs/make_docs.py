@@ -24,9 +24,8 @@ INTRODUCTION = """\
 
 Made by `make docs` from the declarations that also make the JSON, the tables and `--help`.
 Names in the first column are keys of the JSON and, in row lists, what `--where`, `--sort`,
-`--by` and `--columns` take. `?` after a type: null where it is not known. What the numbers
-mean is said in [semantics.md](semantics.md), what is promised about them in
-[json.md](json.md).
+`--by` and `--columns` take. `?` after a type: null where it is not known. The pages of
+the commands and [numbers](numbers.md) define the figures; [JSON](json.md) has the promises.
 """
 
 

@@ -14,6 +14,8 @@ from hlotool.ir.module import Module
 from hlotool.parse import parse_module
 from hlotool.source import Source
 
+TABLE = ROOT / "docs" / "accuracy.csv"
+HEADING = "dump,values,equal,peak_bytes,estimated_bytes,off"
 NOT_KEPT = "¹"  # marks dumps that are not in the repository
 
 
@@ -57,7 +59,7 @@ def sent_module() -> Module:
 def shown_name(dump: Dump) -> str:
     """Return backend and program, marked where the dump is not in the repository."""
     if dump.path.is_file():
-        return f"tpu, as sent by a user{NOT_KEPT}"
+        return f"tpu as sent by a user{NOT_KEPT}"
     where = "/".join(dump.path.parts[-2:])
     return where if dump.path.is_relative_to(ROOT) else where + NOT_KEPT
 
@@ -73,8 +75,6 @@ def measured_dumps() -> list[Dump]:
 
 
 def row(found: Accuracy) -> str:
-    """Write one row of the table in docs/accuracy.md."""
-    return (
-        f"| {found.name} | {found.value_count:,} | {found.equal_count:,} "
-        f"| {found.peak_bytes:,} | {found.estimated_bytes:,} | {found.error:+.2%} |"
-    )
+    """Write one row of the table."""
+    counts = (found.value_count, found.equal_count, found.peak_bytes, found.estimated_bytes)
+    return f"{found.name},{','.join(map(str, counts))},{found.error:+.2%}"

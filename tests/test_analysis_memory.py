@@ -15,7 +15,7 @@ from hlotool.source import Source
 
 DUMPS = find_dumps()
 MEASURED = [dump for dump in DUMPS if dump.oracle.get("memory_analysis")]
-TRACE_TOLERANCE = 64 << 10  # docs/semantics.md: or 0.1 %
+TRACE_TOLERANCE = 64 << 10  # docs/buffers.md: or 0.1 %
 GPU_TOLERANCE = 1 << 10
 TPU_GRAIN = 16 << 10
 

@@ -1,4 +1,4 @@
-"""The documentation is true: its sessions are run again, its links lead somewhere.
+"""The documentation is true: its sessions are run again, links and mentions lead somewhere.
 
 A block that begins with `$ hlotool` is a session; `make golden` rewrites what it prints, so
 that a new one needs the command alone.
@@ -18,6 +18,9 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(?ms)^```\n\$ (hlotool [^\n]*)\n(.*?)^```$")
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]*)?\)")
+MENTION = re.compile(r"docs/[\w-]+\.(?:md|csv)")
+FOLDERS = ("docs", "hlotool", "testdata", "tests")
+OF_A_USER = {"docs/memory.md"}  # in an example of a budget's message
 SESSIONS = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
@@ -46,6 +49,23 @@ def test_links_lead_to_files(page: Path) -> None:
     assert not missing
 
 
+def test_pages_that_code_mentions_exist() -> None:
+    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
+    found = {each for path in files for each in MENTION.findall(path.read_text(encoding="utf-8"))}
+    assert len(found) > len(COMMANDS)
+    assert [each for each in sorted(found - OF_A_USER) if not (ROOT / each).exists()] == []
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    links = set(LINK.findall(index.read_text(encoding="utf-8")))
+    pages = {path.name for path in index.parent.glob("*.md")} - {index.name}
+    assert pages - links == set()
+
+
 def test_every_command_is_documented() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(f"`hlotool {command}`" in readme for command in COMMANDS)
+    pages = [(ROOT / "docs" / f"{command}.md").read_text(encoding="utf-8") for command in COMMANDS]
+    titles = [page.partition("\n")[0] for page in pages]
+    assert titles == [f"# hlotool {command}" for command in COMMANDS]

@@ -103,7 +103,7 @@ class LiveRanges(Struct, frozen=True):
     """The HloLiveRange section; positions run from 0 to `end`, the sequence's length.
 
     `peak_position` and `peak_entries` are XLA's own and not to be trusted: it charges a
-    value the size of its instruction's whole shape (docs/semantics.md).
+    value the size of its instruction's whole shape (docs/buffers.md).
     """
 
     sequence: tuple[str, ...]

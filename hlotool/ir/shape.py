@@ -2,7 +2,7 @@
 
 Sizes follow XLA: `ShapeUtil::ByteSizeOf` (xla/shape_util.cc) for untiled layouts, and the
 padding of the first tile (xla/layout.h) for tiled ones. Allocators may round further;
-where a buffer assignment states a size, that size wins (docs/semantics.md).
+where a buffer assignment states a size, that size wins (docs/numbers.md).
 """
 
 from __future__ import annotations

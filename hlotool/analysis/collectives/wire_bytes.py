@@ -2,7 +2,7 @@
 
 Sizes are NCCL's: the whole array that a group shares. Wire bytes are those of the ring
 algorithm, the mean over the devices of a group, as exact rationals; docs/collectives.md
-derives each formula.
+has every formula.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How often does each computation run in one execution of the entry?
 
 The product of the trip counts of the loops around it, summed over its call sites
-(docs/semantics.md, Executions). Fused, reducer and other embedded computations belong to
+(docs/numbers.md). Fused, reducer and other embedded computations belong to
 their caller and are not counted.
 """
 

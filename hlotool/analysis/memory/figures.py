@@ -1,4 +1,4 @@
-"""Which figures does a module's memory have? docs/semantics.md says how they are counted."""
+"""Which figures does a module's memory have? docs/buffers.md says how they are counted."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class MemoryMap(Struct, frozen=True):
 
 
 def map_memory(assignment: BufferAssignment, lifetimes: Lifetimes | None) -> MemoryMap:
-    """Return the map of an assignment (docs/semantics.md, Memory).
+    """Return the map of an assignment (docs/buffers.md).
 
     A value without a range, such as a constant of a fused computation, is live throughout.
     """

@@ -60,7 +60,7 @@ class MemoryReport(Struct, frozen=True):
 
 
 def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport:
-    """Return the memory figures of a program (docs/semantics.md, Memory), in bytes.
+    """Return the memory figures of a program (docs/buffers.md), in bytes.
 
     With an assignment, its own allocations and, where printed, its live ranges; lifetimes
     are derived from the module's schedule otherwise. Without one, an estimate. Thread-local

@@ -103,7 +103,7 @@ def rows_at(
     """Return the values that hold bytes at a position, the largest first.
 
     Values that share bytes are one row, that of the value born last; `occupied_bytes` of
-    all rows add up to what is in use (docs/semantics.md). `color` None means all spaces.
+    all rows add up to what is in use (docs/buffers.md). `color` None means all spaces.
     """
     describer = _Describer(report, module)
     colors = report.map.colors() if color is None else (color,)

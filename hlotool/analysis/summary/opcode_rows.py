@@ -80,7 +80,7 @@ def count_opcodes(results: ResultCounts) -> tuple[OpcodeRow, ...]:
     run of the entry. `result_bytes` adds up the results of all of them, `executed_bytes` of
     the executed ones, each instruction once; opcodes that only pass on what exists (tuple,
     get-tuple-element, while, …) make nothing in `executed_bytes`. Bytes are those of the
-    shapes with tile padding (docs/semantics.md); None where a shape's size is unknown.
+    shapes with tile padding (docs/numbers.md); None where a shape's size is unknown.
     """
     tallies: defaultdict[str, _OpcodeTally] = defaultdict(_OpcodeTally)
     for group in results.groups:
