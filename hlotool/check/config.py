@@ -8,7 +8,7 @@ module = "train_step"
 metric = "buffers.temp_bytes"
 max = "8GiB"
 max_increase = "2%"
-message = "Did a remat policy change? See docs/memory.md."
+message = "Did a remat policy change?"
 """
 
 from __future__ import annotations
