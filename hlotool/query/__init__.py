@@ -4,7 +4,7 @@ The language: `grammar` makes a tree (`expression`) of a text, `mistakes` says w
 one that has none. `vocabulary` is what a tree may name, `validate` whether it makes sense for
 that; `parse` does both. `compile` makes a function of a tree, `where` a test of a row,
 `aggregate` one figure of many rows; `measure` says what a tree over a whole program comes to,
-and `unit` how that is written. `size` reads a lone size.
+and `unit` how that is written.
 
 The rows: `select` applies the row options, in the order `where`, `fold`, `group` or `order`.
 `sums` adds up what may be unknown; `names` reads lists of fields, and knows what was meant.

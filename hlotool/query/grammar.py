@@ -47,7 +47,7 @@ from hlotool.query.expression import (
     Or,
     Relation,
 )
-from hlotool.query.mistakes import check_brackets, explain_failure
+from hlotool.query.mistakes import expect_paired, explain_failure
 from hlotool.query.names import suggest
 from hlotool.source import Source
 
@@ -78,7 +78,7 @@ def parse_expression(text: str, name: str = "--where") -> Expression:
         raise QueryError(
             f"the expression is longer than {_MAX_LENGTH:,} characters", source, _MAX_LENGTH, 0
         )
-    check_brackets(source)
+    expect_paired(source)
     try:
         with _deep_stack():
             tree: Expression = _grammar().parse_string(text, parse_all=True)[0]
@@ -92,7 +92,7 @@ def parse_expression(text: str, name: str = "--where") -> Expression:
 
 @contextmanager
 def _deep_stack() -> Iterator[None]:
-    """Let the parser recurse as deep as `check_brackets` allows, and no deeper."""
+    """Let the parser recurse as deep as `expect_paired` allows, and no deeper."""
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(max(usual, _FRAMES))
     try:

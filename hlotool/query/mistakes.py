@@ -35,7 +35,7 @@ _WANTS_VALUE: Final = re.compile(r"(?:^|[=<>~+\-*/(,\[]|\b(?:and|or|not|in))$")
 _SIZE_AHEAD: Final = re.compile(r"[0-9]\s*$")
 
 
-def check_brackets(source: Source) -> None:
+def expect_paired(source: Source) -> None:
     """Refuse brackets that do not pair, text that is not closed, and nesting without end.
 
     This runs before the grammar, which recurses once a level: its depth is bounded here.
