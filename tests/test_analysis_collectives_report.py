@@ -169,7 +169,7 @@ WORDS = re.compile(r"[A-Za-z_][\w.\-]*|\d+|\S")
 FOREIGN = ("-1", "0", "99999999999999999999", "{}", "()", "f32[]", "token[]", "?", "fusion")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(CASES), st.randoms(use_true_random=False))
 def test_damage_gives_an_answer_or_an_error(path: Path, chance: random.Random) -> None:
     """Words left out, exchanged or replaced: never anything but a report or an HlotoolError."""
