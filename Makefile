@@ -33,8 +33,11 @@ budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/
 demo: $(VENV)/installed ## Install into .venv and summarize a real dump
 	$(BIN)/hlotool summary testdata/hlo/gpu_train_step.txt
 
-test: $(VENV)/installed-test ## Install what the tests need and run them all
+test: $(VENV)/installed-test ## Install what the tests need and run all but the many mutants
 	$(BIN)/pytest -n auto -q
+
+mutants: $(VENV)/installed-test ## Try 100,000 injured texts: two minutes on one processor
+	$(BIN)/pytest -n auto -q -m mutants
 
 lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/ruff check .
@@ -53,4 +56,4 @@ bench: $(BENCH)/installed ## Measure speed against jaxlib and print the ratios
 accuracy: $(VENV)/installed-test ## Measure derived lifetimes and estimated peaks against XLA's own
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test lint golden docs budgets bench accuracy
+.PHONY: help demo test mutants lint golden docs budgets bench accuracy

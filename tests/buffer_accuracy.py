@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from buffer_dumps import ROOT, SHARED, Dump, find_dumps
+from buffer_dumps import Dump, find_dumps
+from dump_files import ROOT, SEEDS
 
 from hlotool.analysis.dataflow.dataflow import find_values
 from hlotool.analysis.dataflow.lifetimes import derive_lifetimes
@@ -52,7 +53,7 @@ def measure(dump: Dump) -> Accuracy:
 
 def sent_module() -> Module:
     """Return the module text that a user sent apart from its assignment."""
-    (text,) = (SHARED / "seeds").glob("003*")
+    (text,) = SEEDS.glob("003*")
     return parse_module(Source(text.read_text("utf-8"), text.name))
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+
+from dump_files import SEEDS, find_file, find_folders, read_json, read_text
 
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment
 from hlotool.source import Source
-
-ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared"  # absent outside the project's own machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +34,10 @@ class Dump:
         """The first part of the platform's name: cpu, gpu or tpu; '' where nobody says."""
         return "" if self.path.is_file() else self.path.parent.name[:3]
 
-    def read(self, pattern: str) -> Source | None:
+    def read(self, ending: str) -> Source | None:
         """Return the one file that ends so, None without one."""
-        found = sorted(self.path.glob(f"*{pattern}"))
-        return Source(found[0].read_text(encoding="utf-8"), found[0].name) if found else None
+        found = find_file(self.path, ending)
+        return Source(read_text(found), found.name) if found else None
 
     @cached_property
     def assignment(self) -> BufferAssignment:
@@ -61,14 +59,12 @@ class Dump:
     @cached_property
     def oracle(self) -> dict[str, Any]:
         """XLA's own figures; empty for single files."""
-        path = self.path / "oracle.json"
-        return json.loads(path.read_text("utf-8")) if path.exists() else {}
+        found = None if self.path.is_file() else find_file(self.path, "oracle.json")
+        return read_json(found) if found else {}
 
 
 @cache
 def find_dumps() -> tuple[Dump, ...]:
     """Return the dumps of testdata, then those of the shared folder where it exists."""
-    folders = [path.parent for path in (ROOT / "testdata/dumps").glob("*/*/oracle.json")]
-    folders += [path.parent for path in (SHARED / "dumps").glob("*/*/oracle.json")]
-    files = [*(SHARED / "seeds").glob("001*"), *(SHARED / "seeds").glob("004*")]
-    return tuple(Dump(path) for path in (*sorted(folders), *sorted(files)))
+    files = [*SEEDS.glob("001*"), *SEEDS.glob("004*")]
+    return tuple(Dump(path) for path in (*find_folders(), *files))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from dump_files import TESTDATA, find_file, find_folders, read_json, read_text
 
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.source import Source
 
-ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared"  # absent outside the project's own machine
 STAGES = ("after_optimizations", "before_optimizations")
 
 
@@ -35,7 +34,8 @@ class Case:
     @property
     def name(self) -> str:
         """For test ids."""
-        return "/".join((*self.path.parts[-3:-1], self.path.stem.partition("jit")[2]))
+        name = self.path.name.removesuffix(".gz").removesuffix(".txt")
+        return "/".join((*self.path.parts[-3:-1], name.partition("jit")[2]))
 
     def read_instruction_costs(self) -> dict[str, dict[str, tuple[float, ...]]] | None:
         """Return XLA's three figures for each instruction by computation and name, if known.
@@ -43,8 +43,8 @@ class Case:
         Left out are those it would not take apart from the others.
         """
         stage = "before" if "before" in self.path.name else "after"
-        path = self.path.parent / f"oracle_{stage}_optimizations_costs.json"
-        if not path.exists():
+        path = find_file(self.path.parent, f"oracle_{stage}_optimizations_costs.json")
+        if path is None:
             return None
         return {
             one["computation"]: {
@@ -52,7 +52,7 @@ class Case:
                 for name, *figures in one["instructions"]
                 if None not in figures
             }
-            for one in json.loads(path.read_text(encoding="utf-8"))
+            for one in read_json(path)
         }
 
     @cached_property
@@ -63,35 +63,33 @@ class Case:
 
 def read_module(path: Path) -> Module:
     """Parse a file."""
-    return parse_module(Source(path.read_text(encoding="utf-8"), path.name))
+    return parse_module(Source(read_text(path), path.name))
 
 
 def list_dumps() -> list[Case]:
     """Return every stage of every dump for which XLA's own cost analysis is written down."""
-    folders = [
-        oracle.parent
-        for root in (ROOT / "testdata/dumps", SHARED / "dumps")
-        for oracle in sorted(root.glob("*/*/oracle.json"))
-    ]
-    return [case for folder in folders for case in _read_folder(folder)]
+    return [case for folder in find_folders() for case in _read_folder(folder)]
 
 
 def _read_folder(folder: Path) -> list[Case]:
-    oracle = json.loads((folder / "oracle.json").read_text(encoding="utf-8"))
+    path = find_file(folder, "oracle.json")
+    oracle = read_json(path) if path else {}
     cases = []
     for stage in STAGES:
         costs = oracle.get(stage, {}).get("cost_analysis")
         if costs is not None:
             keys = ("flops", "transcendentals", "bytes accessed")
             expected = XlaCost(*(costs.get(key, 0.0) for key in keys))
-            cases.append(Case(folder / oracle[stage]["file"], expected))
+            text = find_file(folder, oracle[stage]["file"])
+            assert text is not None
+            cases.append(Case(text, expected))
     return cases
 
 
 def list_corpus() -> list[Case]:
     """Return the small modules of testdata/cost, whose last line holds XLA's figures."""
     cases = []
-    for path in sorted((ROOT / "testdata/cost").glob("*.txt")):
+    for path in sorted((TESTDATA / "cost").glob("*.txt")):
         figures = path.read_text(encoding="utf-8").rpartition("// xla: ")[2]
         cases.append(Case(path, XlaCost(*map(float, figures.split(",")))))
     return cases

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from msgspec import NODEFAULT, Struct
@@ -30,15 +31,21 @@ def plain(value: object) -> Any:
         return str(value)
     if isinstance(value, Struct):
         return {
-            each.name: plain(getattr(value, each.name))
-            for each in fields(value)
-            if getattr(value, each.name) != _default(each)
+            name: plain(getattr(value, name))
+            for name, default in defaults_of(type(value)).items()
+            if getattr(value, name) != default
         }
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
     return value
+
+
+@cache
+def defaults_of(record: type[Struct]) -> dict[str, object]:
+    """Return the fields of a record with their defaults; msgspec reads annotations anew."""
+    return {each.name: _default(each) for each in fields(record)}
 
 
 def _default(field: FieldInfo) -> object:

@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from dump_files import TESTDATA
+
 from hlotool.inputs import DumpedProgram, DumpFile, Input, NamedFiles, find_inputs
 
-ROOT = Path(__file__).resolve().parents[1]
-INPUTS = ROOT / "testdata" / "inputs"
-BAD = ROOT / "testdata" / "bad" / "inputs"
-SHARED = ROOT.parent / "shared"  # absent outside the project's own machine
+INPUTS = TESTDATA / "inputs"
+BAD = TESTDATA / "bad" / "inputs"
 
 
 TEXT = "HloModule jit_f, is_scheduled=true\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n"

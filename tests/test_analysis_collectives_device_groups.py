@@ -48,7 +48,7 @@ def figures(row: CollectiveRow) -> tuple[object, ...]:
     return row.payload_bytes, row.wire_bytes, row.group_size, row.group_count, row.pair_count
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["all-reduce", "all-to-all", "collective-broadcast"]),
     st.integers(1, 8),
@@ -73,7 +73,7 @@ def test_names_and_order_of_devices_change_no_bytes(
     assert shuffled.problem is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 12), st.integers(1, 1000), st.randoms(use_true_random=False))
 def test_names_and_order_of_pairs_change_no_bytes(
     size: int, elements: int, chance: random.Random
@@ -96,7 +96,6 @@ MESHES = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=4).map(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(MESHES, st.data())
 def test_axes_are_found_again(mesh: Mesh, data: st.DataObject) -> None:
     """Groups made along some axes are named by those axes, in whatever order they stand."""
@@ -115,7 +114,6 @@ def test_axes_are_found_again(mesh: Mesh, data: st.DataObject) -> None:
     assert AxisFinder(mesh).find_axes(shuffled) == expected
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 def test_parts_of_an_axis_are_named(before: int, size: int, behind: int) -> None:
     """A sub-axis `a:(pre)size` is where XLA's mesh notation says it is."""

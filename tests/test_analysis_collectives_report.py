@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from collective_cases import CASES, ROOT, analyze, read_options, read_rows, read_totals, write
+from collective_cases import CASES, analyze, read_options, read_rows, read_totals, write
+from dump_files import PRINTED, SEEDS, SHARED, TESTDATA, find_modules, needs_shared, read_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,13 +19,6 @@ from hlotool.ir.opcodes import TRANSFERS
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
 from hlotool.source import Source
-
-HLO = re.compile(r"\s*HloModule ")
-
-
-def read_start(path: Path) -> str:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return file.read(200)
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -42,23 +36,24 @@ def test_case(path: Path) -> None:
     assert {field: write(getattr(report.totals, field)) for field in totals} == totals
 
 
-SEEDS = ROOT / "../shared/seeds"
-DUMPS = sorted(
+DEFAULTS = [path for path in PRINTED if ".default." in path.name]
+DUMPS = [
     path
-    for folder in ("testdata/dumps", "testdata/hlo", "../shared/dumps", "../shared/seeds")
-    for path in (ROOT / folder).rglob("*.txt")
-    if not {"printed", "odd"} & set(path.parts) and HLO.match(read_start(path))
-)
-assert DUMPS, "no HLO dumps in testdata"
+    for path in find_modules(TESTDATA / "dumps", TESTDATA / "packed", SHARED / "dumps", SEEDS)
+    if path.parent.name != "printed"  # test_printing_style_changes_nothing
+]
+
+
+def test_there_are_dumps() -> None:
+    assert len([path for path in DUMPS if path.is_relative_to(TESTDATA)]) > 50
 
 
 def read_seed(start: str) -> str:
-    found = list(SEEDS.glob(f"{start}_*.txt"))
-    if not found:
-        pytest.skip("needs ../shared")
-    return found[0].read_text(encoding="utf-8")
+    (path,) = SEEDS.glob(f"{start}_*.txt")
+    return path.read_text(encoding="utf-8")
 
 
+@needs_shared
 def test_seed_tpu_forward() -> None:
     """Seven textual all-gathers are three: channel 4 chain 0, channel 6 chain 1, and channel 2.
 
@@ -81,6 +76,7 @@ def test_seed_tpu_forward() -> None:
         assert product <= row.overlap_flops < product * 1.01
 
 
+@needs_shared
 def test_seed_gpu_train_step() -> None:
     """Counted by hand in the text, computation by computation.
 
@@ -120,7 +116,7 @@ def test_seed_gpu_train_step() -> None:
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: "/".join(path.parts[-3:]))
 def test_every_printed_collective_counts_once(path: Path) -> None:
     """No collective or done of an executed dump is lost, and none is in two rows."""
-    module = parse_module(Source(path.read_text(encoding="utf-8"), path.name))
+    module = parse_module(Source(read_text(path), path.name))
     program = Program("", module)
     report = program.collectives
     members = [name for row in report.rows for name in row.members]
@@ -141,19 +137,14 @@ def test_every_printed_collective_counts_once(path: Path) -> None:
     assert not [row.problem for row in report.rows if row.problem]
 
 
-def test_printing_style_changes_nothing() -> None:
+@pytest.mark.parametrize("default", DEFAULTS, ids=lambda path: path.stem)
+def test_printing_style_changes_nothing(default: Path) -> None:
     """The same module in another print style has the same traffic, collective by collective."""
-    folder = ROOT / "../shared/dumps/printed"
-    if not folder.exists():
-        pytest.skip("needs ../shared")
-    styles = sorted(folder.glob("gpu_h100.transformer_train.*.txt"))
-    assert styles
-    default = analyze((folder / "gpu_h100.transformer_train.default.txt").read_text())
-    expected = sorted(map(key, default.rows))
+    expected = sorted(map(key, analyze(read_text(default)).rows))
     compared = 0
-    for path in styles:
+    for path in default.parent.glob(default.name.replace(".default.", ".*.")):
         try:
-            report = analyze(path.read_text(encoding="utf-8"))
+            report = analyze(read_text(path))
         except ParseError:  # styles that leave out names or attributes: nothing can be known
             continue
         compared += 1
@@ -169,7 +160,7 @@ WORDS = re.compile(r"[A-Za-z_][\w.\-]*|\d+|\S")
 FOREIGN = ("-1", "0", "99999999999999999999", "{}", "()", "f32[]", "token[]", "?", "fusion")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(CASES), st.randoms(use_true_random=False))
 def test_damage_gives_an_answer_or_an_error(path: Path, chance: random.Random) -> None:
     """Words left out, exchanged or replaced: never anything but a report or an HlotoolError."""

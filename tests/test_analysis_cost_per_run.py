@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cost_cases import ROOT, SHARED, read_module
+from cost_cases import read_module
+from dump_files import SEEDS, SHARED, TESTDATA, find_file, needs_shared
 
 from hlotool.analysis.cost import CostReport
 from hlotool.program.program import Program
@@ -77,12 +78,18 @@ OWN_MODEL = Transformer(
     batch=16,
 )
 BACKENDS = ("cpu", "gpu_h100", "tpu_v5e")
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
+OWN = {
+    "cpu": TESTDATA / "packed/cpu/transformer_train",
+    "gpu_h100": TESTDATA / "dumps/gpu_h100/transformer_train",
+    "tpu_v5e": TESTDATA / "packed/tpu_v5e/transformer_train",
+}
+OWN_TWICE = TESTDATA / "packed/gpu_h100/transformer_train.batch2x"
 
 
 @cache
 def report(folder: Path, stage: str = "after") -> CostReport:
-    (path,) = [*folder.glob(f"*{stage}_optimizations.txt")]
+    path = find_file(folder, f"{stage}_optimizations.txt")
+    assert path is not None
     module = read_module(path)
     return Program("", module).cost
 
@@ -135,9 +142,48 @@ def test_without_remat() -> None:
     assert DEVICES * device.matrix_flops_per_run == SHARED_MODEL.train_step(remat=False)
 
 
-def test_our_own_transformer() -> None:
-    found = report(ROOT / "testdata/dumps/gpu_h100/transformer_train")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_our_own_transformer(backend: str) -> None:
+    found = report(OWN[backend])
+    assert found.scope == "device"
     assert DEVICES * found.matrix_flops_per_run == OWN_MODEL.train_step(remat=True)
+    assert not found.is_lower_bound
+
+
+def test_all_flops_of_our_own_agree_across_backends() -> None:
+    """What the backends do beside matrix products differs by less than 2 %."""
+    found = [report(folder).flops_per_run for folder in OWN.values()]
+    assert max(found) <= 1.02 * min(found)
+
+
+@pytest.mark.parametrize(
+    ("folder", "batches"), [(OWN["cpu"], 1), (OWN["tpu_v5e"], 1), (OWN_TWICE, 2)]
+)
+def test_our_own_before_optimizations_is_the_whole_program(folder: Path, batches: int) -> None:
+    found = report(folder, "before")
+    assert found.scope == "program"
+    assert found.matrix_flops_per_run == batches * OWN_MODEL.train_step(remat=True)
+
+
+def test_twice_the_batch_of_our_own_is_twice_the_work() -> None:
+    once, twice = report(OWN["gpu_h100"]), report(OWN_TWICE)
+    assert twice.matrix_flops_per_run == 2 * once.matrix_flops_per_run
+
+
+@pytest.mark.parametrize("backend", ["cpu", "tpu_v5e"])
+@pytest.mark.parametrize("stage", ["before", "after"])
+def test_a_perceptron_without_remat(backend: str, stage: str) -> None:
+    """Products of 784 × 512 and 512 × 10: forward, weights' gradients, and one input's."""
+    first, second = 2 * 128 * 784 * 512, 2 * 128 * 512 * 10
+    found = report(TESTDATA / "dumps" / backend / "mlp_train", stage)
+    assert found.matrix_flops_per_run == 2 * first + 3 * second
+
+
+def test_remat_repeats_the_first_product() -> None:
+    """Of 800 × 512, as XLA pads it for the GPU's matrix units."""
+    folder = TESTDATA / "dumps" / "gpu_h100"
+    kept, again = report(folder / "mlp_train"), report(folder / "mlp_train.remat")
+    assert again.matrix_flops_per_run - kept.matrix_flops_per_run == 2 * 128 * 800 * 512
 
 
 def mixture_of_experts_step() -> int:
@@ -173,7 +219,7 @@ def mixture_of_experts_step() -> int:
 @needs_shared
 def test_a_step_of_a_mixture_of_experts() -> None:
     """Seed 002: all matrix products of the step are in cuBLAS and cuDNN."""
-    (path,) = (SHARED / "seeds").glob("002_*")
+    (path,) = SEEDS.glob("002_*")
     module = read_module(path)
     found = Program("", module).cost
     assert found.matrix_flops_per_run == 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from buffer_accuracy import HEADING, TABLE, measure, measured_dumps, row
-from buffer_dumps import SHARED, Dump
+from buffer_dumps import Dump
+from dump_files import SEEDS, TESTDATA, needs_shared
 
 from hlotool.analysis.memory.estimate import TYPICAL_PERCENT, estimate_assignment
 from hlotool.analysis.memory.estimated_size import estimate_size
@@ -40,10 +43,19 @@ def test_accuracy_is_what_the_documentation_says(dump: Dump) -> None:
     assert found.equal_count == found.value_count
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared dumps are not here")
+@needs_shared
 @pytest.mark.parametrize("number", ["000", "002"])
-def test_modules_without_an_assignment(number: str) -> None:
-    (path,) = (SHARED / "seeds").glob(f"{number}*")
+def test_modules_of_users_without_an_assignment(number: str) -> None:
+    (path,) = SEEDS.glob(f"{number}*")
+    check_estimate(path)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "gpu", "tpu"])
+def test_modules_without_an_assignment(backend: str) -> None:
+    check_estimate(TESTDATA / "hlo" / f"{backend}_train_step.txt")
+
+
+def check_estimate(path: Path) -> None:
     report = analyze_memory(parse_module(Source(path.read_text("utf-8"), path.name)), None)
     assert report.figures.source == "estimate"
     assert report.figures.estimated is not None

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from dump_files import SHARED, TESTDATA, find_folders, find_texts, read_text
 
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.trip_counts import count_iterations
@@ -12,10 +13,11 @@ from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.source import Source
 
-ROOT = Path(__file__).parent.parent
-CASES = sorted((ROOT / "testdata/executions").glob("*.txt"))
+CASES = sorted((TESTDATA / "executions").glob("*.txt"))
 assert CASES, "no cases in testdata/executions"
-SHARED = sorted((ROOT / "../shared/dumps").glob("*/*/*optimizations.txt"))
+FOLDERS = find_folders()
+TEXTS = [path for folder in FOLDERS for path in find_texts(folder)]
+TRANSFORMERS = [one for one in FOLDERS if one.name.startswith("transformer_train")]
 KNOWN_COUNT = re.compile(r'"known_trip_count":\{"n":"\d+"\},?')
 
 
@@ -46,24 +48,25 @@ def test_case(path: Path) -> None:
         assert executions.is_conditional(computation) == bool(conditional)
 
 
-@pytest.mark.skipif(not SHARED, reason="needs ../shared")
-@pytest.mark.parametrize("path", SHARED, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: "/".join(path.parts[-3:]))
 def test_derived_counts_equal_printed_ones(path: Path) -> None:
-    text = path.read_text()
+    text = read_text(path)
     printed = trip_counts(load(text)[1])
     derived = trip_counts(load(KNOWN_COUNT.sub("", text))[1])
     assert derived == printed
 
 
-@pytest.mark.skipif(not SHARED, reason="needs ../shared")
-@pytest.mark.parametrize("backend", ["cpu", "gpu_h100", "tpu_v5e"])
-def test_scan_over_eight_layers(backend: str) -> None:
-    """The transformer scans its 8 layers forward and backward: two loops of 8 on any backend."""
-    folders = sorted((ROOT / "../shared/dumps" / backend).glob("transformer_train*"))
-    assert folders
-    for folder in folders:
-        for path in folder.glob("*optimizations.txt"):
-            assert sorted(trip_counts(load(path.read_text())[1]).values(), key=str) == [8, 8], path
+@pytest.mark.parametrize("folder", TRANSFORMERS, ids=lambda path: "/".join(path.parts[-3:]))
+def test_scan_over_the_layers(folder: Path) -> None:
+    """The transformer scans its layers forward and backward: two such loops on any backend."""
+    layers = 8 if folder.is_relative_to(SHARED) else 12
+    for path in find_texts(folder):
+        assert list(trip_counts(load(read_text(path))[1]).values()) == [layers, layers], path
+
+
+def test_there_are_transformers() -> None:
+    own = {one.parent.name for one in TRANSFORMERS if one.is_relative_to(TESTDATA)}
+    assert own == {"cpu", "gpu_h100", "tpu_v5e"}
 
 
 @pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "NE", "EQ"])

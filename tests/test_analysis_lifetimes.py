@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from buffer_dumps import SHARED, Dump, find_dumps
+from buffer_dumps import Dump, find_dumps
+from dump_files import SEEDS, needs_shared
 
 from hlotool.analysis.dataflow.dataflow import find_values
 from hlotool.analysis.dataflow.lifetimes import Lifetimes, derive_lifetimes, find_lifetimes
@@ -37,9 +38,9 @@ def test_derived_is_what_xla_prints(dump: Dump) -> None:
     assert dict(derived.ranges) == dict(printed.ranges)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared dumps are not here")
+@needs_shared
 def test_an_older_dump() -> None:
-    (text,) = (SHARED / "seeds").glob("003*")
+    (text,) = SEEDS.glob("003*")
     (dump,) = [one for one in find_dumps() if one.name == "004"]
     printed = dump.assignment.live_ranges
     assert printed is not None

@@ -13,6 +13,11 @@ DUMPS = find_dumps()
 
 # Worked out by hand: which way of counting explains XLA's figure at its instant.
 REASONS: dict[str, tuple[Reason, ...] | None] = {
+    "testdata/gpu_h100/ragged": None,  # it is right
+    "testdata/cpu/nested_loops": (),  # its list is right, its instant is not
+    "testdata/gpu_h100/mlp_train": ("shared",),  # the first weights, and what overwrites them
+    "testdata/tpu_v5e/ragged": ("spaces",),  # 655,360 bytes in space 1
+    "testdata/cpu_jax_0.4.30/nested_loops": ("tuples",),  # an array of 262,144 is left out
     "001": None,  # it is right
     "004": ("tuples",),
     "shared/tpu_v5e/transformer_train": ("spaces",),

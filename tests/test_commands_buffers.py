@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buffer_dumps import ROOT, SHARED
 from click.testing import CliRunner, Result
+from dump_files import ROOT, SEEDS, needs_shared
 
 from hlotool.commands.buffers import buffers
 from hlotool.errors import HlotoolError
@@ -207,9 +207,19 @@ def test_a_total_that_does_not_match_is_said(tmp_path: Path) -> None:
     assert "do not add up to" in run(edited).stdout
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared dumps are not here")
+def test_an_assignment_of_another_size_is_refused(tmp_path: Path) -> None:
+    folder = DUMPS / "gpu_h100" / "mlp_train"
+    (text,) = folder.glob("*after_optimizations.txt")
+    (assignment,) = folder.glob("*after_optimizations-buffer-assignment.txt")
+    half = tmp_path / "half.txt"
+    half.write_text(text.read_text("utf-8").replace("f32[512,10]", "f32[256,10]"), "utf-8")
+    message = refusal(half, "--buffers", assignment)
+    assert "is f32[512,10] here, but f32[256,10] in the module" in message
+
+
+@needs_shared
 def test_siblings_of_another_size_are_refused() -> None:
-    (text,) = (SHARED / "seeds").glob("000*")
-    (assignment,) = (SHARED / "seeds").glob("001*")
+    (text,) = SEEDS.glob("000*")
+    (assignment,) = SEEDS.glob("001*")
     message = refusal(text, "--buffers", assignment)
     assert "is bf16[128,6144] here, but bf16[32,6144] in the module" in message

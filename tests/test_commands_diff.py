@@ -12,6 +12,7 @@ from hlotool.cli import run
 
 ROOT = Path(__file__).parents[1]
 DUMPS = ROOT / "testdata" / "dumps"
+PACKED = ROOT / "testdata" / "packed"
 GPU = DUMPS / "gpu_h100"
 STEP = GPU / "mlp_train"
 PAIRS = [
@@ -22,6 +23,7 @@ PAIRS = [
     (DUMPS / "cpu" / "scan_train", DUMPS / "tpu_v5e" / "scan_train"),
     (DUMPS / "cpu_jax_0.7.2" / "mlp_train", DUMPS / "cpu" / "mlp_train"),
     (DUMPS / "tpu_v5e" / "pipeline", GPU / "pipeline"),
+    (GPU / "transformer_train", PACKED / "gpu_h100" / "transformer_train.batch2x"),
 ]
 IDS = [f"{left.parent.name}.{left.name}-{right.name}" for left, right in PAIRS]
 

@@ -11,7 +11,6 @@ import pytest
 from diff_cases import (
     BASE,
     CASES,
-    ROOT,
     found_changes,
     read,
     read_case,
@@ -19,28 +18,30 @@ from diff_cases import (
     reordered,
     without_metadata,
 )
+from dump_files import PRINTED, TESTDATA, find_folders, find_texts, read_text
 
 from hlotool.diff.blocks.changes import compare_instructions
 from hlotool.diff.match.structure import compare_structure
 
 LARGE_BYTES = 300_000  # larger dumps take too long to be compared three times
+TEXTS = [path for folder in find_folders() for path in find_texts(folder)]
 DUMPS = [
     path
-    for path in sorted((ROOT / "testdata" / "dumps").glob("*/*/*.txt"))
-    if re.search(r"(?:before|after)_optimizations\.txt$", path.name)
-    and path.stat().st_size < LARGE_BYTES
+    for path in TEXTS
+    if path.is_relative_to(TESTDATA / "dumps") and path.stat().st_size < LARGE_BYTES
 ]
-PRINTED = (ROOT / "testdata" / "printed", ROOT.parent / "shared" / "dumps" / "printed")
-SHARED = sorted((ROOT.parent / "shared" / "dumps").glob("*/*/*_optimizations.txt"))
-STYLES = [path for directory in PRINTED for path in sorted(directory.glob("*.*.*.txt"))]
-UNREADABLE = {
+LARGE = [path for path in TEXTS if path not in DUMPS]
+# No program can be read from some styles, and the default is what the others are compared with.
+UNREAD = {
     "bare",
     "compact_operands",
+    "default",
     "no_extra_attributes",
     "no_ids",
     "no_operand_names",
     "no_result_shape",
 }
+STYLES = [path for path in PRINTED if path.stem.rsplit(".", 1)[1] not in UNREAD]
 REORDERED = {"canonical", "fingerprint"}  # these sort instructions by what they are
 REWRITINGS = (renamed, without_metadata, reordered)
 
@@ -82,9 +83,9 @@ def test_rewritten_dumps_are_identical(path: Path, rewrite: Callable[[str], str]
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
 
 
-@pytest.mark.parametrize("path", SHARED, ids=lambda path: "/".join(path.parts[-3:-1]))
+@pytest.mark.parametrize("path", LARGE, ids=lambda path: "/".join(path.parts[-3:-1]))
 def test_large_dumps_are_identical_under_other_names(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     found = found_changes(text, reordered(without_metadata(renamed(text))))
     assert [line for line in found if not line.startswith("moved")] == ["identical"]
 
@@ -92,8 +93,6 @@ def test_large_dumps_are_identical_under_other_names(path: Path) -> None:
 @pytest.mark.parametrize("path", STYLES, ids=lambda path: path.stem)
 def test_print_styles_are_identical(path: Path) -> None:
     program, style = path.stem.rsplit(".", 1)
-    if style in UNREADABLE:
-        pytest.skip("no program can be read from this style")
     default = path.with_name(f"{program}.default.txt")
     left, right = (each.read_text(encoding="utf-8") for each in (default, path))
     found = found_changes(left, right)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 
 import pytest
-from input_cases import ROOT
+from dump_files import ROOT
 
 
 def test_the_example_of_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,18 @@ import shutil
 from pathlib import Path
 
 import pytest
-from input_cases import INPUTS, SHARED, format_programs, read_case, write_case
+from dump_files import SEEDS, SHARED, TESTDATA, find_folders, find_texts, needs_shared
+from input_cases import INPUTS, format_programs, read_case, write_case
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.inputs import DumpedProgram, DumpFile, NamedFiles, find_inputs, find_programs
+from hlotool.inputs import (
+    DumpedProgram,
+    DumpFile,
+    Inputs,
+    NamedFiles,
+    find_inputs,
+    find_programs,
+)
 from hlotool.inputs.dump.role import Stage
 from hlotool.inputs.read.module_head import HEAD_BYTES
 
@@ -174,23 +182,27 @@ def test_the_file_read_is_checked_again(tmp_path: Path) -> None:
     assert second.module.read().text.startswith("HloModule jit_g")
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
+OWN, OTHERS = TESTDATA / "folders", SHARED / "dumps" / "folders"
+
+
 @pytest.mark.parametrize(
     ("folder", "passes", "others"),
     [
-        ("cpu.plain", 0, 0),
-        ("cpu.passes", 31, 0),
-        ("gpu_h100.timestamp", 0, 1),
-        ("tpu_v5e.plain", 0, 3),
+        (OWN / "cpu.short", 0, 0),
+        (OWN / "cpu.passes", 21, 0),
+        (OWN / "gpu_h100.timestamp", 0, 1),
+        (OWN / "tpu_v5e.plain", 0, 3),
+        pytest.param(OTHERS / "cpu.plain", 0, 0, marks=needs_shared),
+        pytest.param(OTHERS / "cpu.passes", 31, 0, marks=needs_shared),
+        pytest.param(OTHERS / "gpu_h100.timestamp", 0, 1, marks=needs_shared),
+        pytest.param(OTHERS / "tpu_v5e.plain", 0, 3, marks=needs_shared),
     ],
 )
-def test_whole_directories_of_xla(folder: str, passes: int, others: int) -> None:
-    (program,), notes = find_programs(str(SHARED / "dumps" / "folders" / folder))
+def test_whole_directories_of_xla(folder: Path, passes: int, others: int) -> None:
+    (program,), notes = find_programs(str(folder))
     assert not notes
-    assert (program.name, len(program.passes), len(program.others)) == (
-        *("jit_train_step", passes),
-        others,
-    )
+    name = "jit_affine" if folder.parent == OWN else "jit_train_step"
+    assert (program.name, len(program.passes), len(program.others)) == (name, passes, others)
     assert [each.step for each in program.passes] == list(range(passes))
     files = [program.before, program.after, program.buffers, program.values, program.live_range]
     for file in [*files, program.debug_options, *program.others]:
@@ -198,32 +210,55 @@ def test_whole_directories_of_xla(folder: str, passes: int, others: int) -> None
         file.read()
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
+def test_a_directory_of_several_programs() -> None:
+    programs, notes = find_programs(str(OWN / "cpu.several"))
+    assert [one.name for one in programs] == ["jit_init", "jit_train_step", "jit_evaluate"]
+    assert not notes
+
+
 @pytest.mark.parametrize("separator", [".", "__"])
-def test_shared_dumps_flattened(separator: str, tmp_path: Path) -> None:
+def test_dumps_flattened(separator: str, tmp_path: Path) -> None:
     """Every program of the dumps, once, with the files of its own folder."""
-    folders = [path for path in (SHARED / "dumps").glob("*/*") if path.is_dir()]
-    folders = [path for path in folders if path.parent.name in ("cpu", "gpu_h100", "tpu_v5e")]
-    for folder in folders:
+    count = 0
+    for folder in find_folders():
+        count += len(find_texts(folder))
         for path in folder.glob("module_*"):
-            name = separator.join([folder.parent.name, folder.name, path.name])
+            root = "shared" if folder.is_relative_to(SHARED) else "own"
+            name = separator.join([root, folder.parent.name, folder.name, path.name])
             shutil.copy(path, tmp_path / name)
     found = find_inputs(str(tmp_path), "all").inputs
-    assert len(folders) > 10
-    assert len(found) == 2 * len(folders)
+    assert len(found) == count > 50
     for each in found:
         prefix = Path(each.path).name.split("module_")[0]
         assert all(Path(file.path).name.startswith(prefix) for file in each.files)
-        assert len(each.files) == (1 if each.stage is Stage.BEFORE else 4)
+        expected = 2 if "0.4.30" in prefix or "0.7.2" in prefix else 4
+        assert len(each.files) == (1 if each.stage is Stage.BEFORE else expected)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
+def test_names_that_say_nothing(tmp_path: Path) -> None:
+    """One buffer assignment is of a module that is there, one only of its like."""
+    folders = TESTDATA / "dumps" / "cpu_jax_0.4.30"
+    for number, program in ((0, "mlp_train"), (2, "nested_loops")):
+        assignment, text = sorted((folders / program).glob("module_*"))
+        shutil.copy(text, tmp_path / f"00{number}_a1b2.txt")
+        shutil.copy(assignment, tmp_path / f"00{number + 1}_c3d4.txt")
+    other = tmp_path / "000_a1b2.txt"
+    other.write_text(other.read_text("utf-8").replace("f32[512,10]", "f32[256,10]"), "utf-8")
+    found = find_inputs(str(tmp_path))
+    assert name_pairs(found) == [("000", None), (None, "001"), ("002", "003")]
+    assert len(found.notes) == 1
+
+
+@needs_shared
 def test_dumps_of_users() -> None:
-    """Names that say nothing: one buffer assignment is of a module that is there, one not."""
-    found = find_inputs(str(SHARED / "seeds"))
-    pairs = [
+    found = find_inputs(str(SEEDS))
+    assert name_pairs(found) == [("000", None), (None, "001"), ("002", None), ("003", "004")]
+    assert len(found.notes) == 1
+
+
+def name_pairs(found: Inputs) -> list[tuple[str | None, ...]]:
+    """List module and buffer assignment of each input, by the first letters of their names."""
+    return [
         tuple(Path(file.path).name[:3] if file else None for file in (each.module, each.buffers))
         for each in found.inputs
     ]
-    assert pairs == [("000", None), (None, "001"), ("002", None), ("003", "004")]
-    assert len(found.notes) == 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dump_files import ODD, SHARED, TESTDATA, needs_shared
 from hypothesis import given
 from hypothesis import strategies as st
-from input_cases import INPUTS, SHARED
+from input_cases import INPUTS
 
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
 
@@ -59,29 +60,31 @@ def test_adversarial_texts_take_linear_time(text: str) -> None:
     assert detect_kind(text).kind is not TextKind.DOCUMENT
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared dumps are not here")
-def test_kinds_of_real_dumps() -> None:
-    expected = {
-        "*_optimizations.txt": TextKind.MODULE,
-        "*.before_*.txt": TextKind.MODULE,
-        "*-buffer-assignment.txt": TextKind.ALLOCATIONS,
-        "*-buffer-assignment-values.txt": TextKind.VALUES,
-        "*-live-range.txt": TextKind.LIVE_RANGE,
-        "*-memory-usage-report.txt": TextKind.MEMORY_REPORT,
-        "*.debug_options": TextKind.DEBUG_OPTIONS,
-        "*.ll": TextKind.LLVM_IR,
-        "*.mlir": TextKind.MLIR,
-        "*thunk_sequence*.txt": TextKind.THUNKS,
-        "*.pbtxt": TextKind.PROTO_TEXT,
-        "*.flagfile": TextKind.FLAGS,
-        "oracle*.json": TextKind.JSON,
-    }
-    for pattern, kind in expected.items():
-        paths = list((SHARED / "dumps").rglob(pattern))
-        assert paths, pattern
-        for path in paths:
-            assert detect_kind(path.read_text(encoding="utf-8")).kind is kind, path
-    printed = list((SHARED / "dumps" / "printed").glob("*.txt"))
-    assert printed
-    for path in printed:
-        assert detect_kind(path.read_text(encoding="utf-8")).kind is TextKind.MODULE, path
+REAL = [
+    ("*_optimizations.txt", TextKind.MODULE),
+    ("*.before_*.txt", TextKind.MODULE),
+    ("*.styles.*.txt", TextKind.MODULE),
+    ("*-buffer-assignment.txt", TextKind.ALLOCATIONS),
+    ("*_jax_*/*/*-buffer-assignment.txt", TextKind.BUFFERS),  # older compilers: all in one file
+    ("*-buffer-assignment-values.txt", TextKind.VALUES),
+    ("*-live-range.txt", TextKind.LIVE_RANGE),
+    ("*-memory-usage-report.txt", TextKind.MEMORY_REPORT),
+    ("*.debug_options", TextKind.DEBUG_OPTIONS),
+    ("*.ll", TextKind.LLVM_IR),
+    ("*thunk_sequence*.txt", TextKind.THUNKS),
+    ("*.pbtxt", TextKind.PROTO_TEXT),
+    ("oracle*.json", TextKind.JSON),
+    pytest.param("*.mlir", TextKind.MLIR, marks=needs_shared),
+    pytest.param("*.flagfile", TextKind.FLAGS, marks=needs_shared),
+]
+
+
+@pytest.mark.parametrize(("pattern", "kind"), REAL)
+def test_kinds_of_real_dumps(pattern: str, kind: TextKind) -> None:
+    roots = [TESTDATA / "dumps", TESTDATA / "folders", TESTDATA / "printed", SHARED / "dumps"]
+    found = [path for root in roots for path in root.rglob(pattern) if ODD not in path.parents]
+    if kind is TextKind.ALLOCATIONS:
+        found = [path for path in found if "_jax_" not in str(path)]
+    assert found
+    for path in found:
+        assert detect_kind(path.read_text(encoding="utf-8")).kind is kind, path

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from dump_files import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
-from input_cases import ROOT
 
 from hlotool.errors import ParseError, UsageError
 from hlotool.inputs import find_inputs, workers

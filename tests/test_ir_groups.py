@@ -55,10 +55,9 @@ def test_mesh_groups(case: tuple[list[int], list[int]], data: st.DataObject) -> 
     )
 
 
-@given(SIZES, SIZES)
-def test_sub_axes_are_axes_of_a_finer_mesh(one: list[int], other: list[int]) -> None:
+@given(st.lists(st.integers(2, 4), min_size=1, max_size=5))
+def test_sub_axes_are_axes_of_a_finer_mesh(parts: list[int]) -> None:
     """A mesh with one axis, cut in parts, groups as the mesh with these parts as axes."""
-    parts = [size for size in one + other if size > 1]
     starts = [prod(parts[number + 1 :]) for number in range(len(parts))]
     # `pre_size` counts from the other end: it is the product of what stands before the part.
     before = [prod(parts[:number]) for number in range(len(parts))]

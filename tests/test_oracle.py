@@ -7,20 +7,16 @@ opcode, operand names and, from XLA's parser in testdata, users.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dump_files import TESTDATA, find_file, find_folders, read_json, read_text
 
 from hlotool.ir import Computation
 from hlotool.parse import parse_module
 from hlotool.source import Source
-
-ROOT = Path(__file__).parents[1]
-SHARED = ROOT.parent / "shared" / "dumps"
 
 # Where the C++ name of an opcode is not its spelling in the text.
 SPELLINGS = {
@@ -40,22 +36,20 @@ SPELLINGS = {
 UNORDERED = {"proto"}
 
 
-def find_oracles() -> Iterator[Path]:
-    for folder in (ROOT / "testdata" / "dumps", SHARED):
-        yield from sorted(folder.glob("*/*/oracle*_instructions.json"))
-
-
-ORACLES = list(find_oracles())
+ORACLES = [
+    path for folder in find_folders() for path in sorted(folder.glob("oracle*_instructions.json*"))
+]
 
 
 def stage_of(oracle: Path) -> str:
-    return oracle.name.removeprefix("oracle_").removesuffix("_instructions.json")
+    return oracle.name.removeprefix("oracle_").partition("_instructions.json")[0]
 
 
 def find_text(oracle: Path) -> Path:
     """Return the module text that an oracle is about."""
     stage = stage_of(oracle).replace("proto", "after_optimizations")
-    (path,) = oracle.parent.glob(f"*{stage}.txt")
+    path = find_file(oracle.parent, f"{stage}.txt")
+    assert path is not None
     return path
 
 
@@ -80,7 +74,7 @@ def list_rows(computation: Computation, *, has_users: bool) -> list[list[Any]]:
 
 
 def test_there_are_oracles() -> None:
-    assert len(ORACLES) >= 20
+    assert len([path for path in ORACLES if path.is_relative_to(TESTDATA)]) > 40
 
 
 @pytest.mark.parametrize(
@@ -88,8 +82,8 @@ def test_there_are_oracles() -> None:
 )
 def test_the_module_is_what_xla_reads(oracle: Path) -> None:
     text = find_text(oracle)
-    module = parse_module(Source(text.read_text(encoding="utf-8"), text.name))
-    expected = json.loads(oracle.read_text(encoding="utf-8"))
+    module = parse_module(Source(read_text(text), text.name))
+    expected = read_json(oracle)
     has_users = any(
         len(row) > 3 and isinstance(row[3], list) for one in expected for row in one["instructions"]
     )
@@ -113,8 +107,8 @@ def test_the_module_is_what_xla_reads(oracle: Path) -> None:
     assert ours == theirs
 
 
-FORMS = ROOT / "testdata" / "hlo_forms"
-FORM_ANSWERS: dict[str, Any] = json.loads((FORMS / "oracle.json").read_text(encoding="utf-8"))
+FORMS = TESTDATA / "hlo_forms"
+FORM_ANSWERS: dict[str, Any] = read_json(FORMS / "oracle.json")
 READ_FORMS = [name for name, answer in FORM_ANSWERS.items() if "computations" in answer]
 
 

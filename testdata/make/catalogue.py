@@ -36,6 +36,7 @@ class Dump:
     whole: str = (
         ""  # keep the whole folder, without oracles, below testdata/folders under this name
     )
+    packed: bool = False  # compress every file, oracles too, below testdata/packed
     printed: bool = False  # keep the final text only, in every style of XLA's printer
 
     @property
@@ -118,11 +119,13 @@ BACKENDS = (
 )
 # The same program looks alike on every machine before it is compiled: kept once or twice.
 SHORT = ("before_optimizations", "after_spmd_partitioner", "thunk_sequence")
+UNREAD = ("after_spmd_partitioner", "thunk_sequence", "debug_options")
 NO_CODE = (".ll", ".o", ".ptx", "thunk")
 
 DUMPS = (
     Dump("cpu", "mlp_train"),
     Dump("cpu", "scan_train", copy_as="cpu_train_step.txt", leave_out=SHORT),
+    Dump("cpu", "transformer_train", packed=True, leave_out=UNREAD),
     Dump("cpu", "pipeline", leave_out=SHORT),
     Dump("cpu", "nested_loops"),
     Dump("cpu", "conv_quantized"),
@@ -141,6 +144,7 @@ DUMPS = (
     Dump("gpu_h100", "mlp_train", "bf16", leave_out=SHORT),
     Dump("gpu_h100", "mlp_train", "remat", leave_out=SHORT),
     Dump("gpu_h100", "transformer_train", copy_as="gpu_train_step.txt", leave_out=SHORT),
+    Dump("gpu_h100", "transformer_train", "batch2x", packed=True, leave_out=UNREAD),
     Dump("gpu_h100", "pipeline"),
     Dump("gpu_h100", "ragged"),
     Dump("gpu_h100", "nested_loops", leave_out=SHORT),
@@ -158,6 +162,7 @@ DUMPS = (
     ),
     Dump("tpu_v5e", "mlp_train"),
     Dump("tpu_v5e", "scan_train", copy_as="tpu_train_step.txt"),
+    Dump("tpu_v5e", "transformer_train", packed=True, leave_out=UNREAD),
     Dump("tpu_v5e", "pipeline"),
     Dump("tpu_v5e", "ragged"),
     Dump("tpu_v5e", "nested_loops", leave_out=SHORT),

@@ -1,5 +1,6 @@
 """Make one dump: keep XLA's files under their names, write the oracles beside them."""
 
+import gzip
 import json
 import re
 import shutil
@@ -97,6 +98,14 @@ def make_printed(dump: Dump, text: str, out: Path) -> None:
     write_json(target / "oracle.json", oracle)
 
 
+def pack(folder: Path) -> None:
+    """Compress every file of a folder, the same way every time."""
+    for path in sorted(folder.iterdir()):
+        packed = gzip.compress(path.read_bytes(), compresslevel=9, mtime=0)
+        path.with_name(f"{path.name}.gz").write_bytes(packed)
+        path.unlink()
+
+
 def make_dump(dump: Dump, backend: Backend, python: str, out: Path) -> None:
     """Compile one program and put its dump below `out`, replacing what was there."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -109,7 +118,7 @@ def make_dump(dump: Dump, backend: Backend, python: str, out: Path) -> None:
         if dump.printed:
             make_printed(dump, final.read_text(encoding="utf-8"), out)
             return
-        target = out / "dumps" / backend.folder / dump.name
+        target = out / ("packed" if dump.packed else "dumps") / backend.folder / dump.name
         if dump.whole:
             target = out / "folders" / dump.whole
         shutil.rmtree(target, ignore_errors=True)
@@ -121,6 +130,8 @@ def make_dump(dump: Dump, backend: Backend, python: str, out: Path) -> None:
             shutil.copyfile(path, target / path.name)
         facts = {**list_facts(dump, backend), **answer}
         write_oracles(final.with_suffix(".hlo.pb"), target, facts)
+    if dump.packed:
+        pack(target)
     if dump.copy_as:
         (out / "hlo").mkdir(exist_ok=True)
         shutil.copyfile(target / final.name, out / "hlo" / dump.copy_as)

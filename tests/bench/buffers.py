@@ -1,6 +1,4 @@
-"""How long `hlotool buffers` takes on a synthetic assignment of 500,000 values.
-
-    python tests/bench/buffers.py [VALUES]
+"""How long does `hlotool buffers` take on a synthetic assignment of many values?
 
 Prints each step as a multiple of splitting the same text into words, which any reader of
 it must at least do. The values lie as a heap places them: slots used over and over, some
@@ -10,11 +8,10 @@ of them by two values in place; every tenth overlaps its neighbour by half.
 from __future__ import annotations
 
 import random
-import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
+
+from bench.measure import cpu_seconds
 
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.timeline import find_peaks, timeline
@@ -22,18 +19,8 @@ from hlotool.analysis.memory.value_rows import rows_at
 from hlotool.parse.buffers import parse_buffer_assignment
 from hlotool.source import Source
 
-VALUES: Final = 500_000
 _SLOTS: Final = 4096
 _SLOT_BYTES: Final = 65_536
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One measured step; `ratio` is against splitting the text into words."""
-
-    name: str
-    seconds: float
-    ratio: float
 
 
 def make_text(count: int) -> str:
@@ -69,38 +56,25 @@ def make_text(count: int) -> str:
     )
 
 
-def measure(count: int = VALUES) -> list[Step]:
-    """Run every step once and return what each took."""
+def measure_buffers(count: int) -> Iterator[str]:
+    """Run every step once and yield a line for each."""
     source = Source(make_text(count), "synthetic")
-    unit, _ = _timed(lambda: len(source.text.split()))
-    steps = [Step("split into words", unit, 1.0)]
-
-    def step(name: str, work: Callable[[], Any]) -> Any:
-        seconds, result = _timed(work)
-        steps.append(Step(name, seconds, seconds / unit))
-        return result
-
-    assignment = step("read the assignment", lambda: parse_buffer_assignment(source))
-    report = step("find the peaks", lambda: analyze_memory(None, assignment))
-    curve, sequence = report.map.curve(0), report.map.lifetimes.sequence
-    step("rows at the peak", lambda: rows_at(report, None, report.peak.position, 0))
-    step("timeline and peaks", lambda: (timeline(curve, sequence), find_peaks(curve, sequence, 5)))
-    return steps
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    started = time.perf_counter()
-    result = work()
-    return time.perf_counter() - started, result
-
-
-def main() -> None:
-    """Print the steps."""
-    count = int(sys.argv[1]) if sys.argv[1:] else VALUES
-    print(f"{count:,} values")  # noqa: T201
-    for one in measure(count):
-        print(f"{one.name:20}  {one.seconds:7.2f} s  {one.ratio:6.1f} ×")  # noqa: T201
-
-
-if __name__ == "__main__":
-    main()
+    unit, _ = cpu_seconds(lambda: len(source.text.split()))
+    reading, assignment = cpu_seconds(lambda: parse_buffer_assignment(source))
+    finding, report = cpu_seconds(lambda: analyze_memory(None, assignment))
+    curve, lifetimes, peak = report.map.curve(0), report.map.lifetimes, report.figures.peak.position
+    assert curve is not None
+    assert lifetimes is not None
+    assert peak is not None
+    sequence = lifetimes.sequence
+    listing, _ = cpu_seconds(lambda: rows_at(report, None, peak, 0))
+    drawing, _ = cpu_seconds(lambda: (timeline(curve, sequence), find_peaks(curve, sequence, 5)))
+    steps = {
+        "split into words": unit,
+        "read the assignment": reading,
+        "find the peaks": finding,
+        "rows at the peak": listing,
+        "timeline and peaks": drawing,
+    }
+    for name, seconds in steps.items():
+        yield f"{name:20}  {seconds:7.2f} s  {seconds / unit:6.1f} ×"

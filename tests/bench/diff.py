@@ -1,38 +1,31 @@
 """How long does a diff take, beside parsing both sides?
 
-    python tests/bench/diff.py [MEGABYTES]
-
 Copies of a real training step are called one after the other until the text is as large as
-asked (10 MB if not given), and compared with: itself under other names and in another order;
-itself with one opcode changed in every copy; the same with all shapes of the batch doubled;
-and with everything changed at once. Prints seconds of CPU, and the ratio to parsing both.
+asked, and compared with: itself under other names and in another order; itself with one opcode
+changed in every copy; the same with all shapes of the batch doubled; and with everything
+changed at once. Prints seconds of CPU, and the ratio to parsing both.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from bench.measure import cpu_seconds, take_turns
+from bench.parse import split_text
+from diff_cases import renamed
 
-from diff_cases import renamed  # noqa: E402
+from hlotool.diff.blocks.changes import InstructionDiff, compare_instructions
+from hlotool.diff.match.structure import compare_structure
+from hlotool.ir import Module
+from hlotool.parse import parse_module
+from hlotool.program.program import Program
+from hlotool.source import Source
 
-from hlotool.diff.blocks.changes import InstructionDiff, compare_instructions  # noqa: E402
-from hlotool.diff.match.structure import compare_structure  # noqa: E402
-from hlotool.ir import Module  # noqa: E402
-from hlotool.parse import parse_module  # noqa: E402
-from hlotool.program.program import Program  # noqa: E402
-from hlotool.source import Source  # noqa: E402
-
-STEP = ROOT / "testdata" / "hlo" / "gpu_train_step.txt"
+STEP = Path(__file__).parents[2] / "testdata" / "hlo" / "gpu_train_step.txt"
 MEGABYTE = 1_000_000
-DEFAULT_MEGABYTES = 10
-ROUNDS = 3
 
 _NAME = re.compile(r"%([\w.\-]+)")
 _ENTRY = re.compile(r"^ENTRY %([\w.\-]+) \((.*)\) -> (.*) \{$", re.MULTILINE)
@@ -40,7 +33,8 @@ _ENTRY = re.compile(r"^ENTRY %([\w.\-]+) \((.*)\) -> (.*) \{$", re.MULTILINE)
 
 def repeat(text: str, size: int) -> str:
     """Make one module that calls as many copies of a step as it takes."""
-    tables, body = _split(text)
+    head, body = split_text(text)
+    tables = head.partition("\n")[2].lstrip()
     entry = _ENTRY.search(body)
     assert entry is not None
     body = body.replace("ENTRY %", "%")
@@ -57,14 +51,6 @@ def repeat(text: str, size: int) -> str:
         lines.append(f"  {root}%step.{number} = {result} call({operands}), to_apply={name}")
     main = "ENTRY %all_steps () -> () {\n" + "\n".join(lines) + "\n}\n"
     return f"HloModule repeated, is_scheduled=true\n\n{tables}{''.join(copies)}\n{main}"
-
-
-def _split(text: str) -> tuple[str, str]:
-    """Return the index tables and the computations of a module."""
-    _, _, rest = text.partition("\n")
-    start = re.search(r"^(?:%|ENTRY)", rest, re.MULTILINE)
-    assert start is not None
-    return rest[: start.start()].lstrip(), rest[start.start() :]
 
 
 def _parameters(body: str, entry: str) -> list[tuple[int, str]]:
@@ -90,24 +76,12 @@ def twice_the_batch(text: str) -> str:
     return re.sub(r"(?<=[a-z0-9]\[)4(?=,)", "8", text)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Return the CPU time of the fastest of some rounds."""
-    found = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        work()
-        found.append(time.process_time() - start)
-    return min(found)
-
-
-def measure(megabytes: float = DEFAULT_MEGABYTES) -> list[str]:
-    """Return the lines of the table."""
-    text = repeat(STEP.read_text(encoding="utf-8"), int(megabytes * MEGABYTE))
+def measure_diff(size: int, rounds: int) -> Iterator[str]:
+    """Yield the lines of the table."""
+    text = repeat(STEP.read_text(encoding="utf-8"), size)
     left = _parse(text)
-    lines = [
-        f"{len(text) / MEGABYTE:.1f} MB, {left.instruction_count():,} instructions a side",
-        f"{'':<20} {'changes':>8} {'parse both':>11} {'diff':>8} {'ratio':>6}",
-    ]
+    yield f"{len(text) / MEGABYTE:.1f} MB, {left.instruction_count():,} instructions a side"
+    yield f"{'':<20} {'changes':>8} {'parse both':>11} {'diff':>8} {'ratio':>6}"
     cases = {
         "renamed": renamed(text),
         "one opcode a copy": one_opcode(text),
@@ -116,26 +90,23 @@ def measure(megabytes: float = DEFAULT_MEGABYTES) -> list[str]:
     }
     for name, other in cases.items():
         right = _parse(other)
-        parsing = seconds(partial(_parse_both, text, other))
         found = _compare(left, right)
         changes = found.changed_count + found.left_only_count + found.right_only_count
-        diffing = seconds(partial(_compare, left, right))
-        lines.append(
+        parsing, diffing = take_turns(
+            rounds, partial(_time_parsing, text, other), partial(_time_diff, left, right)
+        )
+        yield (
             f"{name:<20} {changes:>8,} {parsing:>9.2f} s {diffing:>6.2f} s "
             f"{diffing / parsing:>5.1f}×"
         )
-    return lines
 
 
-def main() -> None:
-    """Print the table."""
-    megabytes = float(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_MEGABYTES
-    sys.stdout.write("".join(f"{line}\n" for line in measure(megabytes)))
+def _time_parsing(left: str, right: str) -> float:
+    return cpu_seconds(lambda: (_parse(left), _parse(right)))[0]
 
 
-def _parse_both(left: str, right: str) -> None:
-    _parse(left)
-    _parse(right)
+def _time_diff(left: Module, right: Module) -> float:
+    return cpu_seconds(partial(_compare, left, right))[0]
 
 
 def _compare(left: Module, right: Module) -> InstructionDiff:
@@ -144,7 +115,3 @@ def _compare(left: Module, right: Module) -> InstructionDiff:
 
 def _parse(text: str) -> Module:
     return parse_module(Source(text, "<bench>"))
-
-
-if __name__ == "__main__":
-    main()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 
-from bench.measure import Comparison, best_of
+from bench.measure import Comparison, process_seconds, take_turns
 
 _OPEN = "open(sys.argv[1], encoding='utf-8').read()"
 _OURS = (
@@ -18,28 +17,24 @@ _OURS = (
 _THEIRS = f"import sys; from jaxlib import _hlo; _hlo.hlo_module_from_text({_OPEN})"
 
 
-def compare_processes(path: Path, rounds: int = 12) -> Iterator[Comparison]:
-    """Time what users start, in turns with what it faces."""
-    program = [sys.executable, "-m", "hlotool"]
-    commands = (
-        [sys.executable, "-c", _OURS, str(path)],
-        [*program, "summary", "--json", str(path)],
-        [sys.executable, "-c", _THEIRS, str(path)],
-        [*program, "--version"],
-        [sys.executable, "-c", "pass"],
+def compare_reading(path: Path, rounds: int) -> Iterator[Comparison]:
+    """Measure what users start, in turns with a process that has jaxlib parse the text."""
+    reading, summary, jaxlib = take_turns(
+        rounds,
+        _run("-c", _OURS, str(path)),
+        _run("-m", "hlotool", "summary", "--json", str(path)),
+        _run("-c", _THEIRS, str(path)),
     )
-    seconds: list[list[float]] = [[] for _ in commands]
-    for _ in range(rounds):
-        for command, times in zip(commands, seconds, strict=True):
-            times.append(time_process(command))
-    reading, summary, jaxlib, version, nothing = map(best_of, seconds)
     yield Comparison("import and parse, whole process", reading, jaxlib, "ms", 0.6)
-    yield Comparison("hlotool summary --json, whole process", summary, jaxlib, "ms", 0.6)
-    yield Comparison("hlotool --version", version, nothing, "ms", 0.060, is_difference=True)
+    yield Comparison("hlotool summary --json, whole process", summary, jaxlib, "ms", 0.7)
 
 
-def time_process(command: Sequence[str]) -> float:
-    """Return the seconds a process takes from start to end."""
-    begin = perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return perf_counter() - begin
+def compare_start(rounds: int) -> Comparison:
+    """Measure the start of the program against that of an interpreter that does nothing."""
+    version, nothing = take_turns(rounds, _run("-m", "hlotool", "--version"), _run("-c", "pass"))
+    return Comparison("hlotool --version", version, nothing, "ms", 0.060, is_difference=True)
+
+
+def _run(*arguments: str) -> partial[float]:
+    """Return what runs Python with these arguments and says how long it took."""
+    return partial(process_seconds, [sys.executable, *arguments])

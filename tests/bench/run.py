@@ -1,56 +1,73 @@
 """Measure hlotool against jaxlib, or against doing nothing, and print the ratios.
 
-    python tests/bench/run.py [HLO_TEXT]
+    python tests/bench/run.py [--quick] [HLO_TEXT]
 
-Sides take turns, round by round, and the best of each counts, so that other work on the
-machine hurts both alike. docs/performance.md holds the numbers and says what they mean.
+`bench/measure.py` says what is measured, and how. --quick runs every section once, on small
+inputs: it shows that all of them still work, and its figures say nothing. Without jaxlib, what
+is compared with it is left out. docs/performance.md holds the numbers and says what they mean.
 """
 
 from __future__ import annotations
 
+import argparse
 import compileall
+import importlib.util
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+TESTDATA = ROOT / "testdata"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # run as a script, from anywhere
 os.environ["PYTHONPATH"] = str(ROOT)
 
-from bench import buffers, diff  # noqa: E402
+from bench.buffers import measure_buffers  # noqa: E402
+from bench.diff import measure_diff  # noqa: E402
 from bench.directory import compare_processors  # noqa: E402
-from bench.parse import compare_large, compare_seed  # noqa: E402
-from bench.processes import compare_processes  # noqa: E402
+from bench.measure import QUICK, Effort  # noqa: E402
+from bench.parse import compare_parsing  # noqa: E402
+from bench.processes import compare_reading, compare_start  # noqa: E402
 
 
 def find_text() -> Path:
-    """Return the dump given, the large seed beside the project, or our largest own one."""
-    if len(sys.argv) > 1:
-        return Path(sys.argv[1])
+    """Return the large seed beside the project, or our largest own dump."""
     seeds = sorted((ROOT.parent / "shared" / "seeds").glob("002_*.txt"))
-    return next(iter(seeds), ROOT / "testdata" / "hlo" / "gpu_train_step.txt")
+    own = TESTDATA.glob("dumps/*/*/*after_optimizations.txt")
+    return seeds[0] if seeds else max(own, key=lambda path: path.stat().st_size)
 
 
 def main() -> None:
-    """Run everything and print a line each."""
-    path = find_text()
+    """Run every section."""
+    parser = argparse.ArgumentParser(description="Measure speed, as ratios of CPU time.")
+    parser.add_argument("--quick", action="store_true", help="once, with small inputs")
+    parser.add_argument("text", nargs="?", type=Path, help="HLO text to read")
+    arguments = parser.parse_args()
+    effort = QUICK if arguments.quick else Effort()
+    small = TESTDATA / "hlo" / "cpu_train_step.txt"
+    path = arguments.text or (small if arguments.quick else find_text())
     compileall.compile_dir(ROOT / "hlotool", quiet=2)  # as pip does with what it installs
+
     say(f"Python {platform.python_version()}, {os.cpu_count()} processors, {path.name}")
-    say(f"{'':<40} {'hlotool':>14} {'against':>14} {'ratio':>10}   limit")
-    say(compare_seed(path))
-    for comparison in compare_large(path):
-        say(comparison)
-    for comparison in compare_processes(path):
-        say(comparison)
-    shared = ROOT.parent / "shared" / "dumps"
-    say(compare_processors(shared if shared.is_dir() else ROOT / "testdata" / "dumps"))
-    say("")
-    for line in diff.measure():
+    say(f"{'CPU time':<40} {'hlotool':>14} {'against':>14} {'ratio':>10}   limit")
+    for line in measure_all(path, effort):
         say(line)
-    say(f"\n{buffers.VALUES:,} values of a buffer assignment, beside cutting it into words")
-    for step in buffers.measure():
-        say(f"{step.name:20}  {step.seconds:7.2f} s  {step.ratio:6.1f} ×")
+
+
+def measure_all(path: Path, effort: Effort) -> Iterator[object]:
+    """Yield the lines of all sections."""
+    if importlib.util.find_spec("jaxlib"):
+        yield from compare_parsing(path, effort)
+        yield from compare_reading(path, effort.process_rounds)
+    else:
+        yield "parsing and summary: left out, jaxlib is not installed"
+    yield compare_start(effort.process_rounds)
+    yield from compare_processors(TESTDATA / "dumps", effort.directory_rounds)
+    yield ""
+    yield from measure_diff(effort.diff_bytes, effort.diff_rounds)
+    yield f"\n{effort.buffer_values:,} values of a buffer assignment, beside cutting it into words"
+    yield from measure_buffers(effort.buffer_values)
 
 
 def say(line: object) -> None:

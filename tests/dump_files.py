@@ -1,0 +1,82 @@
+"""Where dumps stand, and how a file of one is read: plain, or compressed as in testdata/packed.
+
+Beside those of testdata there may be more in `../shared`, which only the project's own machine
+has: CONTRIBUTING.md lists what they show. `../shared/dumps/odd` holds texts that are not read
+rightly yet; no test takes them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTDATA = ROOT / "testdata"
+SHARED = ROOT.parent / "shared"
+SEEDS = SHARED / "seeds"  # what users sent
+ODD = SHARED / "dumps" / "odd"
+
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
+
+
+def read_text(path: Path) -> str:
+    """Read a file, whether it is compressed or not."""
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON, whether it is compressed or not."""
+    return json.loads(read_text(path))
+
+
+def find_file(folder: Path, ending: str) -> Path | None:
+    """Find the one file of a folder whose name ends so, or so and `.gz`."""
+    found = [*folder.glob(f"*{ending}"), *folder.glob(f"*{ending}.gz")]
+    assert len(found) < 2, found
+    return found[0] if found else None
+
+
+def find_folders() -> list[Path]:
+    """Find the dumps that have XLA's own figures beside them, one folder each."""
+    folders = [
+        *sorted(TESTDATA.glob("dumps/*/*")),
+        *sorted(TESTDATA.glob("packed/*/*")),
+        *sorted((SHARED / "dumps").glob("*/*")),
+    ]
+    return [one for one in folders if one.is_dir() and find_file(one, "oracle.json")]
+
+
+def find_texts(folder: Path) -> list[Path]:
+    """Find the texts of a dump: before optimizations, if it was kept, and after."""
+    found = (find_file(folder, f"{stage}_optimizations.txt") for stage in ("before", "after"))
+    return [path for path in found if path]
+
+
+def find_modules(*roots: Path) -> list[Path]:
+    """Find every HLO text below some folders; large ones in pairs are left out."""
+    left_out = {ODD, SHARED / "dumps" / "pairs"}
+    found = [path for root in roots for path in root.rglob("*.txt*")]
+    return [
+        path
+        for path in sorted(found)
+        if left_out.isdisjoint(path.parents) and _begin(path) == b"HloModule "
+    ]
+
+
+def _begin(path: Path) -> bytes:
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        return file.read(10)
+
+
+def list_styles(folders: Iterable[Path]) -> list[Path]:
+    """List modules printed in XLA's styles: `BACKEND.PROGRAM.STYLE.txt`."""
+    return [path for folder in folders for path in sorted(folder.glob("*.*.*.txt"))]
+
+
+PRINTED = list_styles((TESTDATA / "printed", SHARED / "dumps" / "printed"))
