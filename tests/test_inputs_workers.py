@@ -118,12 +118,12 @@ def test_progress_adds_up_in_this_process(way: Callable[..., Mapped]) -> None:
 
 
 def test_a_process_that_dies_costs_its_items_only() -> None:
-    results = map_in_processes(_die, ITEMS, 2, _report)
+    results = map_in_processes(_die, ITEMS[:5], 2, _report)
     failure = results[1]
     assert isinstance(failure, Failure)
     assert "died" in failure.message
     assert failure.exit_code == 3
-    assert results == [0, failure, *range(2, 20)]
+    assert results == [0, failure, 2, 3, 4]
 
 
 def test_a_worker_of_the_caller_that_dies_costs_what_was_not_finished() -> None:

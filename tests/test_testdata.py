@@ -1,20 +1,20 @@
 """The dumps in testdata are whole, are what the script makes, and say nothing of a machine."""
 
-import json
+import gzip
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dump_files import TESTDATA, find_file, find_folders, read_json
 
-TESTDATA = Path(__file__).resolve().parents[1] / "testdata"
-DUMPS = sorted(path.parent for path in TESTDATA.glob("dumps/*/*/oracle.json"))
+DUMPS = [path for path in find_folders() if path.is_relative_to(TESTDATA)]
 COPIES = sorted(TESTDATA.glob("hlo/*.txt"))
 FOLDERS = sorted(TESTDATA.glob("folders/*"))
-PRINTED = json.loads((TESTDATA / "printed/oracle.json").read_text(encoding="utf-8"))
+PRINTED = read_json(TESTDATA / "printed/oracle.json")
 # A home folder other than /home/user, or the folders sessions and temporary files live in.
 MACHINE_PATH = re.compile(rb"/(?:tmp|root|work|mnt|var|Users)/|/home/(?!user\b)\w")
-LIMIT_BYTES = 6_500_000
+LIMIT_BYTES = 7_000_000
 KINDS = ("before_optimizations", "after_optimizations")
 
 
@@ -22,12 +22,18 @@ def name(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def read_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+def place(path: Path) -> str:
+    return str(path.relative_to(TESTDATA))
+
+
+def read_oracle(folder: Path, kind: str = "") -> Any:
+    path = find_file(folder, f"oracle{kind}.json")
+    assert path is not None
+    return read_json(path)
 
 
 def files() -> list[Path]:
-    parts = ("dumps", "folders", "hlo", "printed", "make")
+    parts = ("dumps", "packed", "folders", "hlo", "printed", "make")
     found = [path for part in parts for path in (TESTDATA / part).rglob("*")]
     return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
 
@@ -45,16 +51,18 @@ def test_all_of_the_catalogue_is_there_and_nothing_else(monkeypatch: pytest.Monk
     from make.catalogue import DUMPS as LISTED  # noqa: PLC0415 (not importable before)
 
     single = [one for one in LISTED if not one.whole and not one.printed]
-    assert sorted(f"{one.folder}/{one.name}" for one in single) == [name(path) for path in DUMPS]
+    places = [f"{'packed' if one.packed else 'dumps'}/{one.folder}/{one.name}" for one in single]
+    assert sorted(places) == sorted(map(place, DUMPS))
     assert sorted(one.whole for one in LISTED if one.whole) == [path.name for path in FOLDERS]
     assert sorted(one.copy_as for one in LISTED if one.copy_as) == [path.name for path in COPIES]
 
 
-@pytest.mark.parametrize("folder", DUMPS, ids=name)
+@pytest.mark.parametrize("folder", DUMPS, ids=place)
 def test_dump_is_whole(folder: Path) -> None:
     """The files the oracle lists are there, the buffer assignment complete."""
-    oracle = read_json(folder / "oracle.json")
-    found = {path.name for path in folder.iterdir() if not path.name.startswith("oracle")}
+    oracle = read_oracle(folder)
+    names = {path.name.removesuffix(".gz") for path in folder.iterdir()}
+    found = {one for one in names if not one.startswith("oracle")}
     assert found == set(oracle["dump_files"])
     (final,) = [text for text in found if text.endswith("after_optimizations.txt")]
     stem = final.removesuffix(".txt")
@@ -68,26 +76,26 @@ def test_dump_is_whole(folder: Path) -> None:
         assert parts == {f"{kind}.txt" for kind in (*kinds, "memory-usage-report")}
 
 
-@pytest.mark.parametrize("folder", DUMPS, ids=name)
+@pytest.mark.parametrize("folder", DUMPS, ids=place)
 def test_readings_stand_beside(folder: Path) -> None:
     """Each text has XLA's reading of every instruction, or XLA's refusal and the protobuf's."""
-    oracle = read_json(folder / "oracle.json")
-    texts = {path.name for path in folder.glob("*_optimizations.txt")}
+    oracle = read_oracle(folder)
+    texts = {path.name.removesuffix(".gz") for path in folder.glob("*_optimizations.txt*")}
     assert {oracle[kind]["file"] for kind in KINDS if kind in oracle} == texts
     for kind in KINDS:
         if kind not in oracle or "error" in oracle[kind]:
             continue
-        reading = read_json(folder / f"oracle_{kind}_instructions.json")
+        reading = read_oracle(folder, f"_{kind}_instructions")
         counted = [[one["computation"], len(one["instructions"])] for one in reading]
         assert counted == oracle[kind]["per_computation"]
     is_refused = "error" in oracle["after_optimizations"]
-    assert is_refused == (folder / "oracle_proto_instructions.json").exists()
+    assert is_refused == bool(find_file(folder, "oracle_proto_instructions.json"))
 
 
-@pytest.mark.parametrize("folder", DUMPS, ids=name)
+@pytest.mark.parametrize("folder", DUMPS, ids=place)
 def test_readings_agree(folder: Path) -> None:
     """XLA's parser reads in the text what the compiler wrote into the protobuf."""
-    oracle = read_json(folder / "oracle.json")
+    oracle = read_oracle(folder)
     if "error" in oracle["after_optimizations"]:
         assert oracle["platform"] == "tpu_v6e"  # SparseCore: the open parser refuses the text
         return
@@ -96,16 +104,16 @@ def test_readings_agree(folder: Path) -> None:
     assert {key: proto[key] for key in keys} == {key: text[key] for key in keys}
 
 
-@pytest.mark.parametrize("folder", DUMPS, ids=name)
+@pytest.mark.parametrize("folder", DUMPS, ids=place)
 def test_costs_of_instructions_make_the_cost_of_the_module(folder: Path) -> None:
     """Unless XLA gives no cost for one; the module's sum is rounded, being made in float32."""
-    oracle = read_json(folder / "oracle.json")
+    oracle = read_oracle(folder)
     for kind in KINDS:
         if kind not in oracle or "error" in oracle[kind]:
             continue
         rows = next(
             one["instructions"]
-            for one in read_json(folder / f"oracle_{kind}_costs.json")
+            for one in read_oracle(folder, f"_{kind}_costs")
             if one["computation"] == oracle[kind]["entry"]
         )
         if any(None in row for row in rows):
@@ -135,8 +143,13 @@ def test_copy_is_one_of_the_dumps(copy: Path) -> None:
 
 
 def test_no_path_of_a_machine() -> None:
-    found = {name(path): MACHINE_PATH.findall(path.read_bytes()) for path in files()}
+    found = {place(path): MACHINE_PATH.findall(unpack(path)) for path in files()}
     assert not {path: hits[:3] for path, hits in found.items() if hits}
+
+
+def unpack(path: Path) -> bytes:
+    data = path.read_bytes()
+    return gzip.decompress(data) if path.suffix == ".gz" else data
 
 
 def test_testdata_stays_small() -> None:
@@ -146,7 +159,7 @@ def test_testdata_stays_small() -> None:
 
 def test_readme_tells_of_every_dump() -> None:
     readme = (TESTDATA / "README.md").read_text(encoding="utf-8")
-    told = set(re.findall(r"`(?:folders/)?([\w.]+)`", readme))
+    told = set(re.findall(r"`(?:folders/|packed/)?([\w.]+)`", readme))
     programs = {path.stem for path in (TESTDATA / "make/programs").glob("*.py")}
     variants = {path.name.partition(".")[2] for path in DUMPS} - {""}
     backends = {path.parent.name for path in DUMPS}
