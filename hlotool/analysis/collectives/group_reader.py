@@ -30,7 +30,7 @@ class GroupReader:
     def __init__(self, module: Module) -> None:
         self._replica_count = module.header.replica_count
         self._num_partitions = module.header.num_partitions
-        self._known: dict[tuple[str, GroupMode, bool], DeviceGroups] = {}
+        self._known: dict[tuple[str, GroupMode, str], DeviceGroups] = {}
 
     def read(self, operation: Instruction) -> DeviceGroups:
         """Return the groups of a collective, or the pairs of a permute or a send.
@@ -47,7 +47,7 @@ class GroupReader:
             text = operation.frontend_attributes().get(_SEND_PAIRS, "")
         else:
             text = attributes.get("replica_groups", "")
-        key = text, mode, kind == "collective-broadcast"
+        key = text, mode, kind
         found = self._known.get(key)
         if found is None:
             found = self._read(operation, kind, mode, text)

@@ -11,15 +11,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from hlotool.analysis.graph.call_graph import reach
+from hlotool.analysis.graph.call_graph import find_branches, reach
 from hlotool.diff.match.content_numbers import ContentNumbers, number_contents
 from hlotool.diff.match.matching import Matcher, Pairs
 from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.terms import Terms, agree_terms
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.program.program import Program
-
-_BRANCHES = ("true_computation", "false_computation")
 
 
 class ComputationPair(Struct, eq=False):
@@ -128,12 +126,6 @@ def _called_in_step(
     One role has two spellings: a two-way conditional lists its branches by name or in a row.
     """
     if left.opcode == right.opcode == "conditional":
-        yield from zip(_branches(left), _branches(right), strict=False)
+        yield from zip(find_branches(left), find_branches(right), strict=False)
         return
     yield from zip(left.called_computations(), right.called_computations(), strict=False)
-
-
-def _branches(instruction: Instruction) -> list[Computation]:
-    """List the branches of a conditional by index: false is 0, but stands second."""
-    named = [one for key in _BRANCHES for one in instruction.callees(key)]
-    return named or list(instruction.callees("branch_computations"))
