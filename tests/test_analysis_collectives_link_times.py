@@ -83,7 +83,7 @@ def test_a_chip_of_ones_own(tmp_path: Path) -> None:
 def test_what_does_not_go_together() -> None:
     with pytest.raises(UsageError, match="need --chip or --bandwidth"):
         find_link_speed(None, None, 5e-6)
-    with pytest.raises(UsageError, match="link of 'tpu7x' is not known"):
+    with pytest.raises(UsageError, match="link speed of 'tpu7x' is unknown"):
         find_link_speed("tpu7x", None, None)
     with pytest.raises(UsageError, match="there is no chip 'h999'"):
         find_link_speed("h999", None, None)

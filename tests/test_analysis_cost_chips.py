@@ -51,9 +51,9 @@ def test_a_file_adds_and_replaces(tmp_path: Path) -> None:
 
 
 MISTAKES: dict[str, tuple[str, type[HlotoolError], str]] = {
-    "unknown": ("[x]\n", UsageError, "there is no chip 'h9'; known are a100, b200,"),
-    "not toml": ("h9 = [\n", UsageError, "is no TOML file"),
-    "no table": ("h9 = 3\n", UsageError, "'h9' stands outside a chip's table"),
+    "unknown": ("[x]\n", UsageError, "there is no chip 'h9'; known chips are a100, b200,"),
+    "not toml": ("h9 = [\n", UsageError, "is not a TOML file"),
+    "no table": ("h9 = 3\n", UsageError, "'h9' is outside a chip's table"),
     "missing figure": ("[h9]\nhbm_bytes = 1\n", UsageError, "hbm_bytes_per_second of 'h9'"),
     "a word": ('[h9]\nhbm_bytes = "80GB"\n', UsageError, "hbm_bytes of 'h9' must be a number"),
     "no devices": ("[h9]\ndevices_per_chip = 0\n", UsageError, "devices_per_chip of 'h9'"),

@@ -43,7 +43,7 @@ def test_refusals_name_the_line(path: Path, tmp_path: Path) -> None:
 
 def test_no_utf8(tmp_path: Path) -> None:
     (tmp_path / "hlotool.toml").write_bytes(b"a = '\xff'")
-    with pytest.raises(UsageError, match="byte 5 is no UTF-8"):
+    with pytest.raises(UsageError, match="byte 5 is not UTF-8"):
         find_config(str(tmp_path))
 
 
@@ -55,7 +55,7 @@ def test_a_number_without_end(tmp_path: Path) -> None:
 
 def test_what_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("tool.hlotool = 3", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"\[tool.hlotool\] is a table"):
+    with pytest.raises(UsageError, match=r"\[tool.hlotool\] must be a table"):
         find_config(str(tmp_path))
 
 
@@ -97,5 +97,5 @@ def test_directories_above_are_searched_up_to_the_repository(tmp_path: Path) -> 
 
 def test_a_named_file_must_speak_of_hlotool(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"there is no \[tool.hlotool\] in it"):
+    with pytest.raises(UsageError, match=r"it has no \[tool.hlotool\] table"):
         read_config(str(tmp_path / "pyproject.toml"))

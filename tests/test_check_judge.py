@@ -158,7 +158,7 @@ def test_modules_are_chosen_by_pattern() -> None:
         ("forbid", "colectives: true", {}, QueryError, "did you mean collectives"),
         ("forbid", "collectives: knd == 1", {}, QueryError, "there is no field 'knd'"),
         ("forbid", ": true", {}, QueryError, 'expected "rows: condition"'),
-        ("forbid", "collectives", {"module": "("}, UsageError, "no regular expression"),
+        ("forbid", "collectives", {"module": "("}, UsageError, "not a regular expression"),
     ],
 )
 def test_mistakes(

@@ -197,7 +197,7 @@ def test_output_never_replaces_the_input(hlotool: Program, tmp_path: Path) -> No
     code, _, err = hlotool("planets", str(dump), "--output", str(link))
     assert (code, err) == (
         2,
-        f"hlotool: --output {link} is the input itself; it is left as it was.\n",
+        f"hlotool: --output {link} is the input itself; it was not overwritten.\n",
     )
     assert dump.read_text(encoding="utf-8") == "HloModule"
 

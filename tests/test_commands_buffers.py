@@ -77,7 +77,7 @@ def test_places_that_are_not_there() -> None:
     assert "positions go from 0 to 402" in refusal(GPU, "--at", "403")
     assert "positions go from 0 to 402" in refusal(GPU, "--at", "9" * 5000)
     assert "Did you mean" in refusal(GPU, "--at", "gemm_fusion_dot.6444")
-    assert "choose one" in refusal(GPU, "--all", "--at", "3")
+    assert "give only one" in refusal(GPU, "--all", "--at", "3")
 
 
 def test_everything() -> None:
@@ -134,7 +134,7 @@ def test_headroom(limit: str, fits: bool) -> None:
 
 @pytest.mark.parametrize("size", ["big", "", "-3GiB", "3 parsecs", "1e999", "1" * 99])
 def test_sizes_that_are_none(size: str) -> None:
-    assert "is no size" in refusal(GPU, "--hbm", size)
+    assert "is not a size" in refusal(GPU, "--hbm", size)
 
 
 def test_groups() -> None:

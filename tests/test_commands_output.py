@@ -86,7 +86,7 @@ def test_json_is_sorted_as_tables_are() -> None:
     ("options", "message"),
     [
         ({"rows": "second"}, "--rows: there is no row list 'second'; did you mean seconds?"),
-        ({"rows": "thirds"}, "--rows thirds: this answer does not hold that list."),
+        ({"rows": "thirds"}, "--rows thirds: this answer has no such list."),
     ],
 )
 def test_lists_that_are_not_there(options: dict[str, str], message: str) -> None:

@@ -119,7 +119,7 @@ def test_files_named_by_hand_win(dump: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_part_named_twice_is_refused(typed: str, named: NamedFiles, dump: Path) -> None:
-    with pytest.raises(UsageError, match=r"^PATH .* itself; --[a-z-]+ names another\.$"):
+    with pytest.raises(UsageError, match=r"^PATH .* already; --[a-z-]+ names another\.$"):
         find_inputs(str(dump / typed), named=named)
 
 

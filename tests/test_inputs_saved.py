@@ -60,9 +60,9 @@ def test_a_baseline_holds_modules_by_name() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ([], "a None document is nothing to compare with"),
-        ({"schema": ["x"]}, "a ['x'] document is nothing"),
-        ({"schema": "hlotool/buffers/v1"}, "a hlotool/buffers/v1 document is nothing"),
+        ([], "a None document cannot be compared"),
+        ({"schema": ["x"]}, "a ['x'] document cannot be compared"),
+        ({"schema": "hlotool/buffers/v1"}, "a hlotool/buffers/v1 document cannot be compared"),
         (
             {"schema": "hlotool/summary/v1", "memory": {"totals": 3}},
             "Expected `object | null`, got `int` - at `$.memory.totals`",

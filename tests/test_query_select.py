@@ -166,7 +166,7 @@ def test_columns(query: dict[str, Any], expected: str) -> None:
         ({"columns": "name,,kind"}, "--columns: expected a field's name (column 6)"),
         ({"by": "kid"}, "--by: there is no field 'kid' (column 1)"),
         ({"by": "-kind"}, "--by: there is no field '-kind' (column 1)"),
-        ({"by": "kind", "columns": "name"}, "--columns: 'name' does not add up"),
+        ({"by": "kind", "columns": "name"}, "--columns: 'name' cannot be summed"),
         ({"by": "kind", "sort": "name"}, "--sort: groups have no 'name'"),
         ({"by": "kind", "sort": "flops"}, "--sort: groups have no 'flops'"),
         ({"by": "kind", "sort": "cont"}, "--sort: there is no field 'cont'"),

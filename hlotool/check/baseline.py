@@ -55,4 +55,4 @@ def expect_no_other_file(path: str) -> None:
     except (OSError, ValueError):
         schema = ""
     if schema != BASELINE_SCHEMA:
-        raise UsageError(f"--update-baseline: {path} is no baseline; it is left as it was.")
+        raise UsageError(f"--update-baseline: {path} is not a baseline; it was not overwritten.")

@@ -36,7 +36,7 @@ class BudgetTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         if len(kinds) != 1:
             found = " and ".join(kinds) or "none"
             raise ValueError(
-                f"a budget has exactly one of {', '.join(KINDS)}; this one has {found}"
+                f"a budget needs exactly one of {', '.join(KINDS)}; this one has {found}"
             )
         if kinds == ["metric"] and not limits:
             raise ValueError(f"a metric needs a limit: one of {', '.join(LIMITS)}")

@@ -90,7 +90,7 @@ def read_config(path: str) -> Config:
     """Read a configuration named by hand; raise UsageError where it says nothing of hlotool."""
     found = _read(path)
     if found is None:
-        raise UsageError(f"{display_name(path)}: there is no [tool.hlotool] in it.")
+        raise UsageError(f"{display_name(path)}: it has no [tool.hlotool] table.")
     return found
 
 
@@ -101,11 +101,11 @@ def _read(path: str) -> Config | None:
         text = read_bytes(path).decode("utf-8-sig")
         table: object = tomllib.loads(text)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{name}: byte {error.start} is no UTF-8, which TOML is.") from error
+        raise UsageError(f"{name}: byte {error.start} is not UTF-8, as TOML must be.") from error
     except ValueError as error:  # what is no TOML, and numbers without end
         raise UsageError(f"{name}: {error}.") from error
     except RecursionError as error:
-        raise UsageError(f"{name}: the tables nest too deep.") from error
+        raise UsageError(f"{name}: the tables are nested too deeply.") from error
     if os.path.basename(path) == PYPROJECT_NAME:  # noqa: PTH119
         tool = table.get("tool") if isinstance(table, dict) else None
         table = tool.get("hlotool") if isinstance(tool, dict) else None
@@ -118,7 +118,7 @@ def _make_config(table: object, path: str, text: str) -> Config:
     """Read the table of a file, and each of its budgets with its line."""
     name = display_name(path)
     if not isinstance(table, dict):
-        raise UsageError(f"{name}: [tool.hlotool] is a table.")
+        raise UsageError(f"{name}: [tool.hlotool] must be a table.")
     said = _convert(table, _File, name)
     lines = [n for n, line in enumerate(text.splitlines(), 1) if _BUDGET_LINE.match(line)]
     lines += [0] * len(said.budget)  # tables inside an array have no line of their own

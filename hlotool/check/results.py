@@ -29,22 +29,22 @@ _BASELINE: Final = "the earlier figure, where an increase is limited"
 class RuleResult(Struct, frozen=True, kw_only=True):
     """One budget in one module; `unit` is that of actual, limit, margin and baseline."""
 
-    status: Annotated[Status, column("what the budget came to")]
+    status: Annotated[Status, column("outcome of the budget")]
     name: Annotated[str, column("the budget's name", heading="budget")]
     module: Annotated[str | None, column("the module; null where none matches", null_text="")]
-    expression: Annotated[str, figure("what it says")]
+    expression: Annotated[str, figure("the budget as an expression")]
     actual: Annotated[
         Number | None,
         column("the figure that was measured", MEASURE, null_text="", unit_from="unit"),
     ] = None
     limit: Annotated[
         Number | None,
-        column("the figure it is held against", MEASURE, null_text="", unit_from="unit"),
+        column("the figure it is compared with", MEASURE, null_text="", unit_from="unit"),
     ] = None
     margin: Annotated[
         Number | None,
         column(
-            "what is left until the limit; negative beyond it", MEASURE,
+            "distance to the limit; negative beyond it", MEASURE,
             null_text="", is_signed=True, unit_from="unit",
         ),
     ] = None  # fmt: skip
@@ -52,15 +52,15 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         Number | None, figure(_BASELINE, MEASURE, null_text="", unit_from="unit")
     ] = None
     severity: Annotated[Severity, figure("whether exceeding it fails the run")]
-    matched_count: Annotated[
-        int | None, figure("rows that it looked at", COUNT, is_summed=False)
-    ] = None
+    matched_count: Annotated[int | None, figure("rows that it covers", COUNT, is_summed=False)] = (
+        None
+    )
     is_lower_bound: Annotated[bool, figure("whether the figure may be larger")] = False
     is_upper_bound: Annotated[bool, figure("whether the figure may be smaller")] = False
     reason: Annotated[
-        str | None, column("what was found, or why nothing was checked", null_text="")
+        str | None, column("which rows were found, or why nothing was checked", null_text="")
     ] = None
-    message: Annotated[str | None, column("what the budget's author says", null_text="")] = None
+    message: Annotated[str | None, column("the message given in the budget", null_text="")] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
@@ -70,17 +70,17 @@ class CheckFacts(Struct, frozen=True):
     """All budgets together."""
 
     ok: Annotated[bool, figure("whether nothing fails and everything was checked")]
-    pass_count: Annotated[int, figure("budgets that are kept", COUNT)]
+    pass_count: Annotated[int, figure("budgets that are met", COUNT)]
     fail_count: Annotated[int, figure("budgets that are exceeded and fail the run", COUNT)]
     warning_count: Annotated[int, figure("budgets that are exceeded and only warn", COUNT)]
     no_match_count: Annotated[int, figure("budgets with nothing to measure", COUNT)]
-    error_count: Annotated[int, figure("modules that could not be read", COUNT)]
+    error_count: Annotated[int, figure("budgets in modules that could not be read", COUNT)]
 
 
 RULES: Final = RowList(
     "rules",
     RuleResult,
-    "every budget in every module it is about, those that fail first",
+    "every budget for every module it applies to, failures first",
     key="name",
     has_total=False,
     limit=0,
@@ -88,7 +88,7 @@ RULES: Final = RowList(
 FACTS: Final = Block("facts", CheckFacts, "all budgets together")
 CHECK: Final = DocumentSpec(
     "check",
-    "budgets against a dump",
+    "a dump against its budgets",
     scalars=FACTS,
     row_lists=(RULES,),
 )

@@ -98,7 +98,9 @@ def _compile_pattern(text: str, place: str) -> re.Pattern[str] | None:
     try:
         return re.compile(text) if text else None
     except re.error as error:
-        raise UsageError(f"{place}: module {text!r} is no regular expression: {error}.") from error
+        raise UsageError(
+            f"{place}: module {text!r} is not a regular expression: {error}."
+        ) from error
 
 
 def _split_rows(text: str, place: str) -> tuple[str, str]:
@@ -107,7 +109,7 @@ def _split_rows(text: str, place: str) -> tuple[str, str]:
     rows = match["rows"] if match else ""
     if match is None or rows not in ROW_LISTS:
         start, end = match.span("rows") if match else (0, len(text))
-        message = f"there is no list of rows {rows!r}" if rows else 'expected "rows: condition"'
+        message = f"there is no row list {rows!r}" if rows else 'expected "rows: condition"'
         raise QueryError(message, Source(text, place), start, end, suggest(rows, ROW_LISTS))
     return rows, (match["condition"] or "").strip()
 

@@ -85,7 +85,7 @@ def plan_run(rules: Sequence[Rule], found: Inputs, earlier: Sequence[Candidate])
     document.
     """
     if any(one.document is not None for one in found.inputs):
-        raise InputError(f"{found.path}: budgets are checked against a dump, not a document.")
+        raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
     modules = [Candidate(one.name, found.path, input=one) for one in found.inputs]
     wanted = [
         one

@@ -10,7 +10,7 @@ command has its name and holds a click command of that name.
 from typing import Final
 
 COMMANDS: Final = {
-    "summary": "One screen about a module; a table of modules for a directory.",
+    "summary": "A module on one screen; a directory as a table of modules.",
     "buffers": "Who holds memory at the peak.",
     "fusions": "What each fusion costs.",
     "collectives": "What crosses the interconnect.",

@@ -47,14 +47,27 @@ class Asked(Struct, frozen=True):
     "--at",
     metavar="PLACE",
     default="peak",
-    help="The instant: a position, an instruction, or peak.",
+    help="Show this instant: a position, an instruction, or peak.",
 )
-@click.option("--all", "is_all", is_flag=True, help="Every allocation and value, at any time.")
-@click.option("--space", default="0", help="Memory space: number, name such as vmem, or all.")
-@click.option("--peaks", type=click.IntRange(1, 1000), help="Also the highest separate peaks.")
-@click.option("--timeline", "has_timeline", is_flag=True, help="Memory against program order.")
-@click.option("--donation", "has_donation", is_flag=True, help="Parameters that give memory up.")
-@click.option("--hbm", metavar="SIZE", help="What is left of this much memory, as 80GiB.")
+@click.option(
+    "--all", "is_all", is_flag=True, help="Show every allocation and value, whenever it is live."
+)
+@click.option("--space", default="0", help="Memory space: a number, a name such as vmem, or all.")
+@click.option(
+    "--peaks",
+    type=click.IntRange(1, 1000),
+    help="Also list this many of the highest separate peaks.",
+)
+@click.option(
+    "--timeline", "has_timeline", is_flag=True, help="Show memory in use over the schedule."
+)
+@click.option(
+    "--donation",
+    "has_donation",
+    is_flag=True,
+    help="List parameters that are, or could be, donated.",
+)
+@click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
 def buffers(
     request: Request,
     options: RowOptions,
@@ -66,7 +79,9 @@ def buffers(
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     asked = Asked(**values, peak_count=peaks, limit_bytes=limit)
     if asked.is_all and asked.at != "peak":
-        raise UsageError("--all shows every value at any time; --at one instant: choose one.")
+        raise UsageError(
+            "--all shows values at any time, --at those of one instant; give only one."
+        )
     program = load_one(request, with_buffers=True)
     print_document(_document(program, asked, options), options)
 
@@ -125,7 +140,7 @@ def _find_color(report: MemoryReport, space: str) -> int | None:
             f"{one.color} ({one.name})" if one.name else str(one.color)
             for one in report.figures.spaces
         ] or [str(one) for one in report.map.colors()]
-        raise UsageError(f"--space {space}: this program has {', '.join(known)}; or all.")
+        raise UsageError(f"--space {space}: this program has {', '.join(known)}; or give all.")
     return color
 
 

@@ -17,10 +17,10 @@ from hlotool.fields import Line
 from hlotool.program.program import Program
 
 _REASONS: Final[dict[Reason, str]] = {
-    "tuples": "gives elements of tuples the size of their table",
-    "shared": "counts bytes that values share more than once",
-    "spaces": "adds all memory spaces together",
-    "padding": "leaves tile padding out",
+    "tuples": "gives tuple elements the size of the tuple's table",
+    "shared": "counts shared bytes more than once",
+    "spaces": "adds up all memory spaces",
+    "padding": "leaves out tile padding",
 }
 
 
@@ -55,7 +55,7 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
             peak,
         )
         if peak.bytes is not None
-        else Line(f"{title}: peak unknown, as nothing says when values are live{space}"),
+        else Line(f"{title}: peak unknown, as the lifetimes of values are unknown{space}"),
         Line(
             "allocated {allocated_bytes} = arguments {argument_bytes} + outputs {output_bytes} "
             "− aliased {alias_bytes} + constants {constant_bytes} + temp {temp_bytes}",
@@ -66,7 +66,7 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
     if peak.bytes is not None:
         lines.append(
             Line(
-                "reserved peak {reserved_peak_bytes}, of it temp {temp_peak_bytes} at "
+                "reserved peak {reserved_peak_bytes}, including temp {temp_peak_bytes} at "
                 "{temp_peak_position}; fragmentation {fragmentation_bytes}"
                 + (
                     "; padding at the peak {padding_bytes}"
@@ -115,8 +115,8 @@ def notes(report: MemoryReport, color: int, headroom: Headroom | None) -> tuple[
     if report.figures.totals.reported_total_matches is False:
         lines.append(
             Line(
-                "The file says {reported_total_bytes} in total, which its allocations do not add "
-                "up to: it may be edited, or parts of two dumps.",
+                "The file reports {reported_total_bytes} in total, which its allocations do not "
+                "add up to: it may have been edited, or pieced together from two dumps.",
                 TOTALS,
                 report.figures.totals,
             )
@@ -127,7 +127,10 @@ def notes(report: MemoryReport, color: int, headroom: Headroom | None) -> tuple[
         )
     if report.figures.lifetimes is None:
         lines.append(
-            Line("Give the live ranges (--live-range) or the module text (--module-text).")
+            Line(
+                "For lifetimes, give the live ranges (--live-range) or the module text "
+                "(--module-text)."
+            )
         )
     if not color:
         lines += _xla_peak(report)
@@ -146,25 +149,25 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
     why = " and ".join([", ".join(reasons[:-1]), reasons[-1]] if reasons[1:] else reasons)
     why = why or "picks the instant by the sizes of whole instructions"
     text = "XLA's own peak: {xla_bytes} at {xla_position}, where {bytes_at_xla_position} are in use"
-    return [Line(f"{text}; it {why}.", PEAK, report.figures.peak)]
+    return [Line(f"{text}; XLA {why}.", PEAK, report.figures.peak)]
 
 
 def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
     if headroom.fits is None:
         return Line(
-            "{limit_bytes}: an estimate says nothing of what is allocated; compare the peak.",
+            "{limit_bytes}: an estimate has no allocated size; compare the peak instead.",
             HEADROOM,
             headroom,
         )
     verdict = "fits" if headroom.fits else "does not fit"
     code = (
-        "the program's code, tens of MiB"
+        "the program's code, tens of MiB,"
         if report.figures.backend == "tpu"
         else "the program's code"
     )
     return Line(
         f"{verdict} in {{limit_bytes}}: allocated {{allocated_bytes}}, headroom {{headroom_bytes}} "
-        f"({code}, is not in a dump and comes on top)",
+        f"({code} is not in the dump and comes on top)",
         HEADROOM,
         headroom,
     )

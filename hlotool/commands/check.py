@@ -48,7 +48,10 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 @document_command("check", CHECK, example=_EXAMPLE, formats=(*FORMATS, *_CI_FORMATS))
 @dump_options
 @click.option(
-    "--config", metavar="FILE", default="", help="Instead of hlotool.toml, found here or above."
+    "--config",
+    metavar="FILE",
+    default="",
+    help="Use this file instead of the hlotool.toml here or above.",
 )
 @click.option(
     "--baseline", metavar="PATH", default="", help="Earlier figures: a dump or a JSON document."
@@ -64,10 +67,10 @@ def check(
     update_baseline: bool,
     options: RowOptions,
 ) -> int:
-    """Hold a dump against the budgets of hlotool.toml or [tool.hlotool] in pyproject.toml.
+    """Check a dump against the budgets in hlotool.toml, or in [tool.hlotool] of pyproject.toml.
 
-    Exits with 1 if a budget is exceeded, 3 if a module cannot be read, 4 if a budget found
-    nothing to measure, 0 if all are kept.
+    Exits with 1 if a budget is exceeded, 3 if a module cannot be read, 4 if a budget had
+    nothing to measure, 0 if all are met.
     """
     settings = read_config(config) if config else find_config()
     request = _with_settings(request, settings)
@@ -79,7 +82,7 @@ def check(
     rules += compile_budgets(request.budgets)
     if not rules:
         raise NothingCheckedError(
-            "there is no budget: no hlotool.toml here or above, no [tool.hlotool] in "
+            "there are no budgets: no hlotool.toml here or above, no [tool.hlotool] in "
             "pyproject.toml, and no --budget."
         )
     run = run_rules(request, rules, baseline)
@@ -104,7 +107,7 @@ def _update_baseline(request: Request, path: str) -> None:
     for one in track(inputs, "measuring", len(inputs)):
         program = load_program(one, request.path, with_buffers=True)
         if program.name in modules:
-            again = f"there is another module {program.name!r}"
+            again = f"there is another module named {program.name!r}"
             say(f"{one.path}: {again}; the baseline keeps the first.")
         else:
             modules[program.name] = measure_baseline(program)
@@ -141,7 +144,7 @@ def _headline(facts: CheckFacts) -> Line:
     if facts.fail_count:
         parts.insert(0, "{fail_count} exceeded")
     if facts.warning_count:
-        parts.append("{warning_count} exceeded, but only warn")
+        parts.append("{warning_count} exceeded as warnings")
     if facts.no_match_count:
         parts.append("{no_match_count} with nothing to measure")
     if facts.error_count:

@@ -37,19 +37,24 @@ hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
 @document_command("collectives", COLLECTIVES, example=_EXAMPLE)
 @dump_options
-@click.option("--mesh", metavar="AXIS=N,…", help="Name the axes of the device mesh, slowest first.")
+@click.option(
+    "--mesh", metavar="AXIS=N,…", help="Name the axes of the device mesh, slowest-varying first."
+)
 @click.option(
     "--devices-per-node",
     type=click.IntRange(min=1),
     metavar="N",
     help="Say which collectives leave a node of N consecutive devices.",
 )
-@click.option("--expand", is_flag=True, help="List the operands of those that have several.")
+@click.option("--expand", is_flag=True, help="List the operands of combined collectives.")
 @click.option("--chip", metavar="NAME", help="Estimate times on this chip's links: h100, v5p, ….")
 @click.option("--bandwidth", metavar="SPEED", help="Estimate times at this speed: 450GB/s.")
-@click.option("--latency", metavar="TIME", help="Added once for each collective: 5us.")
+@click.option("--latency", metavar="TIME", help="Add this much for each collective: 5us.")
 @click.option(
-    "--chip-file", metavar="FILE", default="", help="TOML with chips of your own, as chips.toml."
+    "--chip-file",
+    metavar="FILE",
+    default="",
+    help="TOML file of your own chips, in the form of chips.toml.",
 )
 def collectives(
     request: Request,
@@ -119,11 +124,11 @@ def _head(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     ]
     if not any(row.is_async for row in report.rows):
         if module.header.is_scheduled:
-            lines.append(Line("all are synchronous: nothing is computed meanwhile"))
+            lines.append(Line("all are synchronous: nothing is computed while they run"))
     elif report.exposed.count or report.exposed.unknown_count:
         text = "no real work is done during {count} of them, which send {wire_bytes_per_run}"
         if report.exposed.unknown_count:
-            text += "; of {unknown_count} that is not known"
+            text += "; for {unknown_count} that is unknown"
         lines.append(Line(text, EXPOSED, report.exposed))
     return tuple(lines)
 
@@ -138,26 +143,28 @@ def _notes(
         said.append(f"trip count unknown, counted once: {_name(unknown)}")
     data = [row for row in rows if row.is_upper_bound]
     if data:
-        said.append(f"sends at most so much, the data decides: {_name(data)}")
+        said.append(f"upper bound, as the data decides how much is sent: {_name(data)}")
     branches = [row for row in rows if row.is_conditional]
     if branches:
         said.append(f"every branch of a conditional is counted: {_name(branches)}")
     scattered = [row for row in rows if row.effective_kind != row.kind]
     if scattered:
-        said.append(f"all-reduce of which each device keeps its shard: {_name(scattered)}")
+        said.append(f"all-reduce of which each device keeps only its shard: {_name(scattered)}")
     if options.mesh is not None:
         mesh = ",".join(f"{axis.name}={axis.size}" for axis in options.mesh.axes)
         stray = [row for row in rows if row.axes is None and row.kind != "send"]
         if stray:
-            said.append(f"no set of axes of {mesh} makes the groups of {_name(stray)}")
+            said.append(f"no axes of {mesh} form the groups of {_name(stray)}")
     contrary = [f"groups of {row.name}: {row.problem}" for row in rows if row.problem]
     said += contrary[:_NAMES_SHOWN]
     if len(contrary) > _NAMES_SHOWN:
-        said.append(f"such problems in {len(contrary):,} collectives: --where 'problem != null'")
+        said.append(f"{len(contrary):,} collectives have such problems: --where 'problem != null'")
     if link is not None:
-        said.append(f"estimates: wire bytes over {link}; nothing else on the link")
+        said.append(f"estimates: wire bytes at {link}, with nothing else on the link")
         if link.is_within_node and any(row.span == "cross" for row in rows):
-            said.append("no estimate across nodes, which that link does not join: --bandwidth")
+            said.append(
+                "no estimates across nodes, which this link does not connect; give --bandwidth"
+            )
     return tuple(Line(text[0].upper() + text[1:]) for text in said)
 
 

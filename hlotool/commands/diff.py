@@ -48,19 +48,23 @@ _BOTH = 2  # OLD and NEW
     default="after",
     help="In a directory: the text before or after optimizations.",
 )
-@click.option("--module", metavar="REGEX", help="In a directory: only modules so named.")
+@click.option("--module", metavar="REGEX", help="In a directory: only modules whose name matches.")
 @click.option("--map", "renamed", metavar="OLD=NEW", multiple=True, help="Pair these two modules.")
-@click.option("--only", metavar="BLOCK,…", default="", help=f"Only {', '.join(BLOCKS)}.")
+@click.option(
+    "--only", metavar="BLOCK,…", default="", help=f"Blocks to compare: {', '.join(BLOCKS)}."
+)
 @click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
-@click.option("--unfold", is_flag=True, help="List every changed instruction by itself.")
+@click.option("--unfold", is_flag=True, help="List every changed instruction separately.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
-@click.option("--text", "as_text", is_flag=True, help="Print a unified diff of normalised text.")
-@click.option("--computation", metavar="NAME", default="", help="With --text: only this one.")
+@click.option("--text", "as_text", is_flag=True, help="Print a unified diff of normalized text.")
+@click.option(
+    "--computation", metavar="NAME", default="", help="With --text: only this computation."
+)
 @click.option(
     "--passes",
     metavar="DIR",
     multiple=True,
-    help="What each pass of a dump changed; given twice, the first pass that differs.",
+    help="Show what each pass of a dump changed; given twice, where two dumps first differ.",
 )
 def diff(
     sides: tuple[str, ...],
@@ -80,7 +84,7 @@ def diff(
     """Show what changed from OLD to NEW, most important first.
 
     Each is a dump file, a dump directory, or a JSON document of `hlotool summary`; `label=PATH`
-    names its column. Names, numbering, metadata and order do not count.
+    names its column. Differences in names, numbering, metadata and order are ignored.
     """
     _check_usage(sides, passes, as_text=as_text, computation=computation)
     compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
@@ -109,11 +113,11 @@ def _check_usage(
 ) -> None:
     if passes:
         if sides or len(passes) > _BOTH:
-            raise UsageError("--passes DIR stands in the place of OLD and NEW, once or twice.")
+            raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
     elif len(sides) != _BOTH:
         raise UsageError(f"expected OLD and NEW, found {len(sides)} paths.")
     if computation and not as_text:
-        raise UsageError("--computation goes with --text.")
+        raise UsageError("--computation needs --text.")
 
 
 def _parse_only(text: str) -> tuple[str, ...]:
@@ -146,7 +150,7 @@ def _print_text(
 ) -> bool:
     """Print the normalised texts of two programs as a unified diff."""
     if options.format != "table":
-        raise UsageError(f"--text is text; --format {options.format} is something else.")
+        raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
     left, _ = read_side(pair.left, arguments[0].label)

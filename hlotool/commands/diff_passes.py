@@ -74,7 +74,7 @@ def _choose(directory: str, module: str | None) -> DumpedProgram:
         )
     if len(found) > 1:
         names = ", ".join(sorted({one.name for one in found})[:_MOST_LISTED])
-        raise UsageError(f"--passes is about one module; choose with --module: {names}.")
+        raise UsageError(f"--passes takes one module; choose with --module: {names}.")
     return found[0]
 
 
@@ -140,7 +140,7 @@ def _first_lines(rows: Sequence[PassRow], verb: str) -> Iterator[Line]:
         if row is None:
             known = sum(one.right_peak_bytes is not None for one in rows)
             is_late = respect == MEMORY and known < len(rows)
-            when = f"in the {known} steps that are scheduled" if is_late else "throughout"
+            when = f"in the {known} scheduled steps" if is_late else "throughout"
             yield Line(f"{respect}: the same {when}")
         else:
             step = f" (step {row.step})" if row.step is not None else ""

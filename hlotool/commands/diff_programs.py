@@ -77,9 +77,9 @@ def _has_own_block(row: InstructionChange) -> bool:
 
 def _lines(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Iterator[Line]:
     if report.identical and not report.differs:
-        yield Line("identical: the same program but for names, numbering and metadata")
+        yield Line("identical: the same program except for names, numbering and metadata")
     elif report.identical is None and not report.differs:
-        yield Line("no difference in the figures that both sides know")
+        yield Line("no difference in the figures that both sides have")
     else:
         yield from _headline_lines(report)
     if report.identical is False and facts.matched_count is not None:
@@ -134,8 +134,8 @@ def _change(title: str, name: str, headline: Headline) -> Iterator[str]:
 def _notes(report: DiffReport, shown: Sequence[object], compared: DiffOptions) -> Iterator[Line]:
     hidden = len(report.instructions) - len(shown)
     if hidden and "instructions" in compared.only:
-        rows = "1 row tells" if hidden == 1 else f"{hidden:,} rows tell"
+        rows = "1 row is" if hidden == 1 else f"{hidden:,} rows are"
         yield Line(
-            f"{rows} of instructions inside fusions, of fusions and collectives themselves, or of "
-            "what moves no data: --rows instructions"
+            f"{rows} not shown: instructions inside fusions, fusions and collectives themselves, "
+            "instructions that move no data; see --rows instructions"
         )

@@ -27,19 +27,22 @@ hlotool fusions dump/ --chip h100"""
 @document_command("fusions", FUSIONS, example=_EXAMPLE)
 @dump_options
 @click.option("--expand", metavar="NAME", default="", help="Show the body of one fusion.")
-@click.option("--missed", is_flag=True, help="List large operations that no fusion took in.")
+@click.option("--missed", is_flag=True, help="List large operations left unfused.")
 @click.option(
     "--above",
     metavar="SIZE",
     default="1MiB",
-    help="With --missed: what moves so much in a run; 1MiB if not given.",
+    help="With --missed: only what moves at least this much in a run; 1MiB by default.",
 )
 @click.option(
     "--recompute", is_flag=True, help="List expensive operations that several fusions repeat."
 )
 @click.option("--chip", metavar="NAME", default="", help="Estimate times at this chip's peaks.")
 @click.option(
-    "--chip-file", metavar="FILE", default="", help="TOML with chips of your own, as chips.toml."
+    "--chip-file",
+    metavar="FILE",
+    default="",
+    help="TOML file of your own chips, in the form of chips.toml.",
 )
 def fusions(
     request: Request,
@@ -52,7 +55,7 @@ def fusions(
     chip_file: str,
     options: RowOptions,
 ) -> None:
-    """List the fusions of a module, those that access most memory in a run first."""
+    """List the fusions of a module, most bytes accessed in a run first."""
     found_chip = find_chip(chip, chip_file) if chip else None
     least_bytes = parse_size(above, "--above")
     program = load_one(request)
@@ -81,14 +84,14 @@ def fusions(
 
 def _header(report: FusionReport, chip: Chip | None) -> tuple[Line, ...]:
     totals = Line(
-        "{fusion_count} fusions, {distinct_count} different: {bytes_accessed_per_run} accessed "
+        "{fusion_count} fusions, {distinct_count} distinct: {bytes_accessed_per_run} accessed "
         "and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
         FUSION_TOTALS,
         report.totals,
     )
     if chip is None:
         return (totals,)
-    return (totals, Line(f"Times are estimates, at the peaks of {chip.description}"))
+    return (totals, Line(f"Times are estimates at the peak rates of {chip.description}"))
 
 
 def _describe(report: FusionReport, name: str) -> tuple[Line, ...]:

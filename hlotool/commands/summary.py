@@ -31,9 +31,9 @@ _MOST_FINDINGS: Final = 8  # shown as sentences; --rows findings lists all
     example="hlotool summary dump/module_0001.jit_step.txt\nhlotool summary dump/ -n 5",
 )
 @dump_options
-@click.option("--no-findings", is_flag=True, help="Leave out what is worth a look.")
+@click.option("--no-findings", is_flag=True, help="Leave out the findings.")
 def summary(request: Request, no_findings: bool, options: RowOptions) -> int:
-    """Show what a module is and what is in it, on one screen; for a directory, its modules."""
+    """Summarize a module on one screen; for a directory, list its modules."""
     found = request.find()
     if found.is_directory:
         return print_modules(found, options)
@@ -103,7 +103,7 @@ def _memory(found: Summary) -> tuple[Line, ...]:
     if memory.estimated:
         return (
             Line(
-                "memory: estimated peak {peak_bytes}, temp {temp_peak_bytes} of it at most",
+                "memory: estimated peak {peak_bytes}, temp peak {temp_peak_bytes}",
                 ESTIMATED,
                 memory.estimated,
             ),

@@ -19,7 +19,7 @@ from hlotool.diff.blocks.metrics import MetricRow
 from hlotool.diff.blocks.order import OrderChange
 from hlotool.fields import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
-_ALONE: Final = "instructions of the {} without partner"
+_ALONE: Final = "instructions on the {} without a partner"
 
 
 class SideFacts(Struct, frozen=True):
@@ -37,22 +37,22 @@ class DiffFacts(Struct, frozen=True):
     identical: Annotated[
         bool | None,
         figure(
-            "whether the programs are the same but for names, numbering, metadata and order; "
+            "whether the programs are the same except for names, numbering, metadata and order; "
             "null where structure was not compared"
         ),
     ]
     differs: Annotated[bool, figure("whether any list below has a difference")]
     matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)]
-    changed_count: Annotated[int | None, figure("of these, those that differ", COUNT)]
+    changed_count: Annotated[int | None, figure("how many of these differ", COUNT)]
     left_only_count: Annotated[int | None, figure(_ALONE.format("left"), COUNT)]
     right_only_count: Annotated[int | None, figure(_ALONE.format("right"), COUNT)]
-    not_compared: Annotated[tuple[str, ...], figure("what one side does not hold")]
+    not_compared: Annotated[tuple[str, ...], figure("what one side does not have")]
 
 
 INSTRUCTIONS: Final = RowList(
     "instructions",
     InstructionChange,
-    "instructions that were added, removed or changed; those that move most bytes first",
+    "instructions that were added, removed or changed, most bytes moved first",
     key="name",
     has_total=False,
     title="Instructions",
@@ -60,7 +60,7 @@ INSTRUCTIONS: Final = RowList(
 MEMORY: Final = RowList(
     "memory",
     MemoryChange,
-    "values that hold memory at only one of the peaks, or another amount at each",
+    "values that hold memory at only one of the peaks, or different amounts at each",
     size="delta_bytes",
     key="value",
     title="Memory at the peak",
@@ -68,7 +68,7 @@ MEMORY: Final = RowList(
 COLLECTIVES: Final = RowList(
     "collectives",
     CollectiveChange,
-    "collectives by kind, axes, group size and dtype, where number or bytes differ",
+    "collectives by kind, axes, group size and dtype, where count or bytes differ",
     size="delta_bytes",
     key="kind",
     lower_if=("is_lower_bound",),
@@ -95,7 +95,7 @@ HEADER: Final = RowList(
 FLAGS: Final = RowList(
     "flags",
     FlagChange,
-    "compiler flags that differ, those about dumping left out",
+    "compiler flags that differ, except those about dumping",
     has_total=False,
     title="Flags",
 )

@@ -19,18 +19,18 @@ from hlotool.fields import (
 
 Status: TypeAlias = Literal["identical", "changed", "added", "removed", "error"]
 
-_PATH: Final = "where it lies"
-_ALONE: Final = "instructions without partner"
+_PATH: Final = "its path"
+_ALONE: Final = "instructions without a partner"
 
 
 class ModuleDiff(Struct, frozen=True):
     """Two modules of one name in a row; figures are null where a side does not tell."""
 
     module: Annotated[str, column("the module's name")]
-    status: Annotated[Status, column("added and removed modules have no partner")]
+    status: Annotated[Status, column("how it compares; added and removed modules have no partner")]
     left_path: Annotated[str | None, figure(_PATH + LEFT)] = None
     right_path: Annotated[str | None, figure(_PATH + RIGHT)] = None
-    identical: Annotated[bool | None, figure("whether the structure is")] = None
+    identical: Annotated[bool | None, figure("whether the structure is identical")] = None
     left_peak_bytes: Annotated[int | None, column("peak" + LEFT, BYTES, heading="old peak")] = None
     right_peak_bytes: Annotated[int | None, column("peak" + RIGHT, BYTES, heading="new peak")] = (
         None
@@ -39,11 +39,11 @@ class ModuleDiff(Struct, frozen=True):
     peak_change: Annotated[float | None, RELATIVE_DELTA] = None
     wire_delta_bytes: Annotated[
         int | None,
-        column("wire bytes a run, right less left", BYTES, heading="wire/run", is_signed=True),
+        column("wire bytes per run, right minus left", BYTES, heading="wire/run", is_signed=True),
     ] = None
     flops_delta: Annotated[
         int | None,
-        column("flops a run, right less left", FLOPS, heading="flops/run", is_signed=True),
+        column("flops per run, right minus left", FLOPS, heading="flops/run", is_signed=True),
     ] = None
     left_fusion_count: Annotated[
         int | None, column("fusions" + LEFT, COUNT, heading="old fusions")
@@ -53,10 +53,12 @@ class ModuleDiff(Struct, frozen=True):
     ] = None
     matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)] = None
     changed_count: Annotated[
-        int | None, column("of these, those that differ", COUNT, heading="changed")
+        int | None, column("how many of these differ", COUNT, heading="changed")
     ] = None
-    left_only_count: Annotated[int | None, column(_ALONE, COUNT, heading="old only")] = None
-    right_only_count: Annotated[int | None, column(_ALONE, COUNT, heading="new only")] = None
+    left_only_count: Annotated[int | None, column(_ALONE + LEFT, COUNT, heading="old only")] = None
+    right_only_count: Annotated[int | None, column(_ALONE + RIGHT, COUNT, heading="new only")] = (
+        None
+    )
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
     error: Annotated[str | None, figure("why it could not be compared", null_text="")] = None
 
@@ -64,7 +66,7 @@ class ModuleDiff(Struct, frozen=True):
 MODULES: Final = RowList(
     "modules",
     ModuleDiff,
-    "modules paired by name; those whose peak differs most first",
+    "modules paired by name, largest difference of peaks first",
     key="module",
     has_total=False,
     limit=0,

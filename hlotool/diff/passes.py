@@ -18,8 +18,8 @@ COLLECTIVES: Final = "collectives"
 MEMORY: Final = "memory"
 RESPECTS: Final = (STRUCTURE, COLLECTIVES, MEMORY)
 
-_WIRE: Final = "their wire bytes a run, "
-_PEAK: Final = "estimated peak {}; null while not scheduled"
+_WIRE: Final = "their wire bytes per run, "
+_PEAK: Final = "estimated peak {}; null until scheduled"
 
 
 class PassRow(Struct, frozen=True):
@@ -40,23 +40,38 @@ class PassRow(Struct, frozen=True):
     path: Annotated[str, figure("the dump")]
     what: Annotated[
         tuple[str, ...],
-        column("what differs: structure, collectives, memory; one side alone", heading="differs"),
+        column(
+            "what differs: structure, collectives, memory; or the only side that has it",
+            heading="differs",
+        ),
     ]
     left_instruction_count: Annotated[
         int | None,
-        column("instructions before it, or in OLD", COUNT, heading="before", null_text=""),
+        column("instructions before the pass, or in OLD", COUNT, heading="before", null_text=""),
     ] = None
     right_instruction_count: Annotated[
         int | None,
-        column("instructions after it, or in NEW", COUNT, heading="instructions", null_text=""),
+        column(
+            "instructions after the pass, or in NEW", COUNT, heading="instructions", null_text=""
+        ),
     ] = None
     left_only_count: Annotated[
         int | None,
-        column("instructions without partner afterwards", COUNT, heading="removed", null_text=""),
+        column(
+            "instructions before it without a partner after it",
+            COUNT,
+            heading="removed",
+            null_text="",
+        ),
     ] = None
     right_only_count: Annotated[
         int | None,
-        column("instructions without partner before", COUNT, heading="added", null_text=""),
+        column(
+            "instructions after it without a partner before it",
+            COUNT,
+            heading="added",
+            null_text="",
+        ),
     ] = None
     changed_count: Annotated[
         int | None,
@@ -87,7 +102,7 @@ PASSES: Final = RowList(
 )
 DIFF_PASSES: Final = DocumentSpec(
     "diff-passes",
-    "which pass changed what, or where two compilations part",
+    "which pass changed what, or where two compilations diverge",
     row_lists=(PASSES,),
 )
 

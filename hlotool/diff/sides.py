@@ -85,7 +85,7 @@ def find_candidates(
         ]
     if not candidates:
         of = f" that --module {module!r} matches" if module else ""
-        raise NothingCheckedError(f"{argument.path}: this document tells of no module{of}.")
+        raise NothingCheckedError(f"{argument.path}: this document has no module{of}.")
     return tuple(candidates), tuple(found.notes)
 
 
@@ -151,10 +151,10 @@ def choose_pair(pairs: Sequence[Pairing], what: str) -> Pairing:
     """Return the one pair there is; raise UsageError if there are several."""
     whole = [pair for pair in pairs if pair.left and pair.right]
     if not whole:
-        raise NothingCheckedError("no module has the same name on both sides; see --map.")
+        raise NothingCheckedError("no module has the same name on both sides; pair two with --map.")
     if len(whole) > 1:
         names = ", ".join(sorted(pair.name for pair in whole)[:8])
-        raise UsageError(f"{what} is about one module; choose with --module: {names}.")
+        raise UsageError(f"{what} takes one module; choose with --module: {names}.")
     return whole[0]
 
 

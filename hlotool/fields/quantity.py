@@ -42,7 +42,7 @@ def parse_size(text: str, option: str) -> int:
     number, unit = _split(text)
     scale = SIZES.get(unit or "B") or SIZES.get(f"{unit.upper()}iB")
     if not number or scale is None:
-        raise UsageError(f"{option} {text!r} is no size; write 80GiB, 16 GB or 1500000.")
+        raise UsageError(f"{option} {text!r} is not a size; write 80GiB, 16 GB or 1500000.")
     return int(Fraction(number) * scale)
 
 
@@ -55,7 +55,7 @@ def parse_bandwidth(text: str, option: str) -> float:
     size = re.sub(r"(?<=B)(?:/s|ps)$", "", unit) or "B"
     value = float(number or 0) * SIZES.get(size.replace("k", "K"), 0)
     if not value:
-        raise UsageError(f"{option} {text}: expected bytes a second, as in 450GB/s.")
+        raise UsageError(f"{option} {text}: expected bytes per second, as in 450GB/s.")
     return value
 
 

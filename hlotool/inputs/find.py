@@ -60,7 +60,7 @@ def _compile_pattern(text: str | None) -> re.Pattern[str] | None:
     try:
         return None if text is None else re.compile(text)
     except re.error as error:
-        raise UsageError(f"--module {text!r} is no regular expression: {error}.") from error
+        raise UsageError(f"--module {text!r} is not a regular expression: {error}.") from error
 
 
 def _read(path: str) -> Source:

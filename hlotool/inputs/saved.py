@@ -172,11 +172,11 @@ def _parse(source: Source) -> tuple[str, object]:
     try:
         document = json.loads(source.text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{source.name}: this JSON does not parse: {error}.") from error
+        raise InputError(f"{source.name}: this is not valid JSON: {error}.") from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA, BASELINE_SCHEMA):
         raise InputError(
-            f"{source.name}: a {schema} document is nothing to compare with; "
-            "hlotool summary --json writes one, and hlotool check --update-baseline."
+            f"{source.name}: a {schema} document cannot be compared; give one that "
+            "hlotool summary --json or hlotool check --update-baseline wrote."
         )
     return schema, document

@@ -82,7 +82,7 @@ def _keys(
         if name in foreign:
             start = sort.index(name)
             raise QueryError(
-                f"groups have no {name!r}: it does not add up, or is not shown",
+                f"groups have no {name!r}: it cannot be summed, or is not shown",
                 Source(sort, "--sort"),
                 start,
                 start + len(name),

@@ -21,13 +21,13 @@ _TOKEN: Final = re.compile(
 _CLOSES: Final = {")": "(", "]": "["}
 _FOUND: Final = re.compile(r"\w+|\s+|[=!<>~&|]+|.", re.DOTALL)
 _HINTS: Final = (
-    (re.compile(r"(?:AND|OR|NOT|IN|TRUE|FALSE|NULL)\b"), "keywords are written in small letters"),
+    (re.compile(r"(?:AND|OR|NOT|IN|TRUE|FALSE|NULL)\b"), "keywords are written in lower case"),
     (re.compile(r"=~"), "a regular expression is matched with ~"),
     (re.compile(r"=(?!=)"), "equality is written =="),
     (re.compile(r"&&?"), "write and"),
     (re.compile(r"\|\|?"), "write or"),
     (re.compile(r"!(?![=~])"), "write not"),
-    (re.compile(r"\["), "a list stands only after in"),
+    (re.compile(r"\["), "a list can only follow in"),
 )
 _CHAIN: Final = re.compile(r"==|!=|<=?|>=?|!?~")
 _OPERATOR: Final = "an operator, 'and' or 'or'"
@@ -52,7 +52,7 @@ def expect_paired(source: Source) -> None:
             opened.append((token.group(), pos))
         elif kind == "close":
             if not opened or opened[-1][0] != _CLOSES[token.group()]:
-                raise QueryError(f"nothing is open that {token.group()!r} closes", source, pos, 0)
+                raise QueryError(f"this {token.group()!r} was never opened", source, pos, 0)
             opened.pop()
         if len(opened) + prefixes > MAX_DEPTH:
             message = f"the expression is nested more than {MAX_DEPTH} levels deep"

@@ -90,7 +90,7 @@ def _group(
         if not field.is_summable and field not in by and field.name in query.columns:
             start = query.columns.index(field.name)
             raise QueryError(
-                f"{field.name!r} does not add up, so groups have no such column",
+                f"{field.name!r} cannot be summed, so groups have no such column",
                 Source(query.columns, "--columns"),
                 start,
                 start + len(field.name),

@@ -158,7 +158,7 @@ class _Validator:
         elif ValueKind.LIST in {left, right} and ValueKind.NULL not in {left, right}:
             side = tree.left if left is ValueKind.LIST else tree.right
             hint = f'ask for one of its items: "…" in {self.text(side)}'
-            raise self.fail(f"{tree.operator!r} does not compare lists", side, hint)
+            raise self.fail(f"{tree.operator!r} cannot compare lists", side, hint)
         elif left is not right and ValueKind.NULL not in {left, right}:
             message = f"this is {right.value}, but {self.text(tree.left)} is {left.value}"
             raise self.fail(message, tree.right)
@@ -178,7 +178,7 @@ class _Validator:
             compile_pattern(literal)
         except re.error as error:
             start = literal.start + 1 + (error.pos or 0)
-            message = f"this is no regular expression: {error.msg}"
+            message = f"this is not a regular expression: {error.msg}"
             raise QueryError(message, self.source, start, literal.end - 1) from None
 
     def expect_membership(self, tree: Membership) -> None:
@@ -187,7 +187,7 @@ class _Validator:
         if isinstance(tree.right, Listing):
             if kind is ValueKind.LIST:
                 hint = f'ask for one item at a time: "…" in {self.text(tree.left)}'
-                raise self.fail("a list is in no list", tree.left, hint)
+                raise self.fail("a list cannot be in a list", tree.left, hint)
             for item in tree.right.items:
                 found = _literal_kind(item)
                 if found not in {kind, ValueKind.NULL}:
@@ -209,11 +209,15 @@ class _Validator:
         """Expect an aggregate: its rows, and its arguments against their fields."""
         row_lists = self.vocabulary.row_lists
         if not row_lists:
-            hint = "it belongs into budgets; here every row is looked at alone"
-            raise self.fail(f"{tree.function}() is not for rows", tree, hint)
+            hint = "it belongs in budgets; here every row is tested on its own"
+            raise self.fail(f"{tree.function}() does not work on rows", tree, hint)
         if tree.rows not in row_lists:
             known = [name for name in row_lists if name]
-            message = f"there are no rows {tree.rows!r}" if tree.rows else "whose rows?"
+            message = (
+                f"there is no row list {tree.rows!r}"
+                if tree.rows
+                else f"{tree.function}() needs a row list"
+            )
             raise self.fail(message, tree, suggest(tree.rows, known))
         inner = _Validator(self.source, Vocabulary.of_row(row_lists[tree.rows].fields))
         if tree.value is not None:
@@ -242,12 +246,12 @@ class _Validator:
                 hint = suggest(literal.written, declared.values)
                 raise self.fail(f"{tree.path} is never {self.text(literal)}", literal, hint)
         elif literal.suffix == PERCENT and declared.unit not in _RATIOS:
-            raise self.fail(f"a percentage of what? {tree.path} is no ratio", literal)
+            raise self.fail(f"this is a percentage, but {tree.path} is not a ratio", literal)
         elif literal.suffix not in {"", PERCENT} and declared.unit not in {
             Unit.BYTES,
             Unit.MEASURE,
         }:
-            raise self.fail(f"this is a size, but {tree.path} is none", literal)
+            raise self.fail(f"this is a size, but {tree.path} is not", literal)
 
 
 def _literal_kind(literal: Literal) -> ValueKind:

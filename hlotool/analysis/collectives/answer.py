@@ -15,7 +15,7 @@ from hlotool.fields import Block, DocumentSpec, Fold, RowList
 COLLECTIVE_ROWS: Final = RowList(
     "rows",
     CollectiveRow,
-    "logical collectives, those that send most in a run first",
+    "logical collectives, most bytes sent in a run first",
     sort="-wire_bytes_per_run,-payload_bytes_per_run",
     size="wire_bytes_per_run",
     upper_if=("is_upper_bound", "is_conditional"),
@@ -45,7 +45,7 @@ COLLECTIVE_ROWS: Final = RowList(
 BY_KIND: Final = RowList(
     "by_kind",
     KindRow,
-    "the totals of each kind, the one that sends most first",
+    "totals of each kind, most bytes sent first",
     sort="-wire_bytes_per_run",
     size="wire_bytes_per_run",
     lower_if=("is_lower_bound",),
@@ -70,7 +70,7 @@ COLLECTIVE_TOTALS: Final = Block(
     row_lists=(BY_KIND,),
 )
 
-EXPOSED: Final = Block("exposed", ExposedTotals, "collectives that nothing hides")
+EXPOSED: Final = Block("exposed", ExposedTotals, "collectives that no other work hides")
 
 COLLECTIVES: Final = DocumentSpec(
     "collectives",

@@ -46,7 +46,7 @@ def find_link_speed(
     if bytes_per_second is not None:
         return LinkSpeed(bytes_per_second, latency_seconds, "as given")
     if found is None or found.link_bytes_per_second is None:
-        raise UsageError(f"the link of {chip!r} is not known; give it with --bandwidth.")
+        raise UsageError(f"the link speed of {chip!r} is unknown; give it with --bandwidth.")
     return LinkSpeed(
         found.link_bytes_per_second,
         latency_seconds,

@@ -31,22 +31,22 @@ class OperandRow(Struct, frozen=True):
 
     name: Annotated[str, column("the collective", heading="collective")]
     kind: Annotated[str, figure("its opcode without -start", heading="opcode")]
-    effective_kind: Annotated[str, column("what it amounts to", heading="kind")]
-    operand: Annotated[int, column("the number of the array in it", NUMBER, heading="#")]
+    effective_kind: Annotated[str, column("what the collective amounts to", heading="kind")]
+    operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]
     operand_name: Annotated[
         str | None, column("the instruction that makes the operand", heading="operand")
     ]
-    shape: Annotated[str, column("the array as it counts in the payload")]
+    shape: Annotated[str, column("shape of the array that counts in the payload")]
     dtype: Annotated[str, figure("its element type")]
     payload_bytes: Annotated[int | None, column("its size, unpadded", BYTES)]
     wire_bytes: Annotated[int | None, figure(WIRE, BYTES, heading="wire")]
-    executions: Annotated[int | None, figure("as the collective", COUNT, heading="runs")]
+    executions: Annotated[int | None, figure("executions of the collective", COUNT, heading="runs")]
     payload_bytes_per_run: PayloadPerRun
     known_payload_bytes_per_run: KnownPayloadPerRun
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
-    op_name: Annotated[str | None, column("the user's name of the operand", null_text="")]
-    scope: Annotated[str | None, figure("the user's module", null_text="")]
+    op_name: Annotated[str | None, column("op_name of the operand", null_text="")]
+    scope: Annotated[str | None, figure("module path in the user's program", null_text="")]
 
 
 def list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRow]:

@@ -13,8 +13,8 @@ from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, SECONDS, TIMES, column, 
 from hlotool.ir.groups import Groups
 
 # Rows and their operands have these alike.
-WIRE: Final = "what a device sends for it, mean over a ring; rounded up"
-_KNOWN: Final = "the same with the unknown counted once"
+WIRE: Final = "bytes a device sends for it, averaged over a ring; rounded up"
+_KNOWN: Final = "the same, counting what is unknown once"
 PayloadPerRun: TypeAlias = Annotated[
     int | None,
     figure(
@@ -43,7 +43,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str,
         column(
-            "what stands in the computation: the collective, or the start or fusion that holds it",
+            "the instruction: the collective itself, or the start or fusion that holds it",
             heading="collective",
         ),
     ]
@@ -58,7 +58,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="kind",
         ),
     ]
-    dtype: Annotated[str, column("the element type, several with commas")]
+    dtype: Annotated[str, column("the element type; several are joined with commas")]
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
     wire_bytes: Annotated[int | None, column(WIRE, BYTES, heading="wire", is_summed=False)]
@@ -87,7 +87,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     group_size: Annotated[
         int | None,
         column(
-            "devices that take part together, the most where groups are uneven; null for pairs",
+            "devices in a group, the largest one where groups are uneven; null for pairs",
             NUMBER,
             heading="n",
             null_text="",
@@ -115,18 +115,18 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
     problem: Annotated[
         str | None,
-        figure("where its groups contradict num_partitions × replica_count", null_text=""),
+        figure("how its groups contradict num_partitions × replica_count", null_text=""),
     ]
-    is_async: Annotated[bool, figure("whether it is started and waited for apart")]
+    is_async: Annotated[bool, figure("whether it starts and completes in separate instructions")]
     is_sync: Annotated[bool, figure("whether the backend runs start and done back to back")]
     is_exposed: Annotated[
         bool | None,
-        column("whether no real work is done meanwhile; null where order or payload is unknown"),
+        column("whether no real work overlaps with it; null where order or payload is unknown"),
     ]
     overlap_instructions: Annotated[
         int | None,
         figure(
-            "instructions that compute between start and done; null without them",
+            "instructions that compute between start and done; null if it has none",
             COUNT,
             heading="meanwhile",
             is_summed=False,
@@ -136,7 +136,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlap_flops: Annotated[
         int | None,
         column(
-            "their arithmetic in one execution, with what is known of custom calls",
+            "their flops in one execution, including those of known custom calls",
             FLOPS,
             heading="flops meanwhile",
             is_summed=False,
@@ -156,19 +156,19 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     estimated_seconds: Annotated[
         float | None,
         column(
-            "with --chip or --bandwidth: an estimate for all its executions in one run",
+            "with --chip or --bandwidth: estimated time of all executions in one run",
             SECONDS,
             heading="estimate/run",
             is_summed=True,
         ),
     ] = None
     origin: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
-    scope: Annotated[str | None, column("the user's module that it belongs to", null_text="")]
-    op_name: Annotated[str | None, figure("the user's name for it", null_text="")]
-    source_file: Annotated[str | None, figure("the user's file", null_text="")]
-    source_line: Annotated[int | None, figure("the line in it", NUMBER, null_text="")]
-    computation: Annotated[str, figure("where it stands")]
-    operation: Annotated[str, figure("the collective itself, which name may only hold")]
+    scope: Annotated[str | None, column("module path in the user's program", null_text="")]
+    op_name: Annotated[str | None, figure("its op_name", null_text="")]
+    source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
+    source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]
+    computation: Annotated[str, figure("the computation that holds it")]
+    operation: Annotated[str, figure("the collective itself, where name is what holds it")]
     operand_count: Annotated[
         int, figure("arrays that it moves at once", NUMBER, heading="operands")
     ]
@@ -180,10 +180,13 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     textual_count: Annotated[
         int,
         figure(
-            "instructions of the text it was folded from", COUNT, heading="in text", is_exact=True
+            "instructions in the text that were folded into it",
+            COUNT,
+            heading="in text",
+            is_exact=True,
         ),
     ]
-    members: Annotated[tuple[str, ...], figure("those instructions")]
+    members: Annotated[tuple[str, ...], figure("names of those instructions")]
     replica_groups: Annotated[
         Groups | None,
         figure("with --wide: the devices of each group, by flattened id", null_text=""),

@@ -14,7 +14,13 @@ from hlotool.fields import BYTES, COUNT, column, figure
 # One kind and all of them have these alike.
 _Count: TypeAlias = Annotated[int, column("logical collectives", COUNT, is_exact=True)]
 _TextualCount: TypeAlias = Annotated[
-    int, column("instructions they were folded from", COUNT, heading="in text", is_exact=True)
+    int,
+    column(
+        "instructions in the text that were folded into them",
+        COUNT,
+        heading="in text",
+        is_exact=True,
+    ),
 ]
 _Executions: TypeAlias = Annotated[
     int, column("how often they run, unknown trip counts taken as one", COUNT, heading="runs")
@@ -23,7 +29,7 @@ _Payload: TypeAlias = Annotated[
     int, column("their payloads in one run", BYTES, heading="payload/run")
 ]
 _Wire: TypeAlias = Annotated[
-    int, column("what a device sends in one run", BYTES, heading="wire/run")
+    int, column("bytes a device sends in one run", BYTES, heading="wire/run")
 ]
 _IsLower: TypeAlias = Annotated[bool, figure("whether a trip count or a size is unknown")]
 _IsUpper: TypeAlias = Annotated[
@@ -63,11 +69,11 @@ class ExposedTotals(Struct, frozen=True):
     count: Annotated[
         int, figure("collectives during which no real work is done", COUNT, is_exact=True)
     ]
-    wire_bytes_per_run: Annotated[int, figure("what a device sends for them in one run", BYTES)]
+    wire_bytes_per_run: Annotated[int, figure("bytes a device sends for them in one run", BYTES)]
     is_lower_bound: Annotated[bool, figure("whether something about them is unknown")]
     is_upper_bound: Annotated[bool, figure("whether some of it may not be sent")]
     unknown_count: Annotated[
-        int, figure("collectives of which that is not known", COUNT, is_exact=True)
+        int, figure("collectives for which that is unknown", COUNT, is_exact=True)
     ]
 
 

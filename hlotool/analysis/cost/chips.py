@@ -54,7 +54,7 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
         aliases = table.get("aliases", ())
         if key.lower() == wanted or (isinstance(aliases, (list, tuple)) and wanted in aliases):
             return _make(key, table, chip_file)
-    raise UsageError(f"there is no chip {name!r}; known are {', '.join(sorted(tables))}.")
+    raise UsageError(f"there is no chip {name!r}; known chips are {', '.join(sorted(tables))}.")
 
 
 @cache
@@ -68,10 +68,10 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no TOML file: {error}.") from error
+        raise UsageError(f"{path} is not a TOML file: {error}.") from error
     for key, table in tables.items():
         if not isinstance(table, dict):
-            raise UsageError(f"{path}: {key!r} stands outside a chip's table.")
+            raise UsageError(f"{path}: {key!r} is outside a chip's table.")
     return tables
 
 

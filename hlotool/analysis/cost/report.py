@@ -17,11 +17,11 @@ _PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split 
 
 
 _FLOPS: Final = "floating-point operations as XLA's cost analysis counts them"
-_MATRIX: Final = "those of dots and convolutions alone"
-_TRANSCENDENTALS: Final = "exponentials, logarithms and their kin, by element"
+_MATRIX: Final = "flops of dots and convolutions alone"
+_TRANSCENDENTALS: Final = "exponentials, logarithms and the like, one per element"
 _ACCESSED: Final = "bytes read and written"
-_HIDDEN: Final = "operations known to hide in custom calls; not in flops"
-_UNKNOWN: Final = "custom calls of which nothing is known; they make the rest a lower bound"
+_HIDDEN: Final = "operations inside known custom calls; not included in flops"
+_UNKNOWN: Final = "custom calls of unknown cost; they make the other figures lower bounds"
 _ONCE: Final = "; loop bodies once"
 _PER_RUN: Final = "; with trip counts, in one run of the entry"
 
@@ -48,8 +48,8 @@ class CostReport(Struct, frozen=True):
     bytes_accessed_per_run: Annotated[int, figure(_ACCESSED + _PER_RUN, BYTES)]
     custom_call_flops_per_run: Annotated[int, figure(_HIDDEN + _PER_RUN, FLOPS)]
     unknown_custom_call_count_per_run: Annotated[int, figure(_UNKNOWN + _PER_RUN, COUNT)]
-    is_lower_bound: Annotated[bool, figure("whether an unknown part is missing")]
-    is_upper_bound: Annotated[bool, figure("whether a part may not happen")]
+    is_lower_bound: Annotated[bool, figure("whether the figures leave out an unknown part")]
+    is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
 
 
 COST: Final = Block("cost", CostReport, "what the module computes", is_nullable=True)

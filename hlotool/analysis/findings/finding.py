@@ -29,14 +29,16 @@ class Finding(Struct, frozen=True):
     bytes: Annotated[
         int | None,
         column(
-            "what the finding is about: traffic of one run, or memory held; null without a figure",
+            "what the finding is about: traffic of one run, or memory held; null if none",
             BYTES,
             null_text="",
         ),
     ]
     severity: Annotated[
         Severity,
-        column("warning where something can be gained, info where something is not known or meant"),
+        column(
+            "warning where something can be gained, info where something is unknown or intended"
+        ),
     ]
     code: Annotated[FindingCode, column("which finding")]
     message: Annotated[str, column("the finding, as a sentence", heading="finding")]
@@ -51,7 +53,7 @@ class Finding(Struct, frozen=True):
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    "what is worth a look, the one about most bytes first",
+    "what is worth a look, most bytes first",
     sort="-bytes",
     size="bytes",
     key="code",

@@ -15,7 +15,7 @@ from hlotool.fields import Block, DocumentSpec, RowList
 FUSION_ROWS: Final = RowList(
     "rows",
     FusionRow,
-    "fusions in executed computations, equal bodies in one row",
+    "fusions in executed computations, one row for equal bodies",
     sort="-known_bytes_accessed_per_run",
     size="bytes_accessed_per_run",
     lower_if=("is_lower_bound",),

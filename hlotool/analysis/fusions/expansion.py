@@ -40,14 +40,14 @@ class ExpandedRow(Struct, frozen=True):
     place: Annotated[
         BodyPlace,
         column(
-            "an operand or constant from memory, a value that stays on chip, a result to memory, "
-            "or an alias, which is none of its own"
+            "an operand or constant read from memory, a value that stays on chip, a result "
+            "written to memory, or an alias of another value"
         ),
     ]
     result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
     bytes_accessed: Annotated[
         int,
-        column("bytes of it that are read from or written to memory", BYTES, heading="memory"),
+        column("bytes of it read from or written to memory", BYTES, heading="memory"),
     ]
     saved_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
     flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
@@ -80,7 +80,11 @@ def _find(name: str, module: Module) -> Instruction:
         if name in {fusion.name, fusion.callees("calls")[0].name}:
             return fusion
     found = module.find_instruction(name)
-    what = f"{name!r} is of opcode {found.opcode}" if found else f"there is no fusion {name!r}"
+    what = (
+        f"{name!r} is not a fusion; its opcode is {found.opcode}"
+        if found
+        else f"there is no fusion {name!r}"
+    )
     raise UsageError(f"--expand: {what}.")
 
 

@@ -46,10 +46,10 @@ class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per run."""
 
     name: Annotated[str, column("the first of these", heading="instruction")]
-    count: Annotated[int, column("equal operations from one place", TIMES, heading="×")]
+    count: Annotated[int, column("equal operations from the same source line", TIMES, heading="×")]
     opcode: Opcode
     shape: ResultShape
-    computation: Annotated[str, figure("where they stand")]
+    computation: Annotated[str, figure("the computation that holds them")]
     operand_bytes: OperandBytes
     result_bytes: ResultBytes
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]

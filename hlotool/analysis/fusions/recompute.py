@@ -43,11 +43,11 @@ class RecomputeRow(Struct, frozen=True):
     but the first computation cost in one run, both kinds together.
     """
 
-    name: Annotated[str, column("the operation in the first", heading="operation")]
-    count: Annotated[int, column("how many compute this value", TIMES, heading="×")]
+    name: Annotated[str, column("the first of these operations", heading="operation")]
+    count: Annotated[int, column("how many instructions compute this value", TIMES, heading="×")]
     opcode: Opcode
     shape: ResultShape
-    computation: Annotated[str, figure("where the fusions stand")]
+    computation: Annotated[str, figure("the computation that holds them")]
     flops: Annotated[int, once("floating-point operations to compute it once", FLOPS)]
     transcendentals: Annotated[int, once("transcendentals to compute it once", FLOPS)]
     executions: TotalExecutions
@@ -59,7 +59,9 @@ class RecomputeRow(Struct, frozen=True):
     source_file: FirstSourceFile
     source_line: FirstSourceLine
     is_conditional: IsConditional
-    members: Annotated[tuple[str, ...], column("who computes it", heading="computed in")]
+    members: Annotated[
+        tuple[str, ...], column("the instructions that compute it", heading="computed in")
+    ]
 
 
 def find_recomputed(

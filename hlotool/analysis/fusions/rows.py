@@ -31,7 +31,7 @@ from hlotool.analysis.fusions.shared_figures import (
 from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, SECONDS, TIMES, column, figure
 
 Bound: TypeAlias = Literal["compute", "memory"]
-_SAVED: Final = "results that reach no memory"
+_SAVED: Final = "results that never reach memory"
 
 
 class FusionRow(Struct, frozen=True, kw_only=True):
@@ -49,8 +49,8 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         figure("the emitter that the backend config names", heading="emitter", null_text=""),
     ]
     root_opcode: Annotated[str, column("opcode of the body's root", heading="root")]
-    computation: Annotated[str, figure("where the first stands")]
-    fused_computation: Annotated[str, figure("the first one's body")]
+    computation: Annotated[str, figure("the computation that holds the first")]
+    fused_computation: Annotated[str, figure("the first one's fused computation")]
     instruction_count: Annotated[
         int,
         column(
@@ -60,14 +60,14 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     operand_bytes: OperandBytes
     result_bytes: ResultBytes
     bytes_accessed: Annotated[
-        int, once("bytes read and written: of what is sliced, the slice", BYTES)
+        int, once("bytes read and written; of a sliced operand, only the slice", BYTES)
     ]
-    saved_bytes: Annotated[int, once("results inside the body that reach no memory", BYTES)]
+    saved_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
     flops: Flops
     transcendentals: Transcendentals
     flops_per_byte: Annotated[
         float | None,
-        column("flops for each byte accessed; null where no byte is", RATIO, heading="flops/B"),
+        column("flops per byte accessed; null if none is", RATIO, heading="flops/B"),
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
@@ -80,12 +80,12 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ]
     known_saved_bytes_per_run: Annotated[int, known_per_run(_SAVED, BYTES)]
     bound: Annotated[
-        Bound | None, figure("with --chip: what the estimate is limited by", null_text="")
+        Bound | None, figure("with --chip: what limits the estimate", null_text="")
     ] = None
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: an estimate of all executions in one run, at the chip's peaks",
+            "with --chip: estimated time of all executions in one run, at the chip's peaks",
             SECONDS,
             heading="estimate/run",
             null_text="",
@@ -98,7 +98,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     source_file: FirstSourceFile
     source_line: FirstSourceLine
     is_conditional: IsConditional
-    is_lower_bound: Annotated[bool, figure("whether the body holds what cannot be counted")]
+    is_lower_bound: Annotated[bool, figure("whether part of the body cannot be counted")]
     members: Members
 
 
@@ -106,14 +106,14 @@ class FusionTotals(Struct, frozen=True):
     """All fusions of a module together."""
 
     fusion_count: Annotated[int, figure("fusions in executed computations", COUNT, is_summed=False)]
-    distinct_count: Annotated[int, figure("different bodies among them", COUNT, is_summed=False)]
+    distinct_count: Annotated[int, figure("distinct bodies among them", COUNT, is_summed=False)]
     flops_per_run: Annotated[int, figure("their flops in one run of the entry", FLOPS)]
     bytes_accessed_per_run: Annotated[int, figure("bytes they read and write in one run", BYTES)]
     saved_bytes_per_run: Annotated[
         int, figure("results that never reach memory, in one run", BYTES)
     ]
     is_lower_bound: Annotated[bool, figure("whether a trip count or a custom call is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether a branch counts that may not be taken")]
+    is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
 
 
 def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:

@@ -9,7 +9,7 @@ from msgspec import Meta
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, Unit, column, figure
 
 FLOATING_POINT: Final = "floating-point operations"
-ELEMENTARY: Final = "exponentials, logarithms and their kin, by element"
+ELEMENTARY: Final = "exponentials, logarithms and the like, one per element"
 ACCESSED: Final = "bytes read and written"
 
 
@@ -31,7 +31,7 @@ def known_per_run(meaning: str, unit: Unit) -> Meta:
 
 Opcode: TypeAlias = Annotated[str, column("the opcode")]
 ResultShape: TypeAlias = Annotated[str, column("the result's shape")]
-Members: TypeAlias = Annotated[tuple[str, ...], figure("all of them by name")]
+Members: TypeAlias = Annotated[tuple[str, ...], figure("names of all of them")]
 
 # Of one execution.
 OperandBytes: TypeAlias = Annotated[int, once("size of all operands", BYTES)]
@@ -57,14 +57,14 @@ BytesPerRun: TypeAlias = Annotated[
 ]
 KnownBytesPerRun: TypeAlias = Annotated[int, known_per_run(ACCESSED, BYTES)]
 IsConditional: TypeAlias = Annotated[
-    bool, figure("whether a branch that may not be taken holds one of them")
+    bool, figure("whether one of them is in a branch that may not be taken")
 ]
 
 # Where in the user's program they come from.
 SharedScope: TypeAlias = Annotated[
     str | None, column("the module path that all of them share, from op_name", null_text="")
 ]
-FirstOpName: TypeAlias = Annotated[str | None, figure("the user's name of the first", null_text="")]
+FirstOpName: TypeAlias = Annotated[str | None, figure("op_name of the first", null_text="")]
 FirstSourceFile: TypeAlias = Annotated[
     str | None, figure("the first one's source file", null_text="")
 ]

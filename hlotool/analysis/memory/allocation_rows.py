@@ -17,17 +17,19 @@ class AllocationRow(Struct, frozen=True):
     """One allocation, with the most that was in use in it at once."""
 
     allocation: Annotated[int, column("its number", NUMBER)]
-    size_bytes: Annotated[int, column("what is reserved", BYTES)]
+    size_bytes: Annotated[int, column("bytes reserved", BYTES)]
     color: Annotated[int, column("memory space", NUMBER, heading="space")]
     class_: Annotated[AllocationClass, column("its class")] = field(name="class")
     parameter: Annotated[int | None, figure("number of the parameter", NUMBER, null_text="")]
     parameter_name: Annotated[
         str | None,
-        column("what the program calls the parameter", heading="parameter", null_text=""),
+        column("the program's name for the parameter", heading="parameter", null_text=""),
     ]
-    is_constant: Annotated[bool, figure("read-only data of the program")]
-    is_live_out: Annotated[bool, figure("whether an output may lie in it")]
-    is_thread_local: Annotated[bool, figure("of threads; in no total but the reported one")]
+    is_constant: Annotated[bool, figure("whether it holds the program's constants")]
+    is_live_out: Annotated[bool, figure("whether it may hold an output")]
+    is_thread_local: Annotated[
+        bool, figure("whether it is thread-local, which only the reported total counts")
+    ]
     value_count: Annotated[int, column("values placed in it", COUNT, heading="values")]
     peak_bytes: Annotated[
         int | None, column("the most in use at once", BYTES, null_text="", is_summed=False)
@@ -35,8 +37,8 @@ class AllocationRow(Struct, frozen=True):
     fragmentation_bytes: Annotated[
         int | None,
         column(
-            "size of a temp allocation that is never in use at once, alignment included; null "
-            "for other classes",
+            "size of a temp allocation minus the most in use, alignment included; null for "
+            "other classes",
             BYTES,
             null_text="",
             is_summed=False,

@@ -77,7 +77,7 @@ INSTANT: Final = Block(
 HEADROOM: Final = Block(
     "headroom",
     Headroom,
-    "space 0 against a limit; the program's own code is not in a dump",
+    "space 0 against a limit; the program's code is not in the dump",
     is_optional=True,
 )
 BUFFERS: Final = DocumentSpec(

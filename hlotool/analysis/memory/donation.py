@@ -35,14 +35,15 @@ class DonationRow(Struct, frozen=True):
         ),
     ]
     parameter: Annotated[int, column("number of the parameter", NUMBER)]
-    parameter_name: Annotated[str | None, column("what the program calls it", heading="name")]
+    parameter_name: Annotated[str | None, column("the program's name for it", heading="name")]
     shape: Annotated[str, column("shape of the array")]
     output_index: Annotated[
         tuple[int, ...] | None,
-        column("the output in its memory, or the one that could be", heading="output"),
+        column("the output that has its memory, or could have it", heading="output"),
     ]
     copy_instruction: Annotated[
-        str | None, column("what copies it first", heading="copied by", null_text="")
+        str | None,
+        column("the instruction that copies it first", heading="copied by", null_text=""),
     ]
 
 

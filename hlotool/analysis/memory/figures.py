@@ -14,7 +14,7 @@ MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
 
 _PEAK: Final = "the most in use at once"
 _POSITION: Final = "where that is in the schedule"
-_RUNNING: Final = "what runs there"
+_RUNNING: Final = "the instruction that runs there"
 _LENGTH: Final = "instructions in the schedule"
 _RESERVED: Final = "parameters, constants and outputs in full, and the peak of temp"
 
@@ -27,18 +27,19 @@ class SpaceRow(Struct, frozen=True):
     """
 
     color: Annotated[int, column("number of the memory space", NUMBER, heading="space")] = 0
-    name: Annotated[str | None, column("what the backend calls it; null where nobody says")] = None
+    name: Annotated[str | None, column("the backend's name for it; null where unknown")] = None
     allocated_bytes: Annotated[
-        int | None, column("what is reserved, thread-local memory left out", BYTES)
+        int | None, column("bytes reserved, excluding thread-local memory", BYTES)
     ] = None
     argument_bytes: Annotated[
         int | None, column("allocations of parameters", BYTES, heading="arguments")
     ] = None
     output_bytes: Annotated[
-        int | None, column("allocations an output may lie in", BYTES, heading="outputs")
+        int | None, column("allocations that may hold an output", BYTES, heading="outputs")
     ] = None
     alias_bytes: Annotated[
-        int | None, column("allocations that are both", BYTES, heading="aliased")
+        int | None,
+        column("allocations that are both argument and output", BYTES, heading="aliased"),
     ] = None
     temp_bytes: Annotated[int | None, column("allocations of temporary values", BYTES)] = None
     constant_bytes: Annotated[
@@ -53,7 +54,7 @@ class SpaceRow(Struct, frozen=True):
     ] = None
     reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
     fragmentation_bytes: Annotated[
-        int | None, figure("temp allocations less the most in use in each", BYTES)
+        int | None, figure("size of temp allocations minus the most in use in each", BYTES)
     ] = None
     padding_bytes: Annotated[
         int | None, figure("padding of the values that hold memory at the peak", BYTES)
@@ -68,7 +69,7 @@ class MemoryTotals(SpaceRow, frozen=True):
 
     color: int = 0  # which space that is stands elsewhere in an answer: no figure here
     name: str | None = None
-    thread_local_bytes: Annotated[int | None, figure("memory of threads", BYTES)] = None
+    thread_local_bytes: Annotated[int | None, figure("thread-local memory", BYTES)] = None
     all_spaces_bytes: Annotated[
         int | None,
         figure("allocated in all spaces together: fast and slow memory mixed", BYTES),
@@ -78,7 +79,7 @@ class MemoryTotals(SpaceRow, frozen=True):
         figure("`Total bytes used` of the dump: all spaces, thread-local memory too", BYTES),
     ] = None
     reported_total_matches: Annotated[
-        bool | None, figure("whether the allocations add up to it")
+        bool | None, figure("whether the allocations add up to reported_total_bytes")
     ] = None
 
 
@@ -94,13 +95,15 @@ class Peak(Struct, frozen=True):
     position: Annotated[int | None, figure(_POSITION, NUMBER)] = None
     sequence_length: Annotated[int | None, figure(_LENGTH, NUMBER)] = None
     instruction: Annotated[str | None, figure(_RUNNING)] = None
-    temp_bytes: Annotated[int | None, figure("of it in temp allocations", BYTES)] = None
+    temp_bytes: Annotated[int | None, figure("the part of it in temp allocations", BYTES)] = None
     temp_peak_bytes: Annotated[int | None, figure("the most in temp allocations", BYTES)] = None
     temp_peak_position: Annotated[int | None, figure("where that is", NUMBER)] = None
     reserved_peak_bytes: Annotated[int | None, figure(_RESERVED, BYTES)] = None
-    xla_position: Annotated[int | None, figure("the peak XLA prints", NUMBER)] = None
+    xla_position: Annotated[int | None, figure("position of the peak that XLA prints", NUMBER)] = (
+        None
+    )
     xla_bytes: Annotated[int | None, figure("the sum of what XLA lists there", BYTES)] = None
-    bytes_at_xla_position: Annotated[int | None, figure("what is in use there", BYTES)] = None
+    bytes_at_xla_position: Annotated[int | None, figure("bytes in use there", BYTES)] = None
 
 
 class MemoryEstimate(Struct, frozen=True):
@@ -111,9 +114,11 @@ class MemoryEstimate(Struct, frozen=True):
     sequence_length: Annotated[int, figure(_LENGTH, NUMBER)]
     instruction: Annotated[str | None, figure(_RUNNING)]
     argument_bytes: Annotated[int, figure("memory of parameters", BYTES)]
-    output_bytes: Annotated[int, figure("memory an output lies in", BYTES)]
-    alias_bytes: Annotated[int, figure("memory that is both", BYTES)]
-    temp_peak_bytes: Annotated[int, figure("estimate of the most in temporary values", BYTES)]
+    output_bytes: Annotated[int, figure("memory that holds an output", BYTES)]
+    alias_bytes: Annotated[int, figure("memory that is both argument and output", BYTES)]
+    temp_peak_bytes: Annotated[
+        int, figure("estimate of the most in use by temporary values", BYTES)
+    ]
     is_lower_bound: Annotated[bool, figure("whether a size is unknown and counted as 0")]
 
 
@@ -150,10 +155,10 @@ SPACES: Final = RowList(
 TOTALS: Final = Block(
     "totals", MemoryTotals, "space 0, and all spaces together; null in an estimate"
 )
-PEAK: Final = Block("peak", Peak, "where a memory space is fullest, and what XLA says of that")
+PEAK: Final = Block("peak", Peak, "where a memory space is fullest, and what XLA prints about it")
 ESTIMATED: Final = Block(
     "estimated",
     MemoryEstimate,
-    "what the schedule alone tells, where there is no buffer assignment",
+    "what the schedule alone tells, without a buffer assignment",
     is_optional=True,
 )

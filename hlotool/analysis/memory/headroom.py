@@ -13,8 +13,8 @@ from hlotool.fields import BYTES, figure
 class Headroom(Struct, frozen=True):
     """Space 0 against a limit; None in an estimate, which says nothing of allocations."""
 
-    limit_bytes: Annotated[int, figure("what --hbm gives", BYTES)]
-    allocated_bytes: Annotated[int | None, figure("what is reserved in space 0", BYTES)]
+    limit_bytes: Annotated[int, figure("the limit given with --hbm", BYTES)]
+    allocated_bytes: Annotated[int | None, figure("bytes reserved in space 0", BYTES)]
     headroom_bytes: Annotated[
         int | None, figure("what is left; negative where it does not fit", BYTES, is_signed=True)
     ]

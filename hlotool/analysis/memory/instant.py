@@ -16,9 +16,9 @@ class Instant(Struct, frozen=True):
     """The position that the rows show, and what is in use there."""
 
     color: Annotated[int | None, figure("memory space; null for all", NUMBER)]
-    position: Annotated[int, figure("place in the schedule", NUMBER)]
-    instruction: Annotated[str | None, figure("what runs there")]
-    bytes: Annotated[int, figure("what is in use", BYTES)]
+    position: Annotated[int, figure("position in the schedule", NUMBER)]
+    instruction: Annotated[str | None, figure("the instruction that runs there")]
+    bytes: Annotated[int, figure("bytes in use", BYTES)]
 
 
 def find_position(report: MemoryReport, place: str, color: int) -> int | None:
@@ -31,7 +31,7 @@ def find_position(report: MemoryReport, place: str, color: int) -> int | None:
     if place == "peak":
         return report.peak_of(color).position
     if lifetimes is None:
-        raise UsageError(f"--at {place}: nothing says when values are live in this dump.")
+        raise UsageError(f"--at {place}: the lifetimes of values are unknown in this dump.")
     if place.isdecimal() and place.isascii():
         if len(place) > len(str(lifetimes.end)) or int(place) > lifetimes.end:
             raise UsageError(f"--at {place}: positions go from 0 to {lifetimes.end}.")
@@ -48,8 +48,8 @@ def _no_such_instruction(name: str, sequence: Iterable[str]) -> str:
     near = get_close_matches(name, list(sequence), n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return (
-        "no instruction of that name runs on its own; those inside fusions and reducers have "
-        f"no position.{hint}"
+        "no instruction of that name runs on its own; instructions inside fusions and reducers "
+        f"have no position.{hint}"
     )
 
 

@@ -16,9 +16,11 @@ SEPARATING_PART: Final = 10
 class TimelineRow(Struct, frozen=True):
     """What is in use at one position, while `instruction` runs; it is None after the last."""
 
-    position: Annotated[int, column("place in the schedule", NUMBER)]
-    bytes: Annotated[int, column("what is in use", BYTES, heading="in use", is_summed=False)]
-    instruction: Annotated[str | None, column("what runs there; null after the last")]
+    position: Annotated[int, column("position in the schedule", NUMBER)]
+    bytes: Annotated[int, column("bytes in use", BYTES, heading="in use", is_summed=False)]
+    instruction: Annotated[
+        str | None, column("the instruction that runs there; null after the last")
+    ]
 
 
 def timeline(curve: Curve, sequence: tuple[str, ...]) -> list[TimelineRow]:

@@ -29,8 +29,8 @@ class BufferRow(Struct, frozen=True):
     occupied_bytes: Annotated[
         int | None,
         column(
-            "the bytes that are its own at the instant; shared ones go to the value born last. "
-            "Null with --all",
+            "bytes it holds at the instant; shared bytes count for the value born last; null "
+            "with --all",
             BYTES,
             heading="holds",
         ),
@@ -40,20 +40,20 @@ class BufferRow(Struct, frozen=True):
     class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
     value: Annotated[str, column("defining instruction and index")]
     shape: Annotated[str, column("its shape, without layout")]
-    opcode: Annotated[str | None, figure("of the defining instruction")]
-    born: Annotated[int | None, column("first position it is live at", NUMBER)]
-    dies: Annotated[int | None, column("last position it is live at", NUMBER)]
+    opcode: Annotated[str | None, figure("opcode of the defining instruction")]
+    born: Annotated[int | None, column("first position at which it is live", NUMBER)]
+    dies: Annotated[int | None, column("last position at which it is live", NUMBER)]
     scope: Annotated[
         str | None,
         figure(
-            "module path in the op_name, transformations taken off; of what makes the value "
-            "where its instruction names none"
+            "module path in the op_name, without transformations; where the instruction has none, "
+            "that of what makes the value"
         ),
     ]
     source: Annotated[str | None, column("file and line without directories")]
     parameter_name: Annotated[
         str | None,
-        figure("what the program calls the parameter whose memory it is", null_text=""),
+        figure("the program's name for the parameter whose memory it is", null_text=""),
     ]
     origin: Annotated[
         str | None,
@@ -66,30 +66,32 @@ class BufferRow(Struct, frozen=True):
     index: Annotated[
         tuple[int, ...] | None,
         figure(
-            "place in the instruction's tuple; null where it is none, empty for the table itself"
+            "index in the instruction's tuple; null without a tuple, empty for the tuple's table"
         ),
     ]
     dtype: Annotated[str | None, figure("element type; null for a tuple's table")]
     unpadded_bytes: Annotated[
         int | None,
         figure(
-            "without tiles; of a tuple, its table; null where a dimension is unknown",
+            "size without tile padding; of a tuple, its table; null where a dimension is unknown",
             BYTES,
             is_summed=False,
         ),
     ]
-    padding_bytes: Annotated[int | None, figure("what tiles and the allocator's minima add", BYTES)]
+    padding_bytes: Annotated[
+        int | None, figure("what tiles and the allocator's minimum sizes add", BYTES)
+    ]
     aliases: Annotated[
-        tuple[str, ...], figure("live values that lie in its bytes, born last first (at most 100)")
+        tuple[str, ...], figure("live values that share its bytes, last born first (at most 100)")
     ]
     allocation: Annotated[int | None, figure("number of its allocation", NUMBER)]
     offset: Annotated[int | None, figure("first byte inside the allocation", NUMBER)]
     color: Annotated[int, figure("memory space", NUMBER)]
-    is_donated: Annotated[bool, figure("whether the memory is a parameter's and an output's")]
-    span: Annotated[int | None, figure("positions it is live at", NUMBER)]
+    is_donated: Annotated[bool, figure("whether its memory is both a parameter's and an output's")]
+    span: Annotated[int | None, figure("number of positions at which it is live", NUMBER)]
     use_count: Annotated[int | None, figure("operands through which it is used", NUMBER)]
-    op_name: Annotated[str | None, figure("of the instruction itself")]
-    source_file: Annotated[str | None, figure("where it comes from")]
+    op_name: Annotated[str | None, figure("op_name of the instruction itself")]
+    source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
     parameter: Annotated[
         str | None,

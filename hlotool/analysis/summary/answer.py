@@ -21,7 +21,7 @@ MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are p
 OPCODES: Final = RowList(
     "opcodes",
     OpcodeRow,
-    "opcodes, those that make most first",
+    "opcodes, largest results first",
     sort="-executed_bytes,-executed_count,-count",
     size="executed_bytes",
     title="Opcodes",
@@ -30,7 +30,7 @@ OPCODES: Final = RowList(
 DTYPES: Final = RowList(
     "dtypes",
     DtypeRow,
-    "element types, the one with most bytes first",
+    "element types, most bytes first",
     sort="-result_bytes",
     size="result_bytes",
     title="Element types of all results",
@@ -39,7 +39,7 @@ DTYPES: Final = RowList(
 LOOPS: Final = RowList(
     "loops",
     LoopRow,
-    "loops in program order, inner behind outer ones",
+    "loops in program order, inner loops after outer ones",
     has_total=False,
     title="Loops",
 )
@@ -61,7 +61,7 @@ SUMMARY: Final = DocumentSpec(
 MODULES: Final = RowList(
     "modules",
     ProgramRow,
-    "programs, the one with most memory first",
+    "programs, most memory first",
     sort="-allocated_bytes,-instruction_count",
     size="allocated_bytes",
     key="path",

@@ -16,9 +16,10 @@ class DtypeRow(Struct, frozen=True):
     """One element type of array results."""
 
     dtype: Annotated[str, column("the element type of array results")]
-    count: Annotated[int, column("array results of that type, fused ones too", COUNT)]
+    count: Annotated[int, column("array results of that type, including fused ones", COUNT)]
     result_bytes: Annotated[
-        int | None, column("their sizes, each instruction once", BYTES, heading="results")
+        int | None,
+        column("size of these results, each instruction counted once", BYTES, heading="results"),
     ]
 
 

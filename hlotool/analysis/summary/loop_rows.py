@@ -16,7 +16,7 @@ class LoopRow(Struct, frozen=True):
     """One while instruction that the entry reaches."""
 
     name: Annotated[str, column("the while instruction", heading="loop", indent_by="depth")]
-    computation: Annotated[str, figure("where it stands")]
+    computation: Annotated[str, figure("the computation that holds it")]
     body: Annotated[str, figure("the computation it repeats")]
     trip_count: Annotated[
         int | None,
@@ -29,8 +29,8 @@ class LoopRow(Struct, frozen=True):
             heading="from",
         ),
     ]
-    depth: Annotated[int, figure("how many loops are around it", NUMBER)]
-    parent: Annotated[str | None, figure("the loop around it, null for none", null_text="")]
+    depth: Annotated[int, figure("number of loops around it", NUMBER)]
+    parent: Annotated[str | None, figure("the loop around it; null if there is none", null_text="")]
     executions: Annotated[
         int | None,
         column(
@@ -38,7 +38,7 @@ class LoopRow(Struct, frozen=True):
         ),
     ]
     carried_bytes: Annotated[
-        int | None, column("the state that goes from round to round", BYTES, heading="carries")
+        int | None, column("size of the state carried between iterations", BYTES, heading="carries")
     ]
 
 

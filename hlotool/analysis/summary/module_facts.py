@@ -18,7 +18,8 @@ class ModuleFacts(Struct, frozen=True):
 
     name: Annotated[str, figure("the module's name")]
     backend: Annotated[
-        Backend | None, figure("the backend whose marks the text bears, null before optimization")
+        Backend | None,
+        figure("the backend, recognized by its marks in the text; null before optimization"),
     ]
     is_scheduled: Annotated[bool, figure("whether the order of instructions is a schedule")]
     num_partitions: Annotated[int, figure("partitions the program is split into", COUNT)]
@@ -34,15 +35,17 @@ class ModuleFacts(Struct, frozen=True):
         ),
     ]
     parameter_count: Annotated[int, figure("parameters of the entry", COUNT)]
-    parameter_bytes: Annotated[int | None, figure("their sizes, tile padding included", BYTES)]
+    parameter_bytes: Annotated[
+        int | None, figure("size of the parameters, tile padding included", BYTES)
+    ]
     result_bytes: Annotated[int | None, figure("the size of the entry's result", BYTES)]
     donated_parameter_count: Annotated[
         int,
         figure(
-            "parameters whose memory is given up: aliased with a result, or buffer donors", COUNT
+            "parameters whose memory is donated: aliased with a result, or buffer donors", COUNT
         ),
     ]
-    donated_bytes: Annotated[int | None, figure("the size of what is given up", BYTES)]
+    donated_bytes: Annotated[int | None, figure("the size of the donated memory", BYTES)]
 
 
 def describe_module(module: Module, executions: Executions) -> ModuleFacts:

@@ -20,7 +20,7 @@ class OpcodeRow(Struct, frozen=True):
     executed_count: Annotated[
         int,
         column(
-            "those that run on their own: in the entry, loop bodies, branches",
+            "instructions that run on their own: in the entry, loop bodies, branches",
             COUNT,
             heading="executed",
         ),
@@ -28,7 +28,7 @@ class OpcodeRow(Struct, frozen=True):
     fused_count: Annotated[
         int,
         column(
-            "those inside fusions, reducers and other embedded computations",
+            "instructions inside fusions, reducers and other embedded computations",
             COUNT,
             heading="fused",
         ),
@@ -36,7 +36,7 @@ class OpcodeRow(Struct, frozen=True):
     executions: Annotated[
         int | None,
         column(
-            "how often the executed ones run in one run of the entry; null under a loop of "
+            "how often executed instructions run in one run of the entry; null under a loop of "
             "unknown trip count",
             COUNT,
             heading="runs",
@@ -47,13 +47,13 @@ class OpcodeRow(Struct, frozen=True):
         int, figure("the same with unknown trip counts taken as one", COUNT)
     ]
     result_bytes: Annotated[
-        int | None, figure("the results of all of them, each instruction once", BYTES)
+        int | None, figure("size of all results, each instruction counted once", BYTES)
     ]
     executed_bytes: Annotated[
         int | None,
         column(
-            "the results that executed ones make, each instruction once; opcodes that only pass "
-            "on what exists make nothing",
+            "size of the results of executed instructions, each counted once; opcodes that only "
+            "pass values on make none",
             BYTES,
             heading="makes",
         ),

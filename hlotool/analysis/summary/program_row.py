@@ -22,9 +22,11 @@ class ProgramRow(Struct, frozen=True):
     path: Annotated[str, figure("the text it was read from")]
     place: Annotated[
         str,
-        column("the same in short: below the directory, with XLA's number instead of the name"),
+        column("the same in short: relative to the directory, XLA's number in place of the name"),
     ]
-    backend: Annotated[Backend | None, column("the backend whose marks the text bears")] = None
+    backend: Annotated[
+        Backend | None, column("the backend, recognized by its marks in the text")
+    ] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
     instruction_count: Annotated[
         int | None, column("instructions in the text", COUNT, heading="ops")
@@ -33,7 +35,7 @@ class ProgramRow(Struct, frozen=True):
         int | None, column("what the runtime reserves in the default memory space", BYTES)
     ] = None
     temp_bytes: Annotated[int | None, column("the part of it that is temporary", BYTES)] = None
-    peak_bytes: Annotated[int | None, column("the most that is occupied at once", BYTES)] = None
+    peak_bytes: Annotated[int | None, column("the most in use at once", BYTES)] = None
     collective_count: Annotated[
         int | None, column("logical collectives", COUNT, heading="colls")
     ] = None
@@ -47,7 +49,7 @@ class ProgramRow(Struct, frozen=True):
     ] = None
     is_lower_bound: Annotated[
         bool,
-        figure("whether flops or wire bytes miss an unknown part"),
+        figure("whether flops or wire bytes leave out an unknown part"),
     ] = False
-    is_upper_bound: Annotated[bool, figure("whether they count what may not happen")] = False
+    is_upper_bound: Annotated[bool, figure("whether they count work that may not run")] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None

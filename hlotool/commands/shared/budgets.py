@@ -15,7 +15,7 @@ from hlotool.diff.sides import Argument, Candidate, find_candidates
 from hlotool.render.units import format_value
 
 _WORDS = {
-    "pass": "budget kept",
+    "pass": "budget met",
     "fail": "budget exceeded",
     "no-match": "budget not checked",
     "error": "budget not checked",

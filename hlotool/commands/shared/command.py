@@ -70,7 +70,7 @@ class DocumentCommand(click.Command):
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
         for spec in self.specs:
             for row_list in spec.row_lists:
-                where = spec.name if len(self.specs) > 1 else "Fields"
+                where = f"{spec.name}: fields" if len(self.specs) > 1 else "Fields"
                 with formatter.section(f"{where} of --rows {row_list.name} ({row_list.meaning})"):
                     formatter.write_dl([(each.name, _explain(each)) for each in row_list.fields])
         super().format_epilog(ctx, formatter)

@@ -49,7 +49,9 @@ _DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
         default="after",
         help="In a directory: the text before or after optimizations.",
     ),
-    click.option("--module", metavar="REGEX", help="In a directory: only modules so named."),
+    click.option(
+        "--module", metavar="REGEX", help="In a directory: only modules whose name matches."
+    ),
     click.option("--buffers", metavar="FILE", help="The buffer assignment, if not beside PATH."),
     click.option("--live-range", metavar="FILE", help="The live ranges, if not beside PATH."),
     click.option("--module-text", metavar="FILE", help="The HLO text, if not beside PATH."),
@@ -57,6 +59,6 @@ _DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
         "--budget",
         metavar="EXPR",
         multiple=True,
-        help="Exit with 1 unless it holds, as of buffers.temp_bytes <= 8GiB.",
+        help="Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
     ),
 )

@@ -86,7 +86,7 @@ def find_target(
             hint = suggest(options.rows, names)
             raise UsageError(f"--rows: there is no row list {options.rows!r}; {hint}")
         if document is not None and target.name not in document.rows:
-            raise UsageError(f"--rows {target.name}: this answer does not hold that list.")
+            raise UsageError(f"--rows {target.name}: this answer has no such list.")
         return target
     if document is not None and document.focus:
         return spec.find_row_list(document.focus)
@@ -185,4 +185,4 @@ def _refuse_to_overwrite(output: str, document: Document) -> None:
         except (OSError, ValueError):
             continue
         if is_same:
-            raise UsageError(f"--output {output} is the input itself; it is left as it was.")
+            raise UsageError(f"--output {output} is the input itself; it was not overwritten.")

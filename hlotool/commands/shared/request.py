@@ -52,7 +52,7 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
         else "the first, as none has a readable buffer assignment"
     )
     say(
-        f"{len(found.inputs)} modules match in {path}; this is about {chosen.path}, {why}. "
+        f"{len(found.inputs)} modules match in {path}; this shows {chosen.path}, {why}. "
         "Choose with --module."
     )
     return load_program(chosen, path, with_buffers=with_buffers)

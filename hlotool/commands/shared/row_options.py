@@ -78,19 +78,25 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             ["--where"], metavar="EXPR", default="", help="Keep only rows for which EXPR holds."
         ),
         click.Option(
-            ["--sort"], metavar="[-]FIELD", default="", help="Order of rows; - before it: falling."
+            ["--sort"],
+            metavar="[-]FIELD",
+            default="",
+            help="Sort rows by FIELD; -FIELD sorts descending.",
         ),
         click.Option(
             ["-n", "--limit"],
             type=click.IntRange(min=0),
             metavar="N",
-            help="Rows shown, 0 for all; a table shows 20.",
+            help="Show N rows, 0 for all; tables show 20 by default.",
         ),
         click.Option(
             ["--rows"], metavar="NAME", default="", help="The row list these options act on."
         ),
         click.Option(
-            ["--by"], metavar="FIELD,…", default="", help="Group rows, nested in that order."
+            ["--by"],
+            metavar="FIELD,…",
+            default="",
+            help="Group rows by these fields, nested in this order.",
         ),
         click.Option(
             ["--columns"],
@@ -98,7 +104,9 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             default="",
             help="Choose columns; +FIELD adds one to those shown, -FIELD hides it.",
         ),
-        click.Option(["-w", "--wide", "is_wide"], is_flag=True, help="All columns, no cut."),
+        click.Option(
+            ["-w", "--wide", "is_wide"], is_flag=True, help="Show all columns, untruncated."
+        ),
         click.Option(
             ["--units"],
             type=click.Choice(UNITS),
@@ -106,7 +114,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             help="Units in tables; B is exact.",
         ),
         click.Option(
-            ["--output"], metavar="FILE", default="", help="Write there instead of to stdout."
+            ["--output"], metavar="FILE", default="", help="Write to FILE instead of stdout."
         ),
         click.Option(["--no-color"], is_flag=True, help="Plain text even on a terminal."),
     ]

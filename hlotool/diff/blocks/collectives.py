@@ -15,8 +15,8 @@ from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
 _HOW_MANY: Final = "how many"
 _RUNS: Final = "how often those run"
 _PAYLOAD: Final = "payload in one run,"
-_WIRE: Final = "wire bytes a device and run,"
-_EXPOSED: Final = "of these, how many overlap with no work"
+_WIRE: Final = "wire bytes per device and run,"
+_EXPOSED: Final = "how many of these overlap with no work"
 
 
 class CollectiveChange(Struct, frozen=True):
@@ -34,8 +34,10 @@ class CollectiveChange(Struct, frozen=True):
     group_size: Annotated[
         int | None, column("devices of a group", NUMBER, heading="n", null_text="")
     ]
-    dtype: Annotated[str | None, column("element type; null where a saved document does not tell")]
-    count: Annotated[int, figure("how many there are now, or were", COUNT, is_summed=False)]
+    dtype: Annotated[str | None, column("element type; null where a saved document does not say")]
+    count: Annotated[
+        int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)
+    ]
     left_count: Annotated[int, column(_HOW_MANY + LEFT, COUNT, heading="old")]
     right_count: Annotated[int, column(_HOW_MANY + RIGHT, COUNT, heading="new")]
     left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs")]

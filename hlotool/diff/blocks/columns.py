@@ -12,14 +12,14 @@ LEFT: Final = " on the left"
 RIGHT: Final = " on the right"
 
 CHANGE: Final = column("what happened")
-ALIKE: Final = column("how often the same happened", TIMES, heading="×")
+ALIKE: Final = column("how many changed alike", TIMES, heading="×")
 WHAT: Final = column("the details as one text", heading="what differs")
-DELTA_BYTES: Final = column("right less left", BYTES, heading="difference", is_signed=True)
+DELTA_BYTES: Final = column("right minus left", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
-    "the difference as a part of the left", PERCENT, heading="%", is_signed=True, null_text=""
+    "the difference relative to the left", PERCENT, heading="%", is_signed=True, null_text=""
 )
 
-OP_NAME: Final = figure("the name that tracing gave it")
+OP_NAME: Final = figure("its op_name, the name that tracing gave it")
 SCOPE: Final = column("module path in the user's program", null_text="")
 SOURCE_FILE: Final = figure("file of the user's program")
 SOURCE_LINE: Final = figure("line in that file", NUMBER)

@@ -42,19 +42,23 @@ class InstructionChange(Struct, frozen=True):
 
     change: Annotated[Change, CHANGE]
     count: Annotated[int, ALIKE]
-    opcode: Annotated[str, column("the opcode; of a changed one the new")]
+    opcode: Annotated[str, column("the opcode; if it changed, the new one")]
     reasons: Annotated[tuple[str, ...], figure("what differs: shape, dtype, layout, operands, …")]
-    details: Annotated[tuple[str, ...], figure("the same with both sides, of the heaviest")]
-    name: Annotated[str, column("the new name, or that of what is gone", heading="instruction")]
-    computation: Annotated[str, figure("where it stands")]
+    details: Annotated[
+        tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")
+    ]
+    name: Annotated[str, column("the new name; the old one if removed", heading="instruction")]
+    computation: Annotated[str, figure("the computation that holds it")]
     left_name: Annotated[str | None, figure("its name" + LEFT)]
     right_name: Annotated[str | None, figure("its name" + RIGHT)]
     is_fused: Annotated[bool, figure("whether it runs inside a fusion or reducer", heading="fused")]
-    left_shape: Annotated[str | None, figure("the result" + LEFT)]
-    right_shape: Annotated[str | None, figure("the result" + RIGHT)]
-    left_bytes: Annotated[int | None, figure("results" + LEFT, BYTES, heading="old", null_text="")]
+    left_shape: Annotated[str | None, figure("shape of the result" + LEFT)]
+    right_shape: Annotated[str | None, figure("shape of the result" + RIGHT)]
+    left_bytes: Annotated[
+        int | None, figure("size of the results" + LEFT, BYTES, heading="old", null_text="")
+    ]
     right_bytes: Annotated[
-        int | None, figure("results" + RIGHT, BYTES, heading="new", null_text="")
+        int | None, figure("size of the results" + RIGHT, BYTES, heading="new", null_text="")
     ]
     delta_bytes: Annotated[int | None, DELTA_BYTES]
     op_name: Annotated[str | None, OP_NAME]

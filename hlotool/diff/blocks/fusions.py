@@ -43,10 +43,12 @@ class FusionChange(Struct, frozen=True):
 
     change: Annotated[Change, CHANGE]
     count: Annotated[int, ALIKE]
-    form: Annotated[Form | None, column("whether one became several, or several one", null_text="")]
-    name: Annotated[str, column("what became of what", heading="fusion")]
+    form: Annotated[
+        Form | None, column("whether one became several, or several became one", null_text="")
+    ]
+    name: Annotated[str, column("the fusions, old and new", heading="fusion")]
     kind: Annotated[str | None, figure("the fusion kind")]
-    root_opcode: Annotated[str, column("what the body ends in", heading="root")]
+    root_opcode: Annotated[str, column("opcode of the body's root", heading="root")]
     details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
     left_names: Annotated[tuple[str, ...], figure("the fusions" + LEFT)]
     right_names: Annotated[tuple[str, ...], figure("the fusions" + RIGHT)]
@@ -55,7 +57,7 @@ class FusionChange(Struct, frozen=True):
     left_bytes: Annotated[int, column(_ACCESSED + LEFT, BYTES, heading="old")]
     right_bytes: Annotated[int, column(_ACCESSED + RIGHT, BYTES, heading="new")]
     delta_bytes: Annotated[int, DELTA_BYTES]
-    delta_flops: Annotated[int, figure("flops in one run, right less left", FLOPS, is_signed=True)]
+    delta_flops: Annotated[int, figure("flops in one run, right minus left", FLOPS, is_signed=True)]
     op_name: Annotated[str | None, OP_NAME]
     scope: Annotated[str | None, SCOPE]
     source_file: Annotated[str | None, SOURCE_FILE]

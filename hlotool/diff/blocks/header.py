@@ -14,8 +14,12 @@ class HeaderChange(Struct, frozen=True):
     """One part of the header with another value on each side."""
 
     name: Annotated[str, column("part of the HloModule line")]
-    left: Annotated[str, column("on the left; of aliases what only the left has", heading="old")]
-    right: Annotated[str, column("on the right; of aliases what only the right has", heading="new")]
+    left: Annotated[
+        str, column("value on the left; of aliases, those that only the left has", heading="old")
+    ]
+    right: Annotated[
+        str, column("value on the right; of aliases, those that only the right has", heading="new")
+    ]
 
 
 def compare_headers(left: Module, right: Module) -> tuple[HeaderChange, ...]:

@@ -51,7 +51,7 @@ class MemoryChange(Struct, frozen=True):
     count: Annotated[int, ALIKE]
     value: Annotated[str, column("the value that holds memory")]
     class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
-    opcode: Annotated[str | None, figure("what defines it")]
+    opcode: Annotated[str | None, figure("opcode of the defining instruction")]
     left_shape: Annotated[str | None, figure(_SHAPE + LEFT)]
     right_shape: Annotated[str | None, figure(_SHAPE + RIGHT)]
     shape: Annotated[str, column("its shape; both where they differ")]
@@ -63,7 +63,7 @@ class MemoryChange(Struct, frozen=True):
     source: Annotated[str | None, column("file and line, short", null_text="")]
     source_file: Annotated[str | None, SOURCE_FILE]
     source_line: Annotated[int | None, SOURCE_LINE]
-    parameter_name: Annotated[str | None, figure("what the user calls the parameter")]
+    parameter_name: Annotated[str | None, figure("the program's name for the parameter")]
 
 
 def compare_memory(

@@ -56,10 +56,10 @@ class MetricRow(Struct, frozen=True):
     ]
     delta: Annotated[
         int | float | None,
-        column("right less left", MEASURE, heading="difference", is_signed=True, unit_from="unit"),
+        column("right minus left", MEASURE, heading="difference", is_signed=True, unit_from="unit"),
     ]
     relative_delta: Annotated[float | None, RELATIVE_DELTA]
-    ratio: Annotated[float | None, figure("right over left", RATIO)]
+    ratio: Annotated[float | None, figure("right divided by left", RATIO)]
     is_lower_bound: Annotated[bool, figure("whether a side's figure is a lower bound")]
     is_upper_bound: Annotated[bool, figure("whether a side's figure is an upper bound")]
     unit: Unit

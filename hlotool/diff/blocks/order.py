@@ -19,9 +19,9 @@ class OrderChange(Struct, frozen=True):
     It is the least number that one would have to move; `computation` is where most moved.
     """
 
-    moved_count: Annotated[int, figure("instructions that stand elsewhere in the schedule", COUNT)]
+    moved_count: Annotated[int, figure("instructions at another place in the schedule", COUNT)]
     paired_count: Annotated[int, figure("instructions that have partners", COUNT)]
-    computation: Annotated[str, figure("where most moved")]
+    computation: Annotated[str, figure("the computation in which most moved")]
 
 
 def compare_order(pairs: Iterable[ComputationPair]) -> OrderChange | None:

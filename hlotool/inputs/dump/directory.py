@@ -105,8 +105,8 @@ def _inputs_of(
     other: StageChoice = "before" if stage == "after" else "after"
     count = sum(bool(each.inputs(other)) for each in programs)
     raise InputError(
-        f"{display_name(path)}: no program has a text {stage} optimizations; "
-        f"{count} of {len(programs)} have one {other} optimizations (--stage {other})."
+        f"{display_name(path)}: no program has text from {stage} optimizations; "
+        f"{count} of {len(programs)} have text from {other} optimizations (--stage {other})."
     )
 
 
@@ -121,5 +121,6 @@ def _describe_no_programs(files: Iterable[FoundFile]) -> str:
             f"the directory holds HLO protobufs (.hlo.pb, {protos:,} of them), but no text, which "
             "is what hlotool reads. Add --xla_dump_hlo_as_text to XLA_FLAGS and run again."
         )
-    counted = "1 file" if len(roles) == 1 else f"{len(roles):,} files"
-    return f"no HLO module is among the {counted} of this directory.\n{HOW_TO_DUMP}"
+    if len(roles) == 1:
+        return f"the only file in this directory is not an HLO module.\n{HOW_TO_DUMP}"
+    return f"none of the {len(roles):,} files in this directory is an HLO module.\n{HOW_TO_DUMP}"

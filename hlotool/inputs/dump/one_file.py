@@ -69,18 +69,18 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
 def _take_named(files: dict[Role, DumpFile | None], named: NamedFiles, typed: Role) -> None:
     """Replace siblings by the files named by hand, and theirs by those beside them."""
     if named.module_text:
-        _refuse(typed is Role.MODULE, "PATH is a module text itself; --module-text names another.")
+        _refuse(typed is Role.MODULE, "PATH is a module text already; --module-text names another.")
         files[Role.MODULE] = DumpFile(named.module_text, KINDS_OF_ROLE[Role.MODULE])
     if named.buffers:
         _refuse(
-            typed is Role.BUFFERS, "PATH is a buffer assignment itself; --buffers names another."
+            typed is Role.BUFFERS, "PATH is a buffer assignment already; --buffers names another."
         )
         files[Role.BUFFERS] = DumpFile(named.buffers, KINDS_OF_ROLE[Role.BUFFERS])
         for role in {Role.VALUES, Role.LIVE_RANGE} - {typed}:
             files[role] = find_sibling(named.buffers, role)
     if named.live_range:
         _refuse(
-            typed is Role.LIVE_RANGE, "PATH holds live ranges itself; --live-range names another."
+            typed is Role.LIVE_RANGE, "PATH holds live ranges already; --live-range names another."
         )
         files[Role.LIVE_RANGE] = DumpFile(named.live_range, KINDS_OF_ROLE[Role.LIVE_RANGE])
 

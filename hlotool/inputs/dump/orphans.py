@@ -46,7 +46,7 @@ def adopt_buffers(groups: list[FileGroup]) -> tuple[list[FileGroup], tuple[str, 
         home.companions[text.name.suffix, Role.BUFFERS] = file
         homes.remove(home)
         gone.add(id(orphan))
-        notes.append(f"{file.path} holds the buffers of {text.file.path}, by its content.")
+        notes.append(f"{file.path} is, by its content, the buffer assignment of {text.file.path}.")
     return [each for each in groups if id(each) not in gone], tuple(notes)
 
 

@@ -51,8 +51,8 @@ def walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
             continue
         if len(found) > MAX_FILES:
             raise InputError(
-                f"{display_name(path)}: more than {MAX_FILES:,} files lie below this directory; "
-                "give the one that holds the dump."
+                f"{display_name(path)}: there are more than {MAX_FILES:,} files below this "
+                "directory; give the one that holds the dump."
             )
         if depth < MAX_DEPTH:
             pending += [(each, depth + 1) for each in subdirectories]
