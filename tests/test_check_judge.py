@@ -16,7 +16,8 @@ from hlotool.diff.saved import SavedFigures
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.fields import Unit
 from hlotool.inputs.saved import SavedSummary, make_summary
-from hlotool.program.figures import METRICS, ROW_LISTS
+from hlotool.program.figures import ROW_LISTS
+from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
 from hlotool.query.grammar import parse_expression
 from hlotool.query.unit import find_unit

@@ -84,7 +84,7 @@ def found(rows: RowList) -> list[str]:
 
 
 def first(declared: Field) -> RowList:
-    return replace(ROWS, fields=(replace(declared, attribute="name"), *FIELDS[1:]))
+    return replace(ROWS, chosen=(replace(declared, attribute="name"), *FIELDS[1:]))
 
 
 def test_nothing_is_wrong_where_nothing_is() -> None:
@@ -104,7 +104,7 @@ def test_nothing_is_wrong_where_nothing_is() -> None:
         (first(Field("Name", Unit.TEXT, "n")), "rows.Name cannot be named"),
         (first(Field("name", Unit.TEXT, "n", once="x")), "rows mentions x, which is no field"),
         (first(Field("name", Unit.TEXT, "n", indent_by="x")), "rows mentions x"),
-        (replace(ROWS, fields=FIELDS[1:]), "Row.name is not declared in rows"),
+        (replace(ROWS, chosen=FIELDS[1:]), "Row.name is not declared in rows"),
         (replace(ROWS, sort="-size"), "rows mentions size, which is no field of it"),
         (replace(ROWS, size="x"), "rows mentions x"),
         (replace(ROWS, key="x"), "rows mentions x"),

@@ -12,7 +12,8 @@ from hlotool.check.budget import Budget, Limit
 from hlotool.check.limits import Limits, Number, tidy
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Unit
-from hlotool.program.figures import METRICS, ROW_LISTS
+from hlotool.program.figures import ROW_LISTS
+from hlotool.program.metrics import METRICS
 from hlotool.query.compile import row_compiler
 from hlotool.query.expression import Aggregate, Expression, find_reads
 from hlotool.query.names import suggest

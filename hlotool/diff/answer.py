@@ -126,7 +126,7 @@ def name_columns(left: str, right: str) -> DocumentSpec:
         fields = tuple(
             replace(field, heading=_label(field.heading, left, right)) for field in rows.fields
         )
-        named.append(replace(rows, fields=fields))
+        named.append(replace(rows, chosen=fields))
     return replace(DIFF, row_lists=tuple(named))
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import replace
 
 from hlotool.fields.field import Field
 from hlotool.fields.figure import fields_of
@@ -37,7 +37,7 @@ class Fold(Struct, frozen=True):
 class RowList(Struct, frozen=True):
     """A list of equal records in a document.
 
-    `fields` are those of `record`; an answer may choose other columns and headings.
+    `record` declares the fields of a row.
     `sort` is written as for `--sort`: names with `-` before those that fall, comma between.
     `size` names the field that `… and N smaller (SIZE)` and the share of `--by` speak of.
     A row whose field in `lower_if` is true makes every total ≥, one in `upper_if` ≤.
@@ -56,12 +56,12 @@ class RowList(Struct, frozen=True):
     is_optional: bool = False  # present only when an option asks for it
     limit: int = 20  # rows of a table when -n is not given
     title: str = ""  # a line above the table, when a document shows several
-    fields: tuple[Field, ...] = ()
+    chosen: tuple[Field, ...] = ()  # where an answer has other columns or headings
 
-    def __post_init__(self) -> None:
-        """Take the fields of the record where none are given."""
-        if not self.fields:
-            force_setattr(self, "fields", fields_of(self.record))
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The figures of the record, as the answer has them."""
+        return self.chosen or fields_of(self.record)
 
     def field(self, name: str) -> Field:
         """Return the field of that name; KeyError is a mistake in a declaration."""
@@ -76,7 +76,7 @@ class RowList(Struct, frozen=True):
         """Return the list with these columns in its table and no others."""
         shown = frozenset(names)
         fields = tuple(replace(each, in_table=each.name in shown) for each in self.fields)
-        return replace(self, fields=fields)
+        return replace(self, chosen=fields)
 
     def shown(self) -> set[str]:
         """Return the names of the columns in its table."""

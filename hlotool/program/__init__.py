@@ -1,6 +1,6 @@
 """One program, and everything that is worked out about it once.
 
 `program` is the lazy object that commands, findings, diffs and budgets ask; `loading` makes
-one of files. `figures` names what budgets and diffs may ask of it; `row` is its row in the
-table of a directory.
+one of files. `figures` names what budgets and diffs may ask of it, `metrics` has the unit of
+each; `row` is its row in the table of a directory.
 """

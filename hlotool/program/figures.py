@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS, COLLECTIVE_TOTALS
 from hlotool.analysis.cost.report import COST
@@ -15,7 +14,7 @@ from hlotool.analysis.fusions.answer import FUSION_ROWS, FUSION_TOTALS
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
 from hlotool.analysis.summary.answer import DTYPES, LOOPS, MODULE, OPCODES
-from hlotool.fields import Block, Field, RowList
+from hlotool.fields import Block, RowList
 
 
 class NamedBlock(Struct, frozen=True):
@@ -39,12 +38,6 @@ BLOCKS: Final[Mapping[str, NamedBlock]] = {
     "fusions": NamedBlock(FUSION_TOTALS, "fusions.totals"),
     "cost": NamedBlock(COST, "cost"),
     "module": NamedBlock(MODULE, "counts.module"),
-}
-
-METRICS: Final[Mapping[str, Field]] = {
-    f"{prefix}.{field.name}": replace(field, name=f"{prefix}.{field.name}")
-    for prefix, source in BLOCKS.items()
-    for field in source.block.fields
 }
 
 LISTS: Final[Mapping[str, NamedRows]] = {

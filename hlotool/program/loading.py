@@ -13,7 +13,6 @@ from hlotool.fields import InputPaths
 from hlotool.inputs import DumpFile, Failure, Input, Inputs, map_inputs
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
-from hlotool.parse.buffers import parse_buffer_assignment
 from hlotool.program.program import Program
 from hlotool.source import Source
 
@@ -37,9 +36,7 @@ def read_assignment(chosen: Input) -> BufferAssignment | None:
     """Read the buffer assignment with its companions, None where there is none."""
     if chosen.buffers is None:
         return None
-    return parse_buffer_assignment(
-        chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range)
-    )
+    return _parse_buffers(chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range))
 
 
 def input_paths(path: str, chosen: Input, *, with_buffers: bool) -> InputPaths:
@@ -72,8 +69,16 @@ def allocated_bytes(chosen: Input) -> int | None:
     """Return what the runtime reserves in the default space; None where nothing tells."""
     if chosen.buffers is None:
         return None
-    assignment = parse_buffer_assignment(chosen.buffers.read())
+    assignment = _parse_buffers(chosen.buffers.read())
     return add_up_space(map_memory(assignment, None), 0).allocated
+
+
+def _parse_buffers(
+    text: Source, values: Source | None = None, live_range: Source | None = None
+) -> BufferAssignment:
+    from hlotool.parse.buffers import parse_buffer_assignment  # noqa: PLC0415  most have none
+
+    return parse_buffer_assignment(text, values, live_range)
 
 
 def _read(file: DumpFile | None) -> Source | None:

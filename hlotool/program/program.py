@@ -36,7 +36,6 @@ from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
-from hlotool.program.figures import BLOCKS, LISTS
 
 _TEXT = InputPaths("<text>")
 _ABOUT_MEMORY: Final = frozenset(("memory", "peak_rows"))  # what needs no module
@@ -178,24 +177,23 @@ class Program:
     def metric(self, path: str) -> object:
         """Return a metric such as `buffers.temp_bytes`, None where the dump does not tell."""
         block, _, name = path.rpartition(".")
-        record = self._find(BLOCKS[block].found_at)
+        record = self._find(_find_block(block))
         return None if record is None else getattr(record, name)
 
     def bounds(self, path: str) -> tuple[bool, bool]:
         """Say whether a metric is a lower and an upper bound."""
-        record = self._find(BLOCKS[path.rpartition(".")[0]].found_at)
+        record = self._find(_find_block(path.rpartition(".")[0]))
         is_lower = bool(getattr(record, "is_lower_bound", False))
         return is_lower, bool(getattr(record, "is_upper_bound", False))
 
     def knows_rows(self, path: str) -> bool:
         """Say whether the dump tells of a list at all, empty or not."""
-        if LISTS[path].found_at.partition(".")[0] in _ABOUT_MEMORY:
-            return self.memory is not None
-        return self.module is not None
+        is_about_memory = _find_list(path).partition(".")[0] in _ABOUT_MEMORY
+        return (self.memory if is_about_memory else self.module) is not None
 
     def rows(self, path: str) -> Sequence[object]:
         """Return the rows of a list such as `collectives`; none where the dump does not tell."""
-        found: Sequence[object] = self._find(LISTS[path].found_at) or ()
+        found: Sequence[object] = self._find(_find_list(path)) or ()
         return found
 
     def _find(self, place: str) -> Any:
@@ -206,3 +204,17 @@ class Program:
         for name in place.split("."):
             found = None if found is None else getattr(found, name)
         return found
+
+
+def _find_block(path: str) -> str:
+    """Return where a program has a record of metrics."""
+    from hlotool.program.figures import BLOCKS  # noqa: PLC0415  declares every answer; few ask
+
+    return BLOCKS[path].found_at
+
+
+def _find_list(path: str) -> str:
+    """Return where a program has a list of rows."""
+    from hlotool.program.figures import LISTS  # noqa: PLC0415  declares every answer; few ask
+
+    return LISTS[path].found_at

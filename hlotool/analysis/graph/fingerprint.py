@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import blake2b
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -56,6 +56,9 @@ class _Writer:
         self._graph = graph
         self._ignored = ignored | frozenset(CALL_KEYS)
         self._shapes: dict[int, str] = {}  # by id: one object a spelling
+        from hashlib import blake2b  # noqa: PLC0415  OpenSSL comes with it, slow to load
+
+        self._hash = partial(blake2b, digest_size=_DIGEST_BYTES)
 
     def add(self, computation: Computation) -> None:
         """Hash all instructions of a computation, then the computation.
@@ -65,11 +68,11 @@ class _Writer:
         """
         digests: dict[Instruction, bytes] = {}
         for instruction in computation.instructions:
-            hashed = blake2b(self._describe(instruction).encode(), digest_size=_DIGEST_BYTES)
+            hashed = self._hash(self._describe(instruction).encode())
             for operand in instruction.operands:
                 hashed.update(digests[operand])
             digests[instruction] = hashed.digest()
-        whole = blake2b(digests[computation.root], digest_size=_DIGEST_BYTES)
+        whole = self._hash(digests[computation.root])
         for digest in sorted(digests.values()):
             whole.update(digest)
         self.computations[computation] = whole.hexdigest()
@@ -101,7 +104,7 @@ class _Writer:
                     pending += missing
                     continue
                 parts = ";".join(known[id(one)] for one in part.elements)
-                digest = blake2b(parts.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+                digest = self._hash(parts.encode()).hexdigest()
                 known[id(part)] = f"({digest})"
             pending.pop()
         return known[id(shape)]

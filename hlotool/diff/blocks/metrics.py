@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hlotool.diff.blocks.columns import RELATIVE_DELTA
 from hlotool.fields import MEASURE, RATIO, Unit, column, figure
-from hlotool.program.figures import METRICS
+from hlotool.program.metrics import METRICS
 
 # What is compared, in the order of a report.
 DIFFED: Final = (
