@@ -78,7 +78,7 @@ def _table(fields: Sequence[Field]) -> str:
     for field in fields:
         values = f"; one of {', '.join(field.values)}" if field.values else ""
         unknown = "?" * field.is_nullable
-        meaning = escape(field.meaning + values)
+        meaning = escape(field.meaning + values).replace("\\`", "`")  # code stays code
         lines.append(f"| `{field.name}` | {field.unit.value}{unknown} | {meaning} |")
     return "\n".join(lines) + "\n"
 

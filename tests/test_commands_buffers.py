@@ -64,7 +64,7 @@ def test_a_space_by_name_and_by_number() -> None:
     assert by_name == by_number
     assert by_name["peak"]["color"] == 1
     assert by_name["totals"] == answer(TPU)["totals"]
-    assert "this program has 0 (hbm), 1 (vmem)" in refusal(TPU, "--space", "3")
+    assert "this program has spaces 0 (hbm), 1 (vmem)" in refusal(TPU, "--space", "3")
 
 
 def test_an_instruction_is_a_place() -> None:

@@ -140,7 +140,8 @@ def _find_color(report: MemoryReport, space: str) -> int | None:
             f"{one.color} ({one.name})" if one.name else str(one.color)
             for one in report.figures.spaces
         ] or [str(one) for one in report.map.colors()]
-        raise UsageError(f"--space {space}: this program has {', '.join(known)}; or give all.")
+        spaces = f"space {known[0]}" if len(known) == 1 else f"spaces {', '.join(known)}"
+        raise UsageError(f"--space {space}: this program has {spaces}; all shows every one.")
     return color
 
 

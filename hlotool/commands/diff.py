@@ -115,7 +115,7 @@ def _check_usage(
         if sides or len(passes) > _BOTH:
             raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
     elif len(sides) != _BOTH:
-        raise UsageError(f"expected OLD and NEW, found {len(sides)} paths.")
+        raise UsageError(f"expected two paths, OLD and NEW; found {len(sides)}.")
     if computation and not as_text:
         raise UsageError("--computation needs --text.")
 

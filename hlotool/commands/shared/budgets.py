@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from hlotool.check.budget import Budget
 from hlotool.check.rule import Rule, compile_rule
@@ -12,6 +13,8 @@ from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
 from hlotool.diff.sides import Argument, Candidate, find_candidates
+from hlotool.errors import InputError
+from hlotool.inputs import StageChoice
 from hlotool.render.units import format_value
 
 _WORDS = {
@@ -35,7 +38,7 @@ def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Ru
     found = request.find()
     earlier: tuple[Candidate, ...] = ()
     if baseline and any(rule.needs_baseline for rule in rules):
-        earlier, notes = find_candidates(Argument("baseline", baseline), request.stage, None)
+        earlier, notes = _find_baseline(baseline, request.stage)
         for note in notes:
             say(note)
     plan = plan_run(rules, found, earlier)
@@ -44,6 +47,15 @@ def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Ru
     for failure in run.failures:
         say(failure.message)
     return run
+
+
+def _find_baseline(path: str, stage: StageChoice) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+    """Return the modules of a baseline, and notes; say how to make one where there is none."""
+    if not Path(path).exists():
+        raise InputError(
+            f"{path}: there is no such baseline; hlotool check PATH --update-baseline writes one."
+        )
+    return find_candidates(Argument("baseline", path), stage, None)
 
 
 def enforce_budgets(request: Request, rules: Sequence[Rule]) -> int:
