@@ -277,7 +277,7 @@ def test_expanding_what_is_no_fusion() -> None:
     assert expand_fusion("%a", module, costs) == expand_fusion("f0", module, costs)
     with pytest.raises(UsageError, match="there is no fusion 'z'"):
         expand_fusion("z", module, costs)
-    with pytest.raises(UsageError, match="'c' is of opcode add"):
+    with pytest.raises(UsageError, match="'c' is not a fusion; its opcode is add"):
         expand_fusion("c", module, costs)
 
 
