@@ -14,10 +14,10 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS.parent / "tests")]
 
 from declarations import all_documents  # noqa: E402
+from schemas import make_schema  # noqa: E402
 
 from hlotool.fields import Block, DocumentSpec, Field  # noqa: E402
 from hlotool.render.markdown import escape  # noqa: E402
-from hlotool.render.schema import make_schema  # noqa: E402
 
 INTRODUCTION = """\
 # Fields

@@ -9,13 +9,13 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
+from schemas import make_schema
 
 from hlotool.commands.shared.output import check_options, find_target, render_document
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Document, DocumentSpec
 from hlotool.render.look import Look
-from hlotool.render.schema import make_schema
 
 SECOND = replace(SAMPLES, name="seconds", title="Seconds", limit=1, sort="name")
 THIRD = replace(SAMPLES, name="thirds", is_optional=True, title="Thirds")

@@ -12,9 +12,9 @@ import pytest
 from declarations import all_documents, find_mistakes
 from fake_command import DOCUMENT
 from sample_rows import SAMPLES
+from schemas import make_schema
 
 from hlotool.fields import DocumentSpec
-from hlotool.render.schema import make_schema
 
 ROOT = Path(__file__).parent.parent
 SPECS = [*all_documents(), DOCUMENT, DocumentSpec("samples", "samples", row_lists=(SAMPLES,))]

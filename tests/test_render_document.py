@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
+from schemas import make_schema
 
 from hlotool.fields import (
     BYTES,
@@ -29,7 +30,6 @@ from hlotool.fields import (
 )
 from hlotool.query.select import Query, select_rows
 from hlotool.render.document import render_csv, render_json, render_jsonl
-from hlotool.render.schema import make_schema
 
 
 class Peak(Struct, frozen=True):

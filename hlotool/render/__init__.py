@@ -3,5 +3,5 @@
 `document` writes an answer as JSON, JSON Lines or CSV, `table` and `markdown` for eyes; both
 take their words from `cells`, `prose` and `units`, as `look` has it. `curve` draws a timeline,
 `unified` a text diff. `github`, `junit` and `sarif` tell CI systems about the `outcome` of
-budgets. `schema` describes the JSON.
+budgets.
 """

@@ -184,7 +184,8 @@ class Scalars:
         if opcode == "get-tuple-element":
             return self._element(first, instruction.tuple_index)
         if opcode == "not" and isinstance(first, Comparison):
-            return Comparison(_FLIPPED[first.direction], first.left, first.right)
+            flipped = _FLIPPED.get(first.direction)  # None for a word XLA does not have
+            return Comparison(flipped, first.left, first.right) if flipped else None
         if len(operands) == 2:  # noqa: PLR2004 (binary)
             return _combine(instruction, first, self._value(operands[1], frame))
         return None
