@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,13 @@ def layer_of(path: Path) -> str:
     return "" if first == "__init__" else first
 
 
-def imports_of(path: Path) -> Iterator[str]:
-    """Yield every module a file imports, wherever in it the import stands."""
+@cache
+def imports_of(path: Path) -> tuple[str, ...]:
+    """Return every module a file imports, wherever in it the import stands."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
