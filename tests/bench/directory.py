@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.measure import Comparison
 
-_LIMIT = 1.75  # the dumps of testdata are small: starting processes is a third of the work
+_LIMIT = 1.35
 _PROGRAM = Path(__file__).with_name("directory_times.py")
 
 
