@@ -38,6 +38,12 @@ def find_text() -> Path:
     return seeds[0] if seeds else max(own, key=lambda path: path.stat().st_size)
 
 
+def find_directory(effort: Effort) -> Path:
+    """Return the dumps beside the project, or our own."""
+    shared = ROOT.parent / "shared" / "dumps"
+    return shared if shared.is_dir() and effort != QUICK else TESTDATA / "dumps"
+
+
 def main() -> None:
     """Run every section."""
     parser = argparse.ArgumentParser(description="Measure speed, as ratios of CPU time.")
@@ -63,7 +69,7 @@ def measure_all(path: Path, effort: Effort) -> Iterator[object]:
     else:
         yield "parsing and summary: left out, jaxlib is not installed"
     yield compare_start(effort.process_rounds)
-    yield from compare_processors(TESTDATA / "dumps", effort.directory_rounds)
+    yield from compare_processors(find_directory(effort), effort.directory_rounds)
     yield ""
     yield from measure_diff(effort.diff_bytes, effort.diff_rounds)
     yield f"\n{effort.buffer_values:,} values of a buffer assignment, beside cutting it into words"
