@@ -14,7 +14,7 @@ FOLDERS = sorted(TESTDATA.glob("folders/*"))
 PRINTED = read_json(TESTDATA / "printed/oracle.json")
 # A home folder other than /home/user, or the folders sessions and temporary files live in.
 MACHINE_PATH = re.compile(rb"/(?:tmp|root|work|mnt|var|Users)/|/home/(?!user\b)\w")
-LIMIT_BYTES = 7_000_000
+LIMIT_BYTES = 6_500_000
 KINDS = ("before_optimizations", "after_optimizations")
 
 
