@@ -192,10 +192,13 @@ TAKES_OPERANDS: Final = with_trait(Trait.TAKES_OPERANDS)
 
 
 def sugared_opcode(opcode: str) -> tuple[str, str] | None:
-    """Split async sugar: `slice-start` gives ("async-start", "slice"); None for all else."""
+    """Split async sugar: `slice-start` gives ("async-start", "slice"); None for all else.
+
+    What a wrapped constant or parameter is, sugar does not say; it is left alone.
+    """
     if opcode in OPCODES:
         return None
     wrapped, _, step = opcode.rpartition("-")
-    if step in {"start", "update", "done"} and wrapped in OPCODES:
+    if step in {"start", "update", "done"} and wrapped in OPCODES and wrapped not in GIVEN:
         return f"async-{step}", wrapped
     return None

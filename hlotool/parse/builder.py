@@ -15,13 +15,17 @@ _NUMBERS: Final = list(map(str, range(1000)))  # of parameters, in their usual o
 
 
 class Builder:
-    """A module under construction."""
+    """A module under construction.
+
+    `wrapped` has the computations made for async sugar, by all steps of the operation.
+    """
 
     def __init__(self, scanner: Scanner, module: Module, shapes: ShapeCache) -> None:
         self.scanner = scanner
         self.module = module
         self.shapes = shapes
         self.kinds = OpcodeKinds()
+        self.wrapped: dict[Instruction, Computation] = {}
         self._numbers: dict[str, int] = {}  # behind names that are taken
         self._has_entry = False
 

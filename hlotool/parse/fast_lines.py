@@ -14,6 +14,7 @@ from typing import Final
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.parse.fast_operands import find_operands
+from hlotool.parse.find_sugar import MAY_BE_SUGAR, find_sugar
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import ShapeCache
 
@@ -42,7 +43,7 @@ LINE: Final = re.compile(
 )
 
 # What the loop must do about an opcode, in the order of its questions.
-_PLAIN, _LEAVE, _PARAMETER, _CONSTANT = range(4)
+_PLAIN, _LOOK, _LEAVE, _PARAMETER, _CONSTANT = range(5)
 
 # A definition behind the first comma: another instruction on the same line, or one in the
 # body of a computation that is written in place of its name. Strings and raw values may look
@@ -64,6 +65,8 @@ class OpcodeKinds(dict[str, tuple[int, str]]):
             kind = _CONSTANT
         else:
             kind = _LEAVE if sugared_opcode(opcode) else _PLAIN
+            if opcode in MAY_BE_SUGAR:
+                kind = _LOOK
         self[opcode] = found = kind, intern(opcode)
         return found
 
@@ -113,7 +116,7 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
                 if found is None or (not found and opcode in TAKES_OPERANDS):
                     return match.start()
                 operands = found
-            if kind:
+            if kind and (kind == _LEAVE or find_sugar(opcode, shape, operands)):
                 return match.start()
         else:
             literal, operands = inside, ()

@@ -10,13 +10,14 @@ import re
 from sys import intern
 
 from hlotool.ir.module import Computation, Instruction
-from hlotool.ir.opcodes import GIVEN, TAKES_OPERANDS, sugared_opcode
+from hlotool.ir.opcodes import GIVEN, LATER_STEPS, TAKES_OPERANDS
 from hlotool.ir.shape import DTYPE_BITS
 from hlotool.parse.attributes.split import parse_attributes
 from hlotool.parse.builder import Builder
+from hlotool.parse.find_sugar import find_sugar
 from hlotool.parse.operands import OPCODE, OPCODE_AHEAD, OperandReader, read_literal
 from hlotool.parse.styles import NO_OPERANDS, NO_SHAPES
-from hlotool.parse.sugar import wrap_async
+from hlotool.parse.sugar import bind_late, wrap_async
 
 _ROOT = re.compile(r"ROOT(?=[\s%])")
 
@@ -84,25 +85,33 @@ class BodyReader:
             instruction.literal = read_literal(scanner, opcode)
         else:
             instruction.operands = self.operands.read(opcode)
-        self._read_attributes(instruction)
+        bodies = self._read_attributes(instruction)
         self._check_operands(instruction)
-        sugar = sugared_opcode(opcode)
+        sugar = find_sugar(opcode, shape, instruction.operands)
         if sugar:
             instruction.opcode, wrapped = sugar
-            if instruction.opcode == "async-start":
-                wrap_async(self.builder, instruction, wrapped)
+            if instruction.opcode in LATER_STEPS:
+                bind_late(self.builder, instruction)
+            else:
+                is_callee_printed = bodies.count("calls") > 1
+                wrap_async(self.builder, instruction, wrapped, is_callee_printed=is_callee_printed)
         return instruction
 
-    def _read_attributes(self, instruction: Instruction) -> None:
-        """Read the attributes; bodies among them become computations of their own.
+    def _read_attributes(self, instruction: Instruction) -> list[str]:
+        """Read the attributes; return the keys of bodies, which become computations of their own.
 
         attribute = key "=" ( value | body )
         body      = "{" instruction { instruction } "}"
         """
+        bodies: list[str] = []
+
+        def read_bodies(key: str) -> str:
+            bodies.append(key)
+            return self._read_bodies(instruction, key)
+
         instruction.start = self.scanner.pos
-        instruction.given_attributes = parse_attributes(
-            self.scanner, lambda key: self._read_bodies(instruction, key)
-        )
+        instruction.given_attributes = parse_attributes(self.scanner, read_bodies)
+        return bodies
 
     def _read_bodies(self, instruction: Instruction, key: str) -> str:
         """Read one body, or `{body, body}` of branch_computations; return their names."""

@@ -20,6 +20,7 @@ from hlotool.analysis.collectives.wire_bytes import WHOLE
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
 from hlotool.ir import Instruction
+from hlotool.ir.async_chain import all_operands
 from hlotool.ir.opcodes import MOVES
 
 _VIEWS_AND_COPIES: Final = MOVES | {"bitcast", "convert", "get-tuple-element"}
@@ -85,8 +86,8 @@ def _find_outer(operand: Instruction | None, begin: Instruction) -> Instruction 
         or operand.computation is not begin.callee()
     ):
         return operand
-    number = operand.parameter_number
-    return begin.operands[number] if number < len(begin.operands) else operand
+    number, given = operand.parameter_number, all_operands(begin)
+    return given[number] if number < len(given) else operand
 
 
 def _find_op_name(operand: Instruction | None) -> str:

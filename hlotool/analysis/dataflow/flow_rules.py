@@ -20,10 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from hlotool.analysis.dataflow.schedule import find_async_start
 from hlotool.analysis.dataflow.values import Flow, ValueTree
+from hlotool.ir.async_chain import awaits_result, bound_operands, find_async_start
 from hlotool.ir.module import Instruction
-from hlotool.ir.opcodes import LATER_STEPS
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 
 _Rule = Callable[[Flow, Instruction], ValueTree | None]
@@ -70,11 +69,8 @@ def _parameter(flow: Flow, instruction: Instruction) -> ValueTree | None:
         return node
     if caller.opcode == "conditional":
         number = 1 + caller.called_computations().index(instruction.computation)
-    elif caller.opcode in LATER_STEPS:
-        number += 1  # the first operand is the step before
-    if number >= len(caller.operands):
-        return None
-    return flow.nodes.get(caller.operands[number])
+    given = bound_operands(caller)
+    return flow.nodes.get(given[number]) if number < len(given) else None
 
 
 def _while(flow: Flow, instruction: Instruction) -> ValueTree | None:
@@ -97,17 +93,19 @@ def _conditional(flow: Flow, instruction: Instruction) -> ValueTree | None:
 
 
 def _async_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    return _bind(flow, instruction, instruction.operands)
-
-
-def _bind(flow: Flow, instruction: Instruction, bound: tuple[Instruction, ...]) -> ValueTree | None:
     """Define the tables and the context; operands and the wrapped result pass through."""
-    passed = {0: [flow.nodes.get(operand) for operand in bound]}
-    start = find_async_start(instruction)
-    callee = start.callee() if start else None
-    if callee is not None and callee.root in flow.nodes:
-        passed[1] = [flow.nodes[callee.root]]
+    passed = {
+        0: [flow.nodes.get(operand) for operand in bound_operands(instruction)],
+        1: [_wrapped_result(flow, instruction)],
+    }
     return _start(flow, instruction, passed)
+
+
+def _wrapped_result(flow: Flow, step: Instruction) -> ValueTree | None:
+    """Return what an asynchronous operation makes, None before all of it is bound."""
+    start = find_async_start(step)
+    callee = start.callee() if start else None
+    return flow.nodes.get(callee.root) if callee else None
 
 
 def _start(
@@ -138,15 +136,19 @@ def _width(shape: Shape) -> int:
 
 
 def _async_update(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Pass on the step before; or bind operands, as SparseCore does in a step of its own."""
-    if len(instruction.operands) > 1:
-        return _bind(flow, instruction, instruction.operands[1:])
+    """Pass on the step before; or bind more, as SparseCore does in a step of its own."""
+    before = instruction.operands[0].shape if instruction.operands else instruction.shape
+    if len(instruction.operands) > 1 or before != instruction.shape:
+        return _async_start(flow, instruction)
     old = _forward(flow, instruction)
     return flow.retable(instruction, instruction.shape, (), old) if old else None
 
 
 def _async_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the result; the step before has it, where it is not bound here."""
     old = _child(_forward(flow, instruction), 1)
+    if instruction.operands and awaits_result(instruction.operands[0]):
+        old = _wrapped_result(flow, instruction)
     return flow.retable(instruction, instruction.shape, (), old) if old else None
 
 

@@ -10,16 +10,15 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.in_place import must_share
-from hlotool.analysis.dataflow.schedule import Schedule, find_async_start, require_schedule
+from hlotool.analysis.dataflow.schedule import Schedule, require_schedule
 from hlotool.analysis.dataflow.values import Value, resolve
 from hlotool.analysis.graph.backend import find_backend
+from hlotool.ir.async_chain import find_async_start, list_later_steps
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Instruction, Module
-from hlotool.ir.opcodes import LATER_STEPS, USES_NOTHING, USES_TOP_ONLY
+from hlotool.ir.opcodes import USES_NOTHING, USES_TOP_ONLY
 
 LifetimeSource: TypeAlias = Literal["live-range", "derived"]
-
-_ASYNC = LATER_STEPS | {"async-start"}
 
 
 class Lifetimes(Struct, frozen=True):
@@ -166,12 +165,8 @@ class _RangeRule:
 
     def _done(self, caller: Instruction) -> int:
         """Return where an asynchronous operation is done."""
-        end = -1
-        step: Instruction | None = caller
-        while step is not None and step.opcode in _ASYNC:
-            end = max(end, self.schedule.positions.get(step, -1))
-            step = next((user for user in step.users if user.opcode in _ASYNC), None)
-        return end
+        steps = (caller, *list_later_steps(caller))
+        return max(self.schedule.positions.get(step, -1) for step in steps)
 
 
 def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruction, int]]:

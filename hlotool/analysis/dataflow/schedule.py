@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from hlotool.analysis.graph.naming import name_instructions
 from hlotool.errors import InputError
+from hlotool.ir.async_chain import NO_RESULT, awaits_result, bound_operands, find_async_start
 from hlotool.ir.module import Computation, Instruction, Module
-from hlotool.ir.opcodes import CONTROL_FLOW, LATER_STEPS
+from hlotool.ir.opcodes import CONTROL_FLOW
 
 _CANONICAL: Final = re.compile(r"tmp_[0-9]+")  # every name of HloPrintOptions::Canonical
 
@@ -110,13 +111,6 @@ def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
     return start.callees("calls") if start else ()
 
 
-def find_async_start(instruction: Instruction) -> Instruction | None:
-    """Return the start of an asynchronous operation from any of its steps, None for others."""
-    while instruction.opcode in LATER_STEPS and instruction.operands:
-        instruction = instruction.operands[0]
-    return instruction if instruction.opcode == "async-start" else None
-
-
 class _Flattening:
     """The walk through all computations; a stack of iterators, so nesting has no limit."""
 
@@ -157,10 +151,13 @@ class _Flattening:
 
 
 def _is_bound(instruction: Instruction, callee: Computation) -> bool:
-    """Whether an asynchronous operation has all its operands, as SparseCore gives them later.
+    """Whether an asynchronous operation has all its operands, and a place for its result.
 
-    XLA flattens the wrapped computation before the first such step.
+    A later step may bring them. XLA flattens the wrapped computation before the first that
+    has both (AreOperandsAndOutputFullyBound, xla/hlo/ir/hlo_instruction_utils.cc).
     """
-    if instruction.opcode != "async-start":
+    if instruction.opcode not in {"async-start", "async-update"}:
         return True
-    return len(instruction.operands) >= len(callee.parameters)
+    if awaits_result(instruction) and callee.root.shape != NO_RESULT:
+        return False
+    return len(bound_operands(instruction)) >= len(callee.parameters)

@@ -61,6 +61,8 @@ class ExpandedRow(Struct, frozen=True):
 def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[ExpandedRow, ...]:
     """List the body of the fusion `name`, or of the fused computation `name`, in dump order.
 
+    An asynchronous fusion has the name of its start, too.
+
     An operand's `bytes_accessed` is what the fusion reads of it: its slices where it is only
     sliced. Raises UsageError when there is no such fusion.
     """
@@ -80,6 +82,10 @@ def _find(name: str, module: Module) -> Instruction:
         if name in {fusion.name, fusion.callees("calls")[0].name}:
             return fusion
     found = module.find_instruction(name)
+    if found and found.opcode == "async-start" and (callee := found.callee()):
+        fusion = callee.root
+        if fusion in fusions:
+            return fusion
     what = (
         f"{name!r} is not a fusion; its opcode is {found.opcode}"
         if found

@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from hlotool.analysis.graph.call_graph import find_callers
 from hlotool.ir import ArrayShape, Computation, Instruction, Module
+from hlotool.ir.async_chain import all_operands
 from hlotool.ir.opcodes import LATER_STEPS, MAY_CALL, MOVES
 
 _DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
@@ -147,7 +148,7 @@ class Scalars:
             return {}
         self._depth += 1
         frame = self._frame(caller.computation)
-        found = {n: self._value(one, frame) for n, one in enumerate(caller.operands)}
+        found = {n: self._value(one, frame) for n, one in enumerate(all_operands(caller))}
         self._depth -= 1
         return found
 
