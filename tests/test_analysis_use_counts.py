@@ -7,6 +7,7 @@ from buffer_dumps import Dump, find_dumps
 
 from hlotool.analysis.dataflow.dataflow import find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
+from hlotool.analysis.memory.definers import find_definers
 from hlotool.analysis.memory.use_counts import UseCounts, count_uses
 from hlotool.ir.buffers import BufferAssignment
 
@@ -16,13 +17,15 @@ DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
 def test_uses_are_those_xla_lists(dump: Dump) -> None:
     counted = count_uses(find_values(flatten_schedule(dump.module)))
+    definers = find_definers(dump.module, dump.assignment)
     listed = dump.assignment.used
     assert listed is not None
     compared = 0
     for allocation in dump.assignment.allocations:
         for value in allocation.values:
-            if value.key in counted and not allocation.is_thread_local:
-                assert counted[value.key] == listed[value.number].use_count, value.name
+            key = definers[value.instruction], value.index or ()
+            if key in counted and not allocation.is_thread_local:
+                assert counted[key] == listed[value.number].use_count, value.name
                 compared += 1
     assert compared
 

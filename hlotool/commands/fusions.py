@@ -8,7 +8,7 @@ import click
 
 from hlotool.analysis.cost.chips import Chip, find_chip
 from hlotool.analysis.fusions.answer import FUSION_TOTALS, FUSIONS, FUSIONS_ON_CHIP
-from hlotool.analysis.fusions.expansion import expand_fusion
+from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.fusions.roofline import estimate_fusion_times
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
@@ -16,6 +16,7 @@ from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
+from hlotool.ir import Instruction
 
 _EXAMPLE = """\
 hlotool fusions dump/ --by kind,root_opcode
@@ -61,9 +62,11 @@ def fusions(
     program = load_one(request)
     report = program.fusions
     rows = estimate_fusion_times(report.rows, found_chip) if found_chip else report.rows
+    lines = _header(report, found_chip)
     lists: dict[str, Sequence[object]] = {}
     if expand:
         lists["expanded"] = expand_fusion(expand, program.expect_module(), program.costs)
+        lines = _describe(report, expand, find_fusion(expand, program.expect_module()))
     if missed:
         lists["missed"] = program.find_missed(least_bytes)
     if recompute:
@@ -74,7 +77,7 @@ def fusions(
             program.paths,
             rows={"rows": rows, **lists},
             blocks={"totals": report.totals},
-            lines=_describe(report, expand) if expand else _header(report, found_chip),
+            lines=lines,
             shown=tuple(lists) or ("rows",),
             focus=next(iter(lists), ""),
         ),
@@ -94,15 +97,15 @@ def _header(report: FusionReport, chip: Chip | None) -> tuple[Line, ...]:
     return (totals, Line(f"Times are estimates at the peak rates of {chip.description}"))
 
 
-def _describe(report: FusionReport, name: str) -> tuple[Line, ...]:
+def _describe(report: FusionReport, name: str, fusion: Instruction) -> tuple[Line, ...]:
     """Say what the fusion is whose body is shown; nothing of one inside another fusion."""
-    wanted = name.removeprefix("%")
+    wanted, holder = name.removeprefix("%"), fusion.computation.name
     for row in report.rows:
-        if wanted in {*row.members, row.fused_computation}:
+        if fusion.full_name in row.members:
             runs = "?" if row.executions is None else row.executions
             alike = f", {row.count} alike" if row.count > 1 else ""
             kind = " ".join(filter(None, (row.kind, row.backend_kind)))
-            return (Line(f"{wanted}: {kind}, in {row.computation}{alike}, executions {runs}"),)
+            return (Line(f"{wanted}: {kind}, in {holder}{alike}, executions {runs}"),)
     return ()
 
 

@@ -20,7 +20,7 @@ from hlotool.diff.blocks.reasons import Reasoner
 from hlotool.diff.match.matching import Pairs
 from hlotool.diff.match.structure import Structure, compare_structure
 from hlotool.diff.saved import SavedFigures, compare_kinds, kinds_of
-from hlotool.ir import Module
+from hlotool.ir import Instruction, Module
 from hlotool.program.program import Program
 
 BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
@@ -186,7 +186,10 @@ class _Comparison:
         if reports[0].figures.peak.position is None or reports[1].figures.peak.position is None:
             self.missing.append("values at the peak")
             return ()
-        return compare_memory(programs[0].peak_rows, programs[1].peak_rows, self.pairs)
+        pairs = self.pairs
+        if programs[0].assignment and programs[1].assignment:  # which know names alone
+            pairs = {one: other for one, other in pairs.items() if _are_told_apart(one, other)}
+        return compare_memory(programs[0].peak_rows, programs[1].peak_rows, pairs)
 
     def _collectives(self) -> tuple[CollectiveChange, ...]:
         left, right = self.left.figures, self.right.figures
@@ -213,3 +216,8 @@ class _Comparison:
         if self.left.flags is None or self.right.flags is None:
             return ()
         return compare_flags(self.left.flags, self.right.flags)
+
+
+def _are_told_apart(*instructions: Instruction) -> bool:
+    """Whether each has a name that nothing else in its module has."""
+    return all(one.name not in one.module.repeated_names for one in instructions)

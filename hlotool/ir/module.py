@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Protocol
@@ -63,6 +64,19 @@ class Instruction(Node, eq=False):
     def module(self) -> Module:
         """The module that holds the instruction."""
         return self.computation.module
+
+    @property
+    def full_name(self) -> str:
+        """A name that no other instruction of the module has: `add.1`, `body/add.1`.
+
+        The computation stands before it where several have an instruction of that name; the
+        entry's keep theirs.
+        """
+        computation = self.computation
+        module = computation.module
+        if self.name not in module.repeated_names or computation is module.entry:
+            return self.name
+        return f"{computation.name}/{self.name}"
 
     @property
     def is_root(self) -> bool:
@@ -129,6 +143,14 @@ class Instruction(Node, eq=False):
             if found:
                 return found[0]
         return None
+
+    def control_predecessors(self) -> tuple[Instruction, ...]:
+        """Return what must run before for another reason than its result, () where absent."""
+        if "control-predecessors" not in self.attributes:
+            return ()
+        computation = self.computation
+        names = computation.module.reader.control_predecessors(self)
+        return tuple(map(computation.by_name.__getitem__, names))
 
     def metadata(self) -> Metadata:
         """Return the metadata; an empty one where the dump has none."""
@@ -224,6 +246,11 @@ class Computation(Node, eq=False, dict=True):
         return tuple(sorted(found, key=lambda one: one.parameter_number))
 
     @cached_property
+    def by_name(self) -> Mapping[str, Instruction]:
+        """The instructions by name, which is unique here and need not be in the module."""
+        return {one.name: one for one in self.instructions}
+
+    @cached_property
     def users(self) -> Mapping[Instruction, tuple[Instruction, ...]]:
         """Users by instruction, each once, in dump order; unused instructions are absent."""
         lists: dict[Instruction, list[Instruction]] = {}
@@ -277,6 +304,14 @@ class Module(Node, eq=False, dict=True):
                 return computation
         return next(reversed(self.computations.values()))
 
+    @cached_property
+    def repeated_names(self) -> frozenset[str]:
+        """Names that instructions of several computations have, as in canonical prints."""
+        names = [one.name for each in self.computations.values() for one in each.instructions]
+        if len(set(names)) == len(names):
+            return frozenset()
+        return frozenset(name for name, count in Counter(names).items() if count > 1)
+
     def instructions(self) -> Iterator[Instruction]:
         """Yield every instruction of every computation, in dump order."""
         for computation in self.computations.values():
@@ -287,9 +322,9 @@ class Module(Node, eq=False, dict=True):
         return sum(len(one.instructions) for one in self.computations.values())
 
     def find_instruction(self, name: str) -> Instruction | None:
-        """Return the first instruction of that name (a leading % is ignored), or None."""
+        """Return the instruction of that full name (a leading % is ignored), or None."""
         wanted = name.removeprefix("%")
-        return next((one for one in self.instructions() if one.name == wanted), None)
+        return next((one for one in self.instructions() if one.full_name == wanted), None)
 
 
 class AttributeReader(Protocol):
@@ -313,6 +348,9 @@ class AttributeReader(Protocol):
 
     def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]:
         """Return the names of computations, each of which is in the module."""
+
+    def control_predecessors(self, instruction: Instruction) -> tuple[str, ...]:
+        """Return the names of instructions, each of which is in the same computation."""
 
     def metadata(self, instruction: Instruction) -> Metadata:
         """Return `metadata=`."""

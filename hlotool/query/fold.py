@@ -33,11 +33,12 @@ def fold_rows(row_list: RowList, fold: Fold, rows: Sequence[object]) -> list[obj
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Drop what XLA appends to make a name unique, and split off the index of a tuple.
+    """Drop what makes a name unique, and split off the index of a tuple.
 
-    name = base { "." ( digits | "clone" | "remat" [ digits ] ) } [ "{" digits { "," digits } "}" ]
+    name  = [ computation "/" ] base { "." ( digits | "clone" | "remat" [ digits ] ) } [ index ]
+    index = "{" digits { "," digits } "}"
 
-    `fusion.12.clone{1}` is `fusion` and `{1}`. Read from the end, each character once: names
+    `body/fusion.12.clone{1}` is `fusion` and `{1}`. Read from the end, each character once: names
     are as long as a dump likes.
     """
     end = name.rfind("{")
@@ -46,7 +47,7 @@ def split_name(name: str) -> tuple[str, str]:
     stop = end
     while (dot := name.rfind(".", 0, stop)) > 0 and _APPENDED.fullmatch(name, dot + 1, stop):
         stop = dot
-    return name[:stop], name[end:]
+    return name[name.rfind("/", 0, stop) + 1 : stop], name[end:]
 
 
 def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:

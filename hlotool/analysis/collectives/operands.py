@@ -63,7 +63,7 @@ def list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRow
             kind=row.kind,
             effective_kind=row.effective_kind,
             operand=number,
-            operand_name=operand.name if operand else None,
+            operand_name=operand.full_name if operand else None,
             shape=str(part.shape),
             dtype=part.shape.dtype,
             payload_bytes=payload.once,

@@ -95,7 +95,7 @@ def _make_row(
     payload, wire = transfer.payload, transfer.wire
     op_name, location = _find_source(one)
     return CollectiveRow(
-        name=one.begin.name,
+        name=one.begin.full_name,
         count=1,
         kind=one.kind,
         effective_kind=transfer.effective_kind,
@@ -128,13 +128,13 @@ def _make_row(
         source_file=location.file if location else None,
         source_line=location.line if location else None,
         computation=one.begin.computation.name,
-        operation=one.operation.name,
+        operation=one.operation.full_name,
         operand_count=len(transfer.parts),
         channel_id=one.operation.channel_id,
         is_upper_bound=transfer.is_upper_bound,
         is_conditional=one.is_conditional,
         textual_count=len(one.members),
-        members=tuple(member.name for member in one.members),
+        members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if with_groups else None,
         source_target_pairs=groups.expand_pairs() if with_groups else None,
     )

@@ -63,12 +63,11 @@ def derive_lifetimes(flow: Dataflow) -> Lifetimes:
 
 
 def name_ranges(flow: Dataflow, ranges: Mapping[Value, LiveRange]) -> Lifetimes:
-    """Return ranges by the names of instructions, in which nothing else tells values apart."""
-    names = flow.schedule.names
+    """Return ranges by the full names of instructions."""
     return Lifetimes(
         "derived",
-        tuple(map(names.__getitem__, flow.schedule.sequence)),
-        {(names[value.instruction], value.index): found for value, found in ranges.items()},
+        tuple(one.full_name for one in flow.schedule.sequence),
+        {(value.instruction.full_name, value.index): found for value, found in ranges.items()},
     )
 
 

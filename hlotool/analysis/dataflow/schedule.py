@@ -13,7 +13,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.naming import name_instructions
 from hlotool.errors import InputError
 from hlotool.ir.async_chain import NO_RESULT, awaits_result, bound_operands, find_async_start
 from hlotool.ir.module import Computation, Instruction, Module
@@ -30,7 +29,7 @@ class Span(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """Instructions by position; `names` tell them apart where their own names do not.
+    """Instructions by position.
 
     `callers` are the calls through which computations were met; `async_contexts` maps what
     runs inside an asynchronous operation to the outermost computation of it.
@@ -42,7 +41,6 @@ class Schedule(Struct, frozen=True):
     spans: Mapping[Computation, Span]
     callers: Mapping[Computation, Instruction]
     async_contexts: Mapping[Computation, Computation]
-    names: Mapping[Instruction, str]
 
     @property
     def end(self) -> int:
@@ -97,7 +95,6 @@ def flatten_schedule(module: Module) -> Schedule:
         flat.spans,
         flat.callers,
         flat.async_contexts,
-        name_instructions(module, flat.sequence),
     )
 
 

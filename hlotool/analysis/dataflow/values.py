@@ -101,7 +101,7 @@ class Flow:
         """Make one value."""
         number = len(self.values)
         if len(index) > MOST_NESTED:
-            raise InputError(f"the shape of {instruction.name!r} nests too deep")
+            raise InputError(f"the shape of {instruction.full_name!r} nests too deep")
         if number >= MOST_VALUES:
             raise InputError(
                 f"the shapes of module {self.schedule.module.name!r} hold more than "

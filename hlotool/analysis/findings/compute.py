@@ -75,9 +75,9 @@ def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
             source = write_source(origin.source_file, origin.source_line)
             size = evidence.costs.of(fusion).bytes_accessed * runs
             shape = "" if source else str(fusion.shape)
-            found.setdefault((shape, source), []).append((fusion.name, size))
+            found.setdefault((shape, source), []).append((fusion.full_name, size))
     for (_, source), members in found.items():
-        members.sort(key=lambda one: (-one[1], one[0]))
+        members.sort(key=lambda one: -one[1])
         size = sum(one for _, one in members)
         if size >= evidence.least_traffic_bytes:
             names = [name for name, _ in members]
@@ -89,15 +89,15 @@ def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
     """Find loops whose trip count neither stands in the dump nor follows from it."""
     for loop in evidence.executions.loops:
         if loop.trip_count is None:
+            name = loop.instruction.full_name
             once = evidence.costs.of(loop.instruction)
             location = loop.instruction.source_location()
             yield Finding(
                 once.bytes_accessed,
                 "info",
                 "unknown-trip-count",
-                f"How often {loop.instruction.name} repeats its body is not known: it counts once "
-                "in every total.",
-                loop.instruction.name,
+                f"How often {name} repeats its body is not known: it counts once in every total.",
+                name,
                 write_source(location.file, location.line) if location else None,
             )
 
@@ -126,6 +126,6 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
         "unknown-custom-call",
         f"{len(unknown)} custom call{plural} ({listed}) may compute anything: flops are a lower "
         "bound.",
-        unknown[0].name,
+        unknown[0].full_name,
         write_source(location.file, location.line) if location else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -23,6 +23,8 @@ from hlotool.analysis.origin.origin import find_origin
 from hlotool.errors import UsageError
 from hlotool.fields import BYTES, FLOPS, column, figure
 from hlotool.ir.module import Instruction, Module
+
+_NAMED: Final = 3  # fusions named where several could be meant
 
 BodyPlace: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
 
@@ -59,14 +61,12 @@ class ExpandedRow(Struct, frozen=True):
 
 
 def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[ExpandedRow, ...]:
-    """List the body of the fusion `name`, or of the fused computation `name`, in dump order.
-
-    An asynchronous fusion has the name of its start, too.
+    """List the body of the fusion that `find_fusion` finds, in dump order.
 
     An operand's `bytes_accessed` is what the fusion reads of it: its slices where it is only
-    sliced. Raises UsageError when there is no such fusion.
+    sliced. Names are those of the text. Raises UsageError when there is no such fusion.
     """
-    fusion = _find(name.removeprefix("%"), module)
+    fusion = find_fusion(name, module)
     body = fusion.callees("calls")[0]
     touched = _measure_touched(fusion, costs)
     outputs = find_outputs(body)
@@ -74,24 +74,33 @@ def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[Expanded
     return tuple(_make_row(one, costs, touched[one], outputs, kept) for one in body.instructions)
 
 
-def _find(name: str, module: Module) -> Instruction:
+def find_fusion(name: str, module: Module) -> Instruction:
+    """Return the fusion of this full name, else the first that calls a computation of this name.
+
+    An asynchronous fusion has the name of its start, too. Raises UsageError when there is no
+    such fusion.
+    """
+    wanted = name.removeprefix("%")
     fusions = [
         one for one in module.instructions() if one.opcode == "fusion" and one.callees("calls")
     ]
     for fusion in fusions:
-        if name in {fusion.name, fusion.callees("calls")[0].name}:
+        if fusion.full_name == wanted:
             return fusion
-    found = module.find_instruction(name)
-    if found and found.opcode == "async-start" and (callee := found.callee()):
-        fusion = callee.root
-        if fusion in fusions:
+    for fusion in fusions:
+        if fusion.callees("calls")[0].name == wanted:
             return fusion
-    what = (
-        f"{name!r} is not a fusion; its opcode is {found.opcode}"
-        if found
-        else f"there is no fusion {name!r}"
-    )
-    raise UsageError(f"--expand: {what}.")
+    found = module.find_instruction(wanted)
+    if found is not None:
+        callee = found.callee() if found.opcode == "async-start" else None
+        if callee and callee.root in fusions:
+            return callee.root
+        raise UsageError(f"--expand: {wanted!r} is not a fusion; its opcode is {found.opcode}.")
+    alike = [one.full_name for one in fusions if one.name == wanted]
+    if alike:
+        several = " or ".join(alike[:_NAMED])
+        raise UsageError(f"--expand: several computations have a {wanted!r}; give {several}.")
+    raise UsageError(f"--expand: there is no fusion {wanted!r}.")
 
 
 def _measure_touched(fusion: Instruction, costs: CostModel) -> Counter[Instruction]:

@@ -118,7 +118,7 @@ def _make_row(members: list[_Located], executions: Executions, costs: CostModel)
     cost = costs.of(first)
     runs = count_runs(instructions, executions)
     return MissedRow(
-        name=first.name,
+        name=first.full_name,
         count=len(members),
         opcode=first.opcode,
         shape=str(first.shape),
@@ -137,5 +137,5 @@ def _make_row(members: list[_Located], executions: Executions, costs: CostModel)
         source_file=origin.source_file,
         source_line=origin.source_line,
         is_conditional=runs.is_conditional,
-        members=tuple(one.name for one in instructions),
+        members=tuple(one.full_name for one in instructions),
     )

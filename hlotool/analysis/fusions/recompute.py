@@ -108,7 +108,7 @@ def _make_row(
     repeated = (cost.flops + cost.transcendentals) * (len(repeats) - 1)
     origins = [find_origin(one) for one in repeats.values()]
     return RecomputeRow(
-        name=first.name,
+        name=first.full_name,
         count=len(repeats),
         opcode=first.opcode,
         shape=str(first.shape),
@@ -124,5 +124,5 @@ def _make_row(
         source_file=origins[0].source_file,
         source_line=origins[0].source_line,
         is_conditional=runs.is_conditional,
-        members=tuple(one.name for one in repeats),
+        members=tuple(one.full_name for one in repeats),
     )

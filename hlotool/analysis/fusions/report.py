@@ -55,7 +55,7 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
     runs = count_runs(members, executions)
     origin = _find_origin(members)
     return FusionRow(
-        name=fusion.name,
+        name=fusion.full_name,
         count=len(members),
         kind=find_kind(fusion),
         backend_kind=find_backend_kind(fusion),
@@ -85,7 +85,7 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
         source_line=origin.source_line,
         is_conditional=runs.is_conditional,
         is_lower_bound=cost.is_lower_bound,
-        members=tuple(one.name for one in members),
+        members=tuple(one.full_name for one in members),
     )
 
 

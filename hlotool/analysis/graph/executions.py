@@ -154,7 +154,7 @@ def _calls_of(
     if opcode == "while":
         inside = [*instruction.callees("condition"), *instruction.callees("body")]
         if len(inside) != 2:  # noqa: PLR2004 (condition and body)
-            raise InputError(f"the while {instruction.name!r} has no condition or no body")
+            raise InputError(f"the while {instruction.full_name!r} has no condition or no body")
         trips[instruction] = trip = find_trip_count(instruction, scalars)
         return [_Call(instruction, callee, trip.count, is_branch=False) for callee in inside]
     if opcode == "conditional":

@@ -77,7 +77,7 @@ def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
                     format_position(name, index or None) if name else None,
                     str(shape),
                     output,
-                    copy.name if copy else None,
+                    copy.full_name if copy else None,
                 )
             )
     return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter))

@@ -54,19 +54,18 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     allocations = tuple(
         _allocation(number, buffer, placed, leaving) for number, buffer in enumerate(buffers)
     )
-    assignment = BufferAssignment(module.source, allocations)
+    assignment = BufferAssignment(module.source, allocations, is_estimate=True)
     return EstimatedAssignment(assignment, name_ranges(flow, ranges), backend)
 
 
 def _place_values(flow: Dataflow, backend: Backend | None) -> dict[Value, BufferValue]:
     """Give each value its name and size, at offset 0; few shapes are many values'."""
-    names = flow.schedule.names
     shapes = {id(value.shape): value.shape for value in flow.values}
     sizes = {key: estimate_size(shape, backend) for key, shape in shapes.items()}
     return {
         value: BufferValue(
             value.number,
-            names[value.instruction],
+            value.instruction.full_name,
             value.index if isinstance(value.instruction.shape, TupleShape) else None,
             value.inputs is not None,
             value.shape.memory_space,

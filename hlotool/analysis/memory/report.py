@@ -8,6 +8,7 @@ from hlotool.analysis.dataflow.lifetimes import find_lifetimes
 from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.belonging import check_belonging
+from hlotool.analysis.memory.definers import are_told_apart
 from hlotool.analysis.memory.estimate import estimate_assignment
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryFigures, MemoryTotals, Peak
 from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
@@ -63,7 +64,8 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
     """Return the memory figures of a program (docs/buffers.md), in bytes.
 
     With an assignment, its own allocations and, where printed, its live ranges; lifetimes
-    are derived from the module's schedule otherwise. Without one, an estimate. Thread-local
+    are derived from the module's schedule otherwise, if its names tell the values apart.
+    Without one, an estimate. Thread-local
     memory is left out of every sum but the reported one. Raises InputError where the module
     that would have to tell is not scheduled, and ParseError where the assignment belongs to
     another module.
@@ -76,7 +78,8 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
         return _report_estimate(memory, estimate.backend)
     if module is not None:
         check_belonging(module, assignment)
-    memory = map_memory(assignment, find_lifetimes(assignment, module))
+    is_told = module is not None and are_told_apart(module, assignment)
+    memory = map_memory(assignment, find_lifetimes(assignment, module if is_told else None))
     backend = find_backend(module) if module else _find_backend_of(assignment)
     return _report_assignment(memory, backend)
 

@@ -6,9 +6,11 @@ from functools import cached_property
 
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.ir.buffers import BufferAssignment, BufferValue, ValueKey
+from hlotool.analysis.memory.definers import find_definers
+from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.opcodes import USES_NOTHING
+from hlotool.ir.values import ShapeIndex
 
 
 class UseCounts:
@@ -23,16 +25,21 @@ class UseCounts:
         if self.assignment.used is not None:
             used = self.assignment.used.get(value.number)
             return used.use_count if used else None
-        return self._counted.get(value.key)
+        instruction = self._definers.get(value.instruction)
+        return self._counted.get((instruction, value.index or ())) if instruction else None
 
     @cached_property
-    def _counted(self) -> dict[ValueKey, int]:
+    def _definers(self) -> dict[str, Instruction]:
+        return find_definers(self.module, self.assignment) if self.module else {}
+
+    @cached_property
+    def _counted(self) -> dict[tuple[Instruction, ShapeIndex], int]:
         if self.module is None:
             return {}
         return count_uses(find_values(flatten_schedule(self.module)))
 
 
-def count_uses(flow: Dataflow) -> dict[ValueKey, int]:
+def count_uses(flow: Dataflow) -> dict[tuple[Instruction, ShapeIndex], int]:
     """Count the operands through which instructions use each value.
 
     Follows HloValue::GetUses (xla/service/hlo_value.cc): tuple and domain only pass values
@@ -52,9 +59,9 @@ def count_uses(flow: Dataflow) -> dict[ValueKey, int]:
                 returned[element] = returned.get(element, 0) + user.is_root
             elif user.opcode != "copy":
                 nested[operand] = nested.get(operand, 0) + 1
-    counts: dict[ValueKey, int] = {}
+    counts: dict[tuple[Instruction, ShapeIndex], int] = {}
     for value in flow.values:
-        counts[flow.schedule.names[value.instruction], value.index] = sum(
+        counts[value.instruction, value.index] = sum(
             nested.get(instruction, 0) + returned.get((instruction, index[0]), 0)
             if index
             else top.get(instruction, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.naming import name_instructions
+from hlotool.analysis.memory.definers import find_definers
 from hlotool.analysis.memory.makers import Makers
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir.buffers import BufferAssignment, BufferValue
@@ -40,12 +40,11 @@ class ValueOrigins:
         self.assignment = assignment
         self.entry = module.entry if module else None
         self.makers = Makers(module) if module else None
-        named = name_instructions(module) if module else {}
-        self.instructions = {name: instruction for instruction, name in named.items()}
+        self.definers = find_definers(module, assignment) if module else {}
 
     def of(self, value: BufferValue) -> ValueOrigin:
         """Return the origin of a value."""
-        instruction = self.instructions.get(value.instruction)
+        instruction = self.definers.get(value.instruction)
         if instruction is None or self.makers is None:
             return self._read_text(value)
         return self._ask_makers(self.makers, instruction, value.index or ())

@@ -7,9 +7,10 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.executions import Executions, Loop
 from hlotool.analysis.graph.trip_counts import TripCountSource
 from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
+from hlotool.ir.module import Instruction
 
 
 class LoopRow(Struct, frozen=True):
@@ -44,27 +45,27 @@ class LoopRow(Struct, frozen=True):
 
 def list_loops(executions: Executions) -> tuple[LoopRow, ...]:
     """List the loops in the order of the program, each behind the loop around it."""
-    rows = [
-        LoopRow(
-            name=loop.instruction.name,
-            computation=loop.instruction.computation.name,
-            body=loop.body.name,
-            trip_count=loop.trip_count,
-            trip_count_source=loop.trip_count_source,
-            depth=loop.depth,
-            parent=loop.parent.name if loop.parent else None,
-            executions=executions.of(loop.instruction.computation),
-            carried_bytes=loop.instruction.shape.size_bytes,
-        )
-        for loop in executions.loops
-    ]
-    inside: defaultdict[str | None, list[LoopRow]] = defaultdict(list)
-    for row in rows:
-        inside[row.parent].append(row)
+    inside: defaultdict[Instruction | None, list[Loop]] = defaultdict(list)
+    for loop in executions.loops:
+        inside[loop.parent].append(loop)
     ordered: list[LoopRow] = []
     pending = inside[None][::-1]
     while pending:
-        row = pending.pop()
-        ordered.append(row)
-        pending.extend(inside[row.name][::-1])
+        loop = pending.pop()
+        ordered.append(_make_row(loop, executions))
+        pending.extend(inside[loop.instruction][::-1])
     return tuple(ordered)
+
+
+def _make_row(loop: Loop, executions: Executions) -> LoopRow:
+    return LoopRow(
+        name=loop.instruction.full_name,
+        computation=loop.instruction.computation.name,
+        body=loop.body.name,
+        trip_count=loop.trip_count,
+        trip_count_source=loop.trip_count_source,
+        depth=loop.depth,
+        parent=loop.parent.full_name if loop.parent else None,
+        executions=executions.of(loop.instruction.computation),
+        carried_bytes=loop.instruction.shape.size_bytes,
+    )

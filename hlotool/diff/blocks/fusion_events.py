@@ -43,7 +43,9 @@ class FusionEvent(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The fusion's name; where one side has other fusions, both sides."""
-        left, right = (" + ".join(one.name for one in side) for side in (self.left, self.right))
+        left, right = (
+            " + ".join(one.full_name for one in side) for side in (self.left, self.right)
+        )
         if not left or not right or left == right:
             return right or left
         return f"{left} → {right}"

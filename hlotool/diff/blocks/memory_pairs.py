@@ -80,7 +80,7 @@ def pair_rows(
 
 
 class _Names:
-    """Which instructions are partners, by name; and whether their values correspond.
+    """Which instructions are partners, by full name; and whether their values correspond.
 
     A tuple with another number of elements has its elements in other places, so they are
     not paired by index.
@@ -91,11 +91,10 @@ class _Names:
         self._same: set[str] = set()
         self._had: set[str] = set()
         for one, other in partners.items():
-            if one.name not in self._right:
-                self._right[one.name] = other.name
-                if _indices(one) == _indices(other):
-                    self._same.add(one.name)
-                    self._had.add(other.name)
+            self._right[one.full_name] = other.full_name
+            if _indices(one) == _indices(other):
+                self._same.add(one.full_name)
+                self._had.add(other.full_name)
         self._known = set(self._right.values())
 
     def right_of(self, row: BufferRow) -> str | None:
@@ -146,5 +145,5 @@ def _origin(row: BufferRow, partner: str | None) -> Hashable:
 
 
 def stem(name: str) -> str:
-    """Return a name without the number that tells it from others like it."""
-    return _NUMBER.sub("", name)
+    """Return a name without what tells it from others like it: its number, its computation."""
+    return _NUMBER.sub("", name.rpartition("/")[2])

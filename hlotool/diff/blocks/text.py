@@ -125,8 +125,11 @@ class _TextWriter:
 
     def _attributes(self, one: Instruction) -> Iterator[str]:
         for key, value in self.signatures.attributes(one):
-            printed = one.attributes[key]
-            yield f"{key}={value if key == 'backend_config' else printed}"
+            if key == "control-predecessors":
+                before = sorted(self.names[each] for each in one.control_predecessors())
+                yield f"{key}={{{', '.join(before)}}}"
+            else:
+                yield f"{key}={value if key == 'backend_config' else one.attributes[key]}"
         for key in CALL_KEYS:
             called = one.callees(key) if key in one.attributes else ()
             names = [self.callees.get(each, each.name) for each in called]

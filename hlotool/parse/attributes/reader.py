@@ -27,6 +27,7 @@ from hlotool.parse.attributes.values import (
     parse_backend_config,
     parse_computation_names,
     parse_dim_labels,
+    parse_instruction_names,
     parse_numbers,
     parse_padding,
     parse_pairs,
@@ -69,6 +70,15 @@ class TextReader:
         for name in names:
             if name not in computations:
                 fail_at(instruction, key, f"there is no computation {name!r}")
+        return names
+
+    def control_predecessors(self, instruction: Instruction) -> tuple[str, ...]:
+        """Return the names in `control-predecessors=`; each must be of the same computation."""
+        key = "control-predecessors"
+        names = self._values.read(instruction, key, parse_instruction_names) or ()
+        for name in names:
+            if name not in instruction.computation.by_name:
+                fail_at(instruction, key, f"there is no instruction {name!r} in this computation")
         return names
 
     def expect_number(self, instruction: Instruction, key: str) -> int:

@@ -66,11 +66,20 @@ def parse_pairs(scanner: Scanner) -> tuple[tuple[int, int], ...]:
 
 def parse_computation_names(scanner: Scanner) -> tuple[str, ...]:
     """Read a computation's name `%f`, or a list `{%f, %g}`."""
+    return _parse_names(scanner, "a computation's name")
+
+
+def parse_instruction_names(scanner: Scanner) -> tuple[str, ...]:
+    """Read an instruction's name `%a`, or a list `{%a, %b}`."""
+    return _parse_names(scanner, "an instruction's name")
+
+
+def _parse_names(scanner: Scanner, what: str) -> tuple[str, ...]:
     if not scanner.accept_token("{"):
-        return (scanner.expect_name("a computation's name"),)
+        return (scanner.expect_name(what),)
     names: list[str] = []
     while not scanner.accept_token("}"):
-        names.append(scanner.expect_name("a computation's name"))
+        names.append(scanner.expect_name(what))
         if not scanner.accept_token(","):
             scanner.expect("}", "or ',' after a name")
             break

@@ -1,0 +1,29 @@
+"""Which instruction defines a value? Assignments only name it."""
+
+from __future__ import annotations
+
+from hlotool.ir.buffers import BufferAssignment
+from hlotool.ir.module import Instruction, Module
+
+
+def find_definers(module: Module, assignment: BufferAssignment) -> dict[str, Instruction]:
+    """Return the instructions of a module by the names that an assignment has for them.
+
+    An estimate has full names. XLA's names are unique in the module that it dumps; one that
+    several computations of this text have could be any of these, and is left out.
+    """
+    if assignment.is_estimate:
+        return {one.full_name: one for one in module.instructions()}
+    repeated = module.repeated_names
+    return {one.name: one for one in module.instructions() if one.name not in repeated}
+
+
+def are_told_apart(module: Module, assignment: BufferAssignment) -> bool:
+    """Whether each value outside thread-local memory names one instruction, not several."""
+    repeated = module.repeated_names
+    return not repeated or all(
+        value.instruction not in repeated
+        for allocation in assignment.allocations
+        if not allocation.is_thread_local
+        for value in allocation.values
+    )
