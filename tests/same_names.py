@@ -33,10 +33,9 @@ _NAMED = re.compile(r"(?:[A-Za-z_][\w.\-]*/)?[A-Za-z_][\w.\-]*(?:#[0-9]+)?")
 _COMPUTATIONS = frozenset(("body", "computation", "fused_computation"))
 _INSTRUCTIONS = frozenset(
     (
-        "aliases", "copy_instruction", "details", "instruction", "left_name", "left_names", "members",
-        "message", "name", "operand_name", "operation", "parent", "peak_instruction",
-        "right_name", "right_names", "sequence", "value",
-        "what",
+        "aliases", "copy_instruction", "details", "instruction", "left_name", "left_names",
+        "members", "message", "name", "operand_name", "operation", "parent", "peak_instruction",
+        "reason", "right_name", "right_names", "value", "what",
     )
 )  # fmt: skip
 
@@ -47,13 +46,13 @@ def counted(computation: Computation) -> Mapping[str, str]:
 
 
 def unique() -> Naming:
-    """Name instructions u0, u1, …, no two of the module alike."""
+    """Return a naming u0, u1, …, in which no two of the module are alike."""
     number = count()
     return lambda computation: {one.name: f"u{next(number)}" for one in computation.instructions}
 
 
 def stemmed(first: int = 0) -> Naming:
-    """Number instructions of like names from `first` on, in every computation alike."""
+    """Return a naming that counts like names from `first` on, in every computation alike."""
 
     def name(computation: Computation) -> Mapping[str, str]:
         taken: Counter[str] = Counter()
@@ -128,9 +127,7 @@ class OldNames:
 def match_names(module: Module, renamed: Module) -> OldNames:
     """Find the old names of a module; both must be the same but for names."""
     names = OldNames()
-    for one, other in zip(
-        module.computations.values(), renamed.computations.values(), strict=True
-    ):
+    for one, other in zip(module.computations.values(), renamed.computations.values(), strict=True):
         names.computations[other.name] = one.name
         places = [
             {each: place for place, each in enumerate(side.instructions)} for side in (one, other)

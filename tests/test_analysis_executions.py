@@ -8,6 +8,7 @@ from dump_files import SHARED, TESTDATA, find_folders, find_texts, read_text
 
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.trip_counts import count_iterations
+from hlotool.analysis.summary.loop_rows import list_loops
 from hlotool.errors import InputError
 from hlotool.ir import Module
 from hlotool.parse import parse_module
@@ -32,14 +33,24 @@ def trip_counts(executions: Executions) -> dict[str, int | None]:
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_case(path: Path) -> None:
-    """A case says what it expects: `// loop NAME: COUNT SOURCE DEPTH`, `// runs COMPUTATION: N`."""
+    """A case says what it expects.
+
+    `// loop FULL_NAME: COUNT SOURCE DEPTH`, `// runs COMPUTATION: N`. Each loop is listed once,
+    behind the loop around it.
+    """
     text = path.read_text()
     module, executions = load(text, path.name)
     loops = {
-        loop.instruction.name: f"{loop.trip_count} {loop.trip_count_source} {loop.depth}"
+        loop.instruction.full_name: f"{loop.trip_count} {loop.trip_count_source} {loop.depth}"
         for loop in executions.loops
     }
     assert loops == dict(re.findall(r"// loop (\S+): (.+)", text))
+    around: list[str] = []
+    rows = list_loops(executions)
+    assert sorted(loops) == sorted(row.name for row in rows)
+    for row in rows:
+        around[row.depth :] = [row.name]
+        assert [row.parent] == (around[-2:-1] or [None])
     expected = re.findall(r"// runs (\S+): (\S+)( conditional)?", text)
     assert expected
     for name, runs, conditional in expected:
