@@ -81,6 +81,7 @@ def describe_backend_config(instruction: Instruction) -> Any:
 READERS: dict[str, Callable[[Instruction], Any]] = {
     "backend_config": describe_backend_config,
     "channel_id": lambda one: one.channel_id,
+    "control-predecessors": lambda one: [each.name for each in one.control_predecessors()],
     "custom_call_target": lambda one: one.custom_call_target,
     "dim_labels": lambda one: one.dim_labels(),
     "frontend_attributes": lambda one: one.frontend_attributes(),

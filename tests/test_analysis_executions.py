@@ -45,7 +45,7 @@ def test_case(path: Path) -> None:
         for loop in executions.loops
     }
     assert loops == dict(re.findall(r"// loop (\S+): (.+)", text))
-    around: list[str] = []
+    around: list[str | None] = []
     rows = list_loops(executions)
     assert sorted(loops) == sorted(row.name for row in rows)
     for row in rows:
