@@ -26,8 +26,9 @@ class Fold(Struct, frozen=True):
     """Which rows of a table are one row `×48`; JSON, JSON Lines and CSV are never folded.
 
     Rows fold when they agree in every field of `keys` and, where `name` is given, in that
-    field without its trailing number (`fusion.12` and `fusion.7` agree). Summable fields,
-    a `count` among them, are added up; other fields show `*` where the rows differ.
+    field without its computation and trailing number (`fusion.12` and `body/fusion.7` agree).
+    Summable fields, a `count` among them, are added up; other fields show `*` where the rows
+    differ.
     """
 
     keys: tuple[str, ...]
