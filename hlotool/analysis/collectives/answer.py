@@ -57,6 +57,7 @@ BY_KIND: Final = RowList(
     size="wire_bytes_per_run",
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
+    is_sum=True,
     title="By opcode",
 )
 
@@ -68,6 +69,7 @@ BY_NETWORK: Final = RowList(
     size="wire_bytes_per_run",
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
+    is_sum=True,
     title="By network",
 )
 
