@@ -234,6 +234,9 @@ def test_a_diff_tells_networks_apart() -> None:
         ("added", "all-reduce", "dcn", 2, 1),
         ("removed", "all-reduce", "ici", 2, 1),
     ]
+    unscheduled = WITHIN.replace("is_scheduled=true, ", "")
+    assert [row.network for row in analyze(unscheduled).rows] == [None]
+    assert compare_collectives(analyze(unscheduled).rows, analyze(WITHIN).rows) == ()
 
 
 def test_the_name_of_a_rendezvous_is_no_difference() -> None:

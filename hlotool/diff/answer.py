@@ -125,12 +125,13 @@ def name_columns(
 ) -> DocumentSpec:
     """Return the declaration with the user's labels in place of old and new.
 
-    Collectives that all run over the same network have no column for it.
+    Collectives have a column for the network only where some go between slices, and some not.
     """
+    networks = {row.network for row in collectives}
     named = []
     for declared in DIFF.row_lists:
         rows = declared
-        if rows is COLLECTIVES and len({row.network for row in collectives}) < 2:  # noqa: PLR2004
+        if rows is COLLECTIVES and not {"dcn"} < networks:
             rows = rows.showing(rows.shown() - {"network"})
         fields = tuple(
             replace(field, heading=_label(field.heading, left, right)) for field in rows.fields

@@ -13,7 +13,12 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.wire_bytes import list_received, list_sent, name_dtypes, sum_sizes
 from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.graph.host_transfers import find_handler, find_rendezvous, is_with_host
+from hlotool.analysis.graph.host_transfers import (
+    ENDS,
+    find_handler,
+    find_rendezvous,
+    is_with_host,
+)
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.fields import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, column, figure
 from hlotool.ir import Computation, Instruction
@@ -130,7 +135,7 @@ def find_host_transfers(executions: Executions) -> HostTransfers:
 
 def _list(computation: Computation, executions: Executions) -> Iterator[HostTransferRow]:
     for instruction in computation.instructions:
-        if is_with_host(instruction):
+        if instruction.opcode in ENDS and is_with_host(instruction):  # most are neither
             yield _make_row(instruction, executions)
 
 

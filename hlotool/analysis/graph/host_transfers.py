@@ -11,7 +11,7 @@ from typing import Final
 
 from hlotool.ir import Instruction
 
-_ENDS: Final = frozenset(("recv", "send"))
+ENDS: Final = frozenset(("recv", "send"))  # of any transfer by send and recv
 _HANDLER: Final = "_xla_host_transfer_handler_name"
 _RENDEZVOUS: Final = "_xla_host_transfer_rendezvous"
 _TRANSFER_TYPE: Final = "_xla_megascale_transfer_type"
@@ -41,7 +41,7 @@ def find_reduce_operation(instruction: Instruction) -> str | None:
 
 def is_between_slices(instruction: Instruction) -> bool:
     """Whether an instruction is one end of a transfer between TPU slices."""
-    if instruction.opcode not in _ENDS or "frontend_attributes" not in instruction.attributes:
+    if instruction.opcode not in ENDS or "frontend_attributes" not in instruction.attributes:
         return False
     is_typed = find_transfer_type(instruction) is not None
     return is_typed or find_handler(instruction) == _MEGASCALE
@@ -50,7 +50,7 @@ def is_between_slices(instruction: Instruction) -> bool:
 def is_with_host(instruction: Instruction) -> bool:
     """Whether an instruction is one end of a transfer whose other end is the host."""
     return (
-        instruction.opcode in _ENDS
+        instruction.opcode in ENDS
         and instruction.attributes.get("is_host_transfer") == "true"
         and not is_between_slices(instruction)
     )

@@ -59,7 +59,7 @@ class CollectiveChange(Struct, frozen=True):
     source_line: Annotated[int | None, SOURCE_LINE]
 
 
-_Key: TypeAlias = tuple[str, Network | None, tuple[str, ...] | None, int | None, str]
+_Key: TypeAlias = tuple[str, bool, tuple[str, ...] | None, int | None, str]
 
 
 def compare_collectives(
@@ -67,6 +67,7 @@ def compare_collectives(
 ) -> tuple[CollectiveChange, ...]:
     """Compare group by group; the largest difference of wire bytes comes first.
 
+    Only the data-centre network is told from others, of which a side may not know its own.
     Groups in which neither number, executions, bytes nor exposure differ are left out.
     """
     here, there = _grouped(left), _grouped(right)
@@ -81,7 +82,7 @@ def compare_collectives(
 def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
     groups: dict[_Key, list[CollectiveRow]] = {}
     for row in rows:
-        key = row.effective_kind, row.network, row.axes, row.group_size, row.dtype
+        key = row.effective_kind, row.network == "dcn", row.axes, row.group_size, row.dtype
         groups.setdefault(key, []).append(row)
     return groups
 
@@ -89,11 +90,11 @@ def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
 def _row(
     key: _Key, left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
 ) -> CollectiveChange:
-    kind, network, axes, group_size, dtype = key
+    kind, _, axes, group_size, dtype = key
     largest = max(right or left, key=lambda row: row.known_wire_bytes_per_run)
     return replace(
         make_change(kind, _sum_up(left), _sum_up(right)),
-        network=network,
+        network=largest.network,
         axes=axes,
         group_size=group_size,
         dtype=dtype,
