@@ -3,6 +3,8 @@
     // options: mesh=data=4,model=2 devices_per_node=4 with_groups=true
     // row NAME: field=value …       every collective of the module has such a line
     // totals: field=value …
+    // host NAME: field=value …      every transfer between device and host, as `row`
+    // host_totals: field=value …
 
 A list is written with commas, a list of lists with semicolons between, and a blank as `~`.
 """
@@ -26,7 +28,10 @@ ROOT = Path(__file__).resolve().parents[1]
 CASES = sorted((ROOT / "testdata/collectives").glob("*.txt"))
 assert CASES, "no cases in testdata/collectives"
 
-_LINE = re.compile(r"^// (options|totals|row (?P<name>\S+)):(?P<pairs>.*)$", re.MULTILINE)
+_LINE = re.compile(
+    r"^// (?P<what>options|totals|host_totals|row|host)(?: (?P<name>\S+))?:(?P<pairs> .*=.*)$",
+    re.MULTILINE,
+)
 
 
 def analyze(text: str, options: CollectiveOptions = NO_OPTIONS) -> CollectiveReport:
@@ -37,7 +42,7 @@ def analyze(text: str, options: CollectiveOptions = NO_OPTIONS) -> CollectiveRep
 
 def read_options(text: str) -> CollectiveOptions:
     """Read the options line of a case."""
-    lines = [match["pairs"] for match in _LINE.finditer(text) if match[1] == "options"]
+    lines = [match["pairs"] for match in _LINE.finditer(text) if match["what"] == "options"]
     found = read_pairs(lines[0]) if lines else {}
     nodes = found.get("devices_per_node")
     return CollectiveOptions(
@@ -48,16 +53,19 @@ def read_options(text: str) -> CollectiveOptions:
     )
 
 
-def read_rows(text: str) -> dict[str, dict[str, str]]:
-    """Read what a case expects of each collective."""
+def read_rows(text: str, what: str = "row") -> dict[str, dict[str, str]]:
+    """Read what a case expects of each collective, or of each `host` transfer."""
     return {
-        match["name"]: read_pairs(match["pairs"]) for match in _LINE.finditer(text) if match["name"]
+        match["name"]: read_pairs(match["pairs"])
+        for match in _LINE.finditer(text)
+        if match["what"] == what
     }
 
 
-def read_totals(text: str) -> dict[str, str]:
-    """Read what a case expects of the totals."""
-    return next(read_pairs(each["pairs"]) for each in _LINE.finditer(text) if each[1] == "totals")
+def read_totals(text: str, what: str = "totals") -> dict[str, str]:
+    """Read what a case expects of the totals; of those of host transfers, there may be nothing."""
+    found = [read_pairs(each["pairs"]) for each in _LINE.finditer(text) if each["what"] == what]
+    return found[0] if found or what == "totals" else {}
 
 
 def read_pairs(text: str) -> dict[str, str]:

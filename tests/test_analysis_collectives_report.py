@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from dump_files import PRINTED, SEEDS, SHARED, TESTDATA, find_modules, needs_sha
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hlotool.analysis.collectives.host_rows import HostTransferRow
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.opcodes import TRANSFERS
@@ -25,15 +27,26 @@ from hlotool.source import Source
 def test_case(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     report = analyze(text, read_options(text))
-    expected = read_rows(text)
-    found = {row.name: row for row in report.rows}
+    expect_rows(report.rows, read_rows(text))
+    expect_rows(report.host.rows, read_rows(text, "host"))
+    for record, totals in (
+        (report.totals, read_totals(text)),
+        (report.host.totals, read_totals(text, "host_totals")),
+    ):
+        assert {field: write(getattr(record, field)) for field in totals} == totals
+
+
+def expect_rows(
+    rows: Sequence[CollectiveRow] | Sequence[HostTransferRow],
+    expected: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Compare rows with what a case says of each."""
+    found = {row.name: row for row in rows}
     assert sorted(found) == sorted(expected)
-    assert len(report.rows) == len(expected)
+    assert len(rows) == len(expected)
     for name, fields in expected.items():
         actual = {field: write(getattr(found[name], field)) for field in fields}
         assert (name, actual) == (name, fields)
-    totals = read_totals(text)
-    assert {field: write(getattr(report.totals, field)) for field in totals} == totals
 
 
 DEFAULTS = [path for path in PRINTED if ".default." in path.name]

@@ -42,7 +42,7 @@ def diff_document(
     facts = _facts(report)
     labels = left.label, right.label
     return Document(
-        spec=name_columns(*labels) if options.is_for_eyes else DIFF,
+        spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
         scalars=facts,
         blocks={"left": left, "right": right, "order": report.order},

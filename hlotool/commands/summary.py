@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from hlotool.analysis.collectives.answer import BETWEEN_SLICES
+from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
@@ -60,6 +62,7 @@ def _describe(found: Summary, paths: InputPaths, *, has_findings: bool) -> Docum
             "cost": found.cost,
             "memory": found.memory,
             "collectives": found.collectives,
+            "host": found.host,
         },
         rows=rows,
         lines=(
@@ -136,16 +139,19 @@ def _cost(found: Summary) -> tuple[Line, ...]:
 
 
 def _collectives(found: Summary) -> tuple[Line, ...]:
-    totals = found.collectives
-    if not totals.count:
-        return ()
-    return (
-        Line(
-            "collectives: {count} run {executions} times and send {wire_bytes_per_run} per device",
-            COLLECTIVES,
-            totals,
-        ),
-    )
+    totals, slices, host = found.collectives, found.collectives.between_slices(), found.host
+    lines: list[Line] = []
+    if totals.count:
+        text = (
+            "collectives: {count} run {executions} times and send {wire_bytes_per_run} per device"
+        )
+        lines.append(Line(text, COLLECTIVES, totals))
+    if slices is not None:
+        text = "between slices (dcn): {count} of them send {wire_bytes_per_run} per device"
+        lines.append(Line(text, BETWEEN_SLICES, slices))
+    if host.count:
+        lines.append(Line(HOST_LINE, HOST_TOTALS, host))
+    return tuple(lines)
 
 
 def _findings(found: Summary) -> tuple[Line, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 from msgspec import Struct
@@ -68,7 +69,7 @@ MEMORY: Final = RowList(
 COLLECTIVES: Final = RowList(
     "collectives",
     CollectiveChange,
-    "collectives by kind, axes, group size and dtype, where count or bytes differ",
+    "collectives by kind, network, axes, group size and dtype, where count or bytes differ",
     size="delta_bytes",
     key="kind",
     lower_if=("is_lower_bound",),
@@ -119,10 +120,19 @@ DIFF: Final = DocumentSpec(
 )
 
 
-def name_columns(left: str, right: str) -> DocumentSpec:
-    """Return the declaration with the user's labels in place of old and new."""
+def name_columns(
+    left: str, right: str, collectives: Sequence[CollectiveChange] = ()
+) -> DocumentSpec:
+    """Return the declaration with the user's labels in place of old and new.
+
+    Collectives have a column for the network only where some go between slices, and some not.
+    """
+    networks = {row.network for row in collectives}
     named = []
-    for rows in DIFF.row_lists:
+    for declared in DIFF.row_lists:
+        rows = declared
+        if rows is COLLECTIVES and not {"dcn"} < networks:
+            rows = rows.showing(rows.shown() - {"network"})
         fields = tuple(
             replace(field, heading=_label(field.heading, left, right)) for field in rows.fields
         )

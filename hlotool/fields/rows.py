@@ -41,7 +41,8 @@ class RowList(Struct, frozen=True):
     `record` declares the fields of a row.
     `sort` is written as for `--sort`: names with `-` before those that fall, comma between.
     `size` names the field that `… and N smaller (SIZE)` and the share of `--by` speak of.
-    A row whose field in `lower_if` is true makes every total ≥, one in `upper_if` ≤.
+    A row whose field in `lower_if` is true makes every total ≥, one in `upper_if` ≤; its own
+    figures, too, if it `is_sum`.
     """
 
     name: str
@@ -52,6 +53,7 @@ class RowList(Struct, frozen=True):
     key: str = ""  # breaks ties; '': the first field
     lower_if: tuple[str, ...] = ()
     upper_if: tuple[str, ...] = ()
+    is_sum: bool = False  # whether each row adds others up
     fold: Fold | None = None
     has_total: bool = True  # False where rows do not add up, as modules or peaks do not
     is_optional: bool = False  # present only when an option asks for it

@@ -25,6 +25,7 @@ _PLACES: Final = {
     "buffers": ("memory", "totals"),
     "buffers.estimated": ("memory", "estimated"),
     "collectives": ("collectives",),
+    "collectives.host": ("host",),
     "cost": ("cost",),
     "module": ("module",),
     "fusions": ("fusions",),
@@ -51,6 +52,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     module: Record | None = None
     memory: SavedMemory | None = None
     collectives: Record | None = None
+    host: Record | None = None
     cost: Record | None = None
     fusions: Record | None = None
     opcodes: tuple[SavedOpcode, ...] | None = None

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS, COLLECTIVE_TOTALS
+from hlotool.analysis.collectives.host_rows import HOST_ROWS, HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.fusions.answer import FUSION_ROWS, FUSION_TOTALS
@@ -35,6 +36,7 @@ BLOCKS: Final[Mapping[str, NamedBlock]] = {
     "buffers": NamedBlock(TOTALS, "memory.figures.totals"),
     "buffers.estimated": NamedBlock(ESTIMATED, "memory.figures.estimated"),
     "collectives": NamedBlock(COLLECTIVE_TOTALS, "collectives.totals"),
+    "collectives.host": NamedBlock(HOST_TOTALS, "collectives.host.totals"),
     "fusions": NamedBlock(FUSION_TOTALS, "fusions.totals"),
     "cost": NamedBlock(COST, "cost"),
     "module": NamedBlock(MODULE, "counts.module"),
@@ -45,6 +47,7 @@ LISTS: Final[Mapping[str, NamedRows]] = {
     "buffers.spaces": NamedRows(SPACES, "memory.figures.spaces"),
     "buffers.donation": NamedRows(DONATION, "donations"),
     "collectives": NamedRows(COLLECTIVE_ROWS, "collectives.rows"),
+    "collectives.host": NamedRows(HOST_ROWS, "collectives.host.rows"),
     "fusions": NamedRows(FUSION_ROWS, "fusions.rows"),
     "summary.opcodes": NamedRows(OPCODES, "counts.opcodes"),
     "summary.dtypes": NamedRows(DTYPES, "counts.dtypes"),

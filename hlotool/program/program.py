@@ -171,6 +171,7 @@ class Program:
             self.cost,
             self.memory.figures if self.memory else None,
             self.collectives.totals,
+            self.collectives.host.totals,
             self.findings if with_findings else (),
         )
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
-from hlotool.render.units import UNKNOWN, format_field, format_sum, format_value
+from hlotool.render.units import UNKNOWN, format_bounds, format_field, format_sum, format_value
 
 _INDENT = "  "
 TOTAL, COUNT_TITLE, SHARE_TITLE = "TOTAL", "count", "share"
@@ -38,15 +38,22 @@ def make_cells(selection: Selection, units: str) -> Cells:
     columns = selection.columns
     return Cells(
         tuple(Column(each.title, each.is_numeric, _is_cuttable(each)) for each in columns),
-        tuple(tuple(_cell(each, row, units) for each in columns) for row in selection.rows),
+        tuple(
+            tuple(_cell(selection.row_list, each, row, units) for each in columns)
+            for row in selection.rows
+        ),
         _say_rest(selection.row_list, selection.rest, units),
         _total_row(selection, units),
     )
 
 
-def _cell(field: Field, row: object, units: str) -> str:
-    """Write one cell; a name that stands inside another is indented."""
+def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
+    """Write one cell; a name that stands inside another is indented, a bound is marked."""
     text = format_field(field, row, units)
+    if row_list.is_sum and field.is_summable and not field.is_exact:
+        is_lower = any(getattr(row, name) for name in row_list.lower_if)
+        is_upper = any(getattr(row, name) for name in row_list.upper_if)
+        text = format_bounds(text, is_lower=is_lower, is_upper=is_upper)
     return _INDENT * getattr(row, field.indent_by) + text if field.indent_by else text
 
 

@@ -7,9 +7,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.host_rows import HOST_ROWS, HOST_TOTALS
 from hlotool.analysis.collectives.operands import OperandRow
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.totals import CollectiveTotals, ExposedTotals, KindRow
+from hlotool.analysis.collectives.totals import (
+    CollectiveTotals,
+    ExposedTotals,
+    KindRow,
+    NetworkRow,
+)
 from hlotool.fields import Block, DocumentSpec, Fold, RowList
 
 COLLECTIVE_ROWS: Final = RowList(
@@ -23,6 +29,7 @@ COLLECTIVE_ROWS: Final = RowList(
         keys=(
             "kind",
             "effective_kind",
+            "network",
             "dtype",
             "payload_bytes",
             "wire_bytes",
@@ -50,7 +57,20 @@ BY_KIND: Final = RowList(
     size="wire_bytes_per_run",
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
+    is_sum=True,
     title="By opcode",
+)
+
+BY_NETWORK: Final = RowList(
+    "by_network",
+    NetworkRow,
+    "totals of each network, most bytes sent first",
+    sort="-wire_bytes_per_run",
+    size="wire_bytes_per_run",
+    lower_if=("is_lower_bound",),
+    upper_if=("is_upper_bound",),
+    is_sum=True,
+    title="By network",
 )
 
 OPERANDS: Final = RowList(
@@ -67,7 +87,11 @@ COLLECTIVE_TOTALS: Final = Block(
     "totals",
     CollectiveTotals,
     "all collectives; bytes are per device",
-    row_lists=(BY_KIND,),
+    row_lists=(BY_KIND, BY_NETWORK),
+)
+
+BETWEEN_SLICES: Final = Block(
+    "between_slices", NetworkRow, "what goes over the data-centre network"
 )
 
 EXPOSED: Final = Block("exposed", ExposedTotals, "collectives that no other work hides")
@@ -75,8 +99,8 @@ EXPOSED: Final = Block("exposed", ExposedTotals, "collectives that no other work
 COLLECTIVES: Final = DocumentSpec(
     "collectives",
     "what crosses the interconnect",
-    blocks=(COLLECTIVE_TOTALS, EXPOSED),
-    row_lists=(COLLECTIVE_ROWS, BY_KIND, OPERANDS),
+    blocks=(COLLECTIVE_TOTALS, EXPOSED, HOST_TOTALS),
+    row_lists=(COLLECTIVE_ROWS, BY_KIND, BY_NETWORK, HOST_ROWS, OPERANDS),
 )
 
 # Columns that a table has only where some row has a value for them.
@@ -93,13 +117,15 @@ _WHERE_KNOWN: Final = (
 def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     """Return the declaration without columns that would say nothing; JSON is always the same.
 
-    Those are the ones without any value, and `exposed` where all are synchronous. Where
-    times are estimated, the longest come first.
+    Those are the ones without any value, `exposed` where all are synchronous, and `network`
+    where all have the same. Where times are estimated, the longest come first.
     """
     empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
     if not any(row.is_async for row in rows):
         empty.add("is_exposed")
+    if len({row.network for row in rows}) < 2:  # noqa: PLR2004
+        empty.add("network")
     chosen = COLLECTIVE_ROWS.showing(COLLECTIVE_ROWS.shown() - empty)
     if "estimated_seconds" not in empty:
         chosen = replace(chosen, sort=f"-estimated_seconds,{chosen.sort}")
-    return replace(COLLECTIVES, row_lists=(chosen, BY_KIND, OPERANDS))
+    return replace(COLLECTIVES, row_lists=(chosen, *COLLECTIVES.row_lists[1:]))

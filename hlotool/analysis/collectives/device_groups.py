@@ -6,11 +6,16 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.graph.host_transfers import is_between_slices
 from hlotool.ir import Instruction, ReplicaGroups
 from hlotool.ir.groups import MOST_DEVICES, Groups
 
 GroupMode: TypeAlias = Literal[
-    "cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"
+    "cross_replica",
+    "cross_partition",
+    "cross_replica_and_partition",
+    "flattened_id",
+    "cross_slice",
 ]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 ExactShare: TypeAlias = tuple[int, int]  # an exact rational: numerator and denominator
@@ -23,9 +28,9 @@ class DeviceGroups(Struct, frozen=True):
     """Who takes part in a collective.
 
     `group_size` is the number of devices of a group, the largest where they are uneven; both
-    it and `group_count` are None for what goes in pairs. `pairs` are the (source, target) as
-    printed, () for what goes in groups. `problem` says where the text contradicts the
-    module's num_partitions × replica_count, None if it does not.
+    it and `group_count` are None for what goes in pairs, and where nobody knows. `pairs` are
+    the (source, target) as printed, () for what goes in groups. `problem` says where the text
+    contradicts the module's num_partitions × replica_count, None if it does not.
     """
 
     mode: GroupMode
@@ -57,9 +62,12 @@ class DeviceGroups(Struct, frozen=True):
         """Return the groups in flattened ids, replica × num_partitions + partition.
 
         What names replicas happens in every partition, and the other way round. None where
-        pairs are printed instead, or more than MOST_DEVICES would be listed.
+        pairs are printed instead, where more than MOST_DEVICES would be listed, and between
+        slices, each of which runs a module of its own.
         """
-        if self.has_pairs or self.replica_count * self.num_partitions > MOST_DEVICES:
+        if self.has_pairs or self.mode == "cross_slice":
+            return None
+        if self.replica_count * self.num_partitions > MOST_DEVICES:
             return None
         ids = (self.printed and self.printed.expand()) or (tuple(range(self._universe())),)
         if sum(map(len, ids)) > MOST_DEVICES:
@@ -87,7 +95,12 @@ class DeviceGroups(Struct, frozen=True):
         )
 
     def expand_pairs(self) -> Pairs | None:
-        """Return the pairs in flattened ids; None where there are none or too many."""
+        """Return the pairs in flattened ids; None where there are none or too many.
+
+        None between slices, too, where the printed ids are no flattened ones.
+        """
+        if self.mode == "cross_slice":
+            return None
         copies = self.replica_count if self.mode == "cross_partition" else self.num_partitions
         if not self.pairs or len(self.pairs) * copies > MOST_DEVICES:
             return None
@@ -117,10 +130,13 @@ def count_ids(mode: GroupMode, replica_count: int, num_partitions: int) -> int:
 def find_mode(operation: Instruction) -> GroupMode:
     """Return what the ids of a collective mean (xla/hlo/ir/collective_op_group_mode.h).
 
-    Without a channel they are replicas. With one they are flattened ids where
-    `use_global_device_ids` is set; else replicas, joined over all partitions, for
-    all-gather, all-reduce and reduce-scatter, and partitions for the others.
+    Between slices they are the same device of each. Without a channel they are replicas. With
+    one they are flattened ids where `use_global_device_ids` is set; else replicas, joined over
+    all partitions, for all-gather, all-reduce and reduce-scatter, and partitions for the
+    others.
     """
+    if is_between_slices(operation):
+        return "cross_slice"
     attributes = operation.attributes
     if attributes.get("use_global_device_ids") == "true":
         return "flattened_id"

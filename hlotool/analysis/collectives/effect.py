@@ -15,7 +15,9 @@ _SAME_ORDER: Final = (MOVES - {"transpose"}) | {"bitcast"}  # of elements
 _MARK: Final = "all-reduce-scatter"  # what libtpu calls such computations
 
 
-def find_effective_kind(operation: Instruction, *, is_fused: bool, group_size: int | None) -> str:
+def find_effective_kind(
+    operation: Instruction, kind: str, *, is_fused: bool, group_size: int | None
+) -> str:
     """Return what a collective amounts to: its kind, or `reduce-scatter`.
 
     It is one if it is an all-reduce inside a fusion whose only use there is a dynamic-slice,
@@ -23,7 +25,6 @@ def find_effective_kind(operation: Instruction, *, is_fused: bool, group_size: i
     made from partition-id or replica-id. Where the offset comes from outside the fusion, the
     computation's name has to say so.
     """
-    kind = operation.opcode.removesuffix("-start")
     if kind != "all-reduce" or not is_fused or not group_size or group_size < 2:  # noqa: PLR2004
         return kind
     slicing = _find_slice(operation)

@@ -68,6 +68,8 @@ class ExtentFinder:
     def _find_span(self, groups: DeviceGroups) -> Span | None:
         if self._devices_per_node is None:
             return None
+        if groups.mode == "cross_slice":  # no node has devices of two
+            return "cross"
         if groups.has_pairs:
             pairs = groups.expand_pairs()
             return None if pairs is None else find_span(pairs, self._devices_per_node)

@@ -16,6 +16,7 @@ _NOUNS: Final[dict[GroupMode, str]] = {
     "cross_partition": "partition",
     "cross_replica_and_partition": "replica",
     "flattened_id": "device",
+    "cross_slice": "device",
 }
 
 

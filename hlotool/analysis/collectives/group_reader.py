@@ -18,6 +18,7 @@ from hlotool.analysis.collectives.group_problems import (
     find_pair_problem,
     find_total_problem,
 )
+from hlotool.analysis.collectives.slice_groups import find_target, read_slice_groups
 from hlotool.ir import Instruction, Module, ReplicaGroups
 
 _PAIR: Final = r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}"
@@ -35,13 +36,16 @@ class GroupReader:
     def read(self, operation: Instruction) -> DeviceGroups:
         """Return the groups of a collective, or the pairs of a permute or a send.
 
-        No `replica_groups`, or `{}`, means everybody. A collective-broadcast may leave devices
+        What goes between slices is read by `slice_groups`. Else no `replica_groups`, or `{}`,
+        means everybody. A collective-broadcast may leave devices
         out, no other may. Raises ParseError where the attribute is malformed.
         """
         kind = operation.opcode.removesuffix("-start")
         mode = find_mode(operation)
         attributes = operation.attributes
-        if kind == "collective-permute":
+        if mode == "cross_slice":
+            text = find_target(operation)
+        elif kind == "collective-permute":
             text = attributes.get("source_target_pairs", "")
         elif kind == "send":
             text = operation.frontend_attributes().get(_SEND_PAIRS, "")
@@ -55,6 +59,8 @@ class GroupReader:
         return found
 
     def _read(self, operation: Instruction, kind: str, mode: GroupMode, text: str) -> DeviceGroups:
+        if mode == "cross_slice":
+            return read_slice_groups(text)
         if kind == "send":
             pairs = tuple((int(source), int(target)) for source, target in re.findall(_PAIR, text))
             return self._make_pairs(mode, pairs, has_pairs=bool(pairs))

@@ -7,18 +7,24 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.networks import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.errors import UsageError
 
 
 class LinkSpeed(Struct, frozen=True):
-    """What a device can send; `description` says where the figures come from."""
+    """What a device can send; `description` says where the figures come from.
+
+    `network` is what a chip's link joins devices by, where its table tells.
+    """
 
     bytes_per_second: float
     latency_seconds: float
     description: str
     is_within_node: bool = False
+    is_as_given: bool = False
+    network: Network | None = None
 
     def __str__(self) -> str:
         latency = f" plus {self.latency_seconds * 1e6:g} µs each" if self.latency_seconds else ""
@@ -44,7 +50,10 @@ def find_link_speed(
     if latency_seconds is None:
         latency_seconds = (found.link_latency_seconds if found else None) or 0.0
     if bytes_per_second is not None:
-        return LinkSpeed(bytes_per_second, latency_seconds, "as given")
+        network = found.link_network if found else None
+        return LinkSpeed(
+            bytes_per_second, latency_seconds, "as given", is_as_given=True, network=network
+        )
     if found is None or found.link_bytes_per_second is None:
         raise UsageError(f"the link speed of {chip!r} is unknown; give it with --bandwidth.")
     return LinkSpeed(
@@ -52,6 +61,7 @@ def find_link_speed(
         latency_seconds,
         f"{found.description}: {found.link}",
         found.is_link_within_node,
+        network=found.link_network,
     )
 
 
@@ -60,12 +70,23 @@ def estimate_collective_times(
 ) -> tuple[CollectiveRow, ...]:
     """Set `estimated_seconds` of every row, for all its executions in one run.
 
+    Within a node, `network` becomes that of the link where the text does not tell it.
+
     wire_bytes over the bandwidth plus the latency once for each execution; what moves
     nothing takes no time. Nothing is said of other traffic on the link, of switches that
     reduce, and of the time to read and write memory. None where executions or bytes are
-    unknown, and across nodes where the link joins only the devices of one.
+    unknown, across nodes where the link joins only the devices of one, and between slices,
+    which only a bandwidth as given is about.
     """
-    return tuple(replace(row, estimated_seconds=_estimate(row, link)) for row in rows)
+    return tuple(
+        replace(row, estimated_seconds=_estimate(row, link), network=_name_network(row, link))
+        for row in rows
+    )
+
+
+def _name_network(row: CollectiveRow, link: LinkSpeed) -> Network | None:
+    """Return the row's network; where it stays in a node, the link's is known too."""
+    return link.network if row.network is None and row.span == "node" else row.network
 
 
 def _estimate(row: CollectiveRow, link: LinkSpeed) -> float | None:
@@ -74,5 +95,7 @@ def _estimate(row: CollectiveRow, link: LinkSpeed) -> float | None:
     if not row.wire_bytes:
         return 0.0
     if link.is_within_node and row.span == "cross":
+        return None
+    if row.network == "dcn" and not link.is_as_given:
         return None
     return (row.wire_bytes / link.bytes_per_second + link.latency_seconds) * row.executions

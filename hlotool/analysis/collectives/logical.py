@@ -6,20 +6,16 @@ over which TPU spreads one transfer. Here each transfer is found once.
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Final
-
 from msgspec import Struct
 
 from hlotool.analysis.collectives.chains import Chain, FusedCollective, fold_chains
+from hlotool.analysis.collectives.notes import DONES, Notes, follow, take_notes, take_receive
 from hlotool.analysis.collectives.running import Running, find_running
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.host_transfers import find_transfer_type, is_between_slices
 from hlotool.ir import Computation, Instruction, Module
-from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, TRANSFERS
-
-_DONES: Final = ASYNC_DONES - {"copy-done"}  # which ends no transfer between devices
-_NOTED: Final = TRANSFERS | _DONES | {"async-start", "async-update", "call", "recv"}
+from hlotool.ir.opcodes import ASYNC_STARTS
 
 
 class LogicalCollective(Struct, frozen=True):
@@ -44,29 +40,22 @@ class LogicalCollective(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The opcode without `-start`."""
+        """The opcode without `-start`; between slices, what the transfer does there."""
+        if is_between_slices(self.operation):
+            transfer_type = find_transfer_type(self.operation)
+            if transfer_type is not None:
+                return transfer_type.lower().replace("_", "-")
         return self.operation.opcode.removesuffix("-start")
+
+    @property
+    def receive(self) -> Instruction | None:
+        """The `recv` that takes what others send, None where it is not found."""
+        return next((one for one in self.members if one.opcode == "recv"), None)
 
     @property
     def is_fused(self) -> bool:
         """Whether the operation stands in a fusion."""
         return self.begin.opcode == "fusion"
-
-
-class _Notes:
-    """The instructions of a module that collectives consist of, from one pass over it.
-
-    `starts` are async-starts by what they call, `ends` by what they wait for, `receives` by
-    computation and channel; `folded` has what follows each beginning that was looked at.
-    """
-
-    def __init__(self) -> None:
-        self.transfers: list[Instruction] = []
-        self.starts: dict[Computation, Instruction] = {}
-        self.ends: dict[Instruction, Instruction] = {}
-        self.receives: dict[tuple[Computation, int | None], deque[Instruction]] = {}
-        self.called: set[Computation] = set()
-        self.folded: dict[Instruction, list[Instruction]] = {}
 
 
 def find_collectives(
@@ -76,11 +65,12 @@ def find_collectives(
 
     A start and its done are one; an async-start and what it wraps, at any depth of calls,
     fusions and custom calls, are one; collectives that TPU fusions pass on are one
-    (`chains`); send, recv and their dones are one. Left out: transfers between device and
-    host, and what no run reaches. A computation that is called several times holds its
+    (`chains`); send, recv and their dones are one, between slices too, where each part of
+    what was several operands is one. Left out: transfers between device and host, and what
+    no run reaches. A computation that is called several times holds its
     collectives once, with the sum of its executions.
     """
-    notes = _take_notes(module)
+    notes = take_notes(module)
     if not notes.transfers:
         return []
     holders = dict.fromkeys(one.computation for one in notes.transfers)
@@ -100,55 +90,30 @@ def find_collectives(
     return sorted(found, key=lambda one: order[one.operation])
 
 
-def _take_notes(module: Module) -> _Notes:
-    notes = _Notes()
-    for computation in module.computations.values():
-        for instruction in computation.instructions:
-            if instruction.opcode in _NOTED:
-                _note(instruction, notes)
-    return notes
+def _make_alone(operation: Instruction, running: Running, notes: Notes) -> LogicalCollective:
+    """Fold an operation with what wraps it, waits for it, and receives what it sends.
 
-
-def _note(instruction: Instruction, notes: _Notes) -> None:
-    opcode = instruction.opcode
-    if opcode in TRANSFERS:
-        if opcode != "send" or not _is_to_host(instruction):
-            notes.transfers.append(instruction)
-    elif opcode == "async-start":
-        callee = instruction.callee()
-        if callee is not None:
-            notes.starts.setdefault(callee, instruction)
-    elif opcode == "call":
-        notes.called.update(instruction.called_computations())
-    elif opcode == "recv":
-        if not _is_to_host(instruction):
-            key = instruction.computation, instruction.channel_id
-            notes.receives.setdefault(key, deque()).append(instruction)
-    elif instruction.operands:
-        notes.ends.setdefault(instruction.operands[0], instruction)
-
-
-def _is_to_host(instruction: Instruction) -> bool:
-    return instruction.attributes.get("is_host_transfer") == "true"
-
-
-def _make_alone(operation: Instruction, running: Running, notes: _Notes) -> LogicalCollective:
-    """Fold an operation with what wraps it, waits for it, and receives what it sends."""
+    Between devices the send's done ends it, between slices the recv's, which has the result;
+    unless it stands before the send, in an order that cannot run.
+    """
     begin = running.wrapper or operation
     members: list[Instruction] = []
     if begin not in notes.folded:
-        notes.folded[begin] = ends = _follow(begin, notes)
+        notes.folded[begin] = ends = follow(begin, notes)
         if begin is operation or begin.opcode == "async-start":
             members = [begin, *ends]
     if begin is not operation:
         members.insert(1, operation)
-    if operation.opcode == "send":
-        members += _take_receive(operation, notes)
     ends = notes.folded[begin]
+    if operation.opcode == "send":
+        received = take_receive(operation, notes)
+        members += received
+        if is_between_slices(operation):
+            ends = [one for one in received[1:] if notes.places[one] > notes.places[operation]]
     return LogicalCollective(
         operation,
         begin,
-        done=ends[-1] if ends and ends[-1].opcode in _DONES else None,
+        done=ends[-1] if ends and ends[-1].opcode in DONES else None,
         steps=(),
         members=tuple(members),
         is_async=begin.opcode in ASYNC_STARTS or begin.opcode == "send",
@@ -156,26 +121,6 @@ def _make_alone(operation: Instruction, running: Running, notes: _Notes) -> Logi
         is_exact=running.is_exact,
         is_conditional=running.is_conditional,
     )
-
-
-def _follow(begin: Instruction, notes: _Notes) -> list[Instruction]:
-    """List what carries a transfer on and what waits for its end."""
-    ends: list[Instruction] = []
-    latest = begin
-    while latest in notes.ends:
-        latest = notes.ends[latest]
-        ends.append(latest)
-    return ends
-
-
-def _take_receive(send: Instruction, notes: _Notes) -> list[Instruction]:
-    """Take the first recv that is left of the same channel, in the same computation."""
-    waiting = notes.receives.get((send.computation, send.channel_id))
-    if not waiting:
-        return []
-    receive = waiting.popleft()
-    end = notes.ends.get(receive)
-    return [receive, end] if end else [receive]
 
 
 def _make_chain(chain: Chain, runs: dict[Computation, Running]) -> LogicalCollective:

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.analysis.collectives.extent import Extent, ExtentFinder
+from hlotool.analysis.collectives.host_rows import HostTransfers, find_host_transfers
 from hlotool.analysis.collectives.logical import LogicalCollective
 from hlotool.analysis.collectives.maker import find_maker
 from hlotool.analysis.collectives.operands import OperandRow, list_operands
@@ -23,17 +24,22 @@ from hlotool.analysis.collectives.wire_bytes import name_dtypes
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.host_transfers import find_reduce_operation, find_rendezvous
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir import Mesh, Module, SourceLocation
 
 
 class CollectiveReport(Struct, frozen=True):
-    """Every collective of a module, in dump order, and what they add up to."""
+    """Every collective of a module, in dump order, and what they add up to.
+
+    `host` is what goes between device and host, which nothing else here counts.
+    """
 
     rows: tuple[CollectiveRow, ...]
     operands: tuple[OperandRow, ...]
     totals: CollectiveTotals
     exposed: ExposedTotals
+    host: HostTransfers
 
 
 class CollectiveOptions(Struct, frozen=True):
@@ -80,7 +86,9 @@ def analyze_collectives(
         if options.with_operands and len(one.parts) > 1:
             operands += list_operands(one, row)
     totals = sum_transfers(transfers)
-    return CollectiveReport(tuple(rows), tuple(operands), totals, sum_exposed(rows))
+    return CollectiveReport(
+        tuple(rows), tuple(operands), totals, sum_exposed(rows), find_host_transfers(executions)
+    )
 
 
 def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
@@ -99,6 +107,7 @@ def _make_row(
         count=1,
         kind=one.kind,
         effective_kind=transfer.effective_kind,
+        network=transfer.network,
         dtype=name_dtypes(transfer.parts),
         wire_bytes_per_run=wire.per_run,
         known_wire_bytes_per_run=wire.known_per_run,
@@ -131,6 +140,8 @@ def _make_row(
         operation=one.operation.full_name,
         operand_count=len(transfer.parts),
         channel_id=one.operation.channel_id,
+        rendezvous=find_rendezvous(one.operation),
+        reduce_operation=find_reduce_operation(one.operation),
         is_upper_bound=transfer.is_upper_bound,
         is_conditional=one.is_conditional,
         textual_count=len(one.members),

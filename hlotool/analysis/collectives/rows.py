@@ -9,6 +9,7 @@ from msgspec import Struct
 from hlotool.analysis.collectives.device_groups import GroupMode, Pairs
 from hlotool.analysis.collectives.maker import Maker
 from hlotool.analysis.collectives.mesh_axes import Span
+from hlotool.analysis.collectives.networks import Network
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, SECONDS, TIMES, column, figure
 from hlotool.ir.groups import Groups
 
@@ -50,12 +51,25 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     count: Annotated[
         int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
     ]
-    kind: Annotated[str, figure("the opcode without -start", heading="opcode")]
+    kind: Annotated[
+        str,
+        figure(
+            "the opcode without -start; between TPU slices, the type of the transfer",
+            heading="opcode",
+        ),
+    ]
     effective_kind: Annotated[
         str,
         column(
             "what it amounts to: reduce-scatter where only a shard of a fused all-reduce is used",
             heading="kind",
+        ),
+    ]
+    network: Annotated[
+        Network | None,
+        column(
+            "what it runs over: ici within a TPU slice, dcn between slices, nvlink with --chip "
+            "within a node; null where nothing tells"
         ),
     ]
     dtype: Annotated[str, column("the element type; several are joined with commas")]
@@ -173,6 +187,15 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         int, figure("arrays that it moves at once", NUMBER, heading="operands")
     ]
     channel_id: Annotated[int | None, figure("its channel", NUMBER, null_text="")]
+    rendezvous: Annotated[
+        str | None,
+        figure(
+            "between slices: the name under which both ends meet, as XProf has it", null_text=""
+        ),
+    ]
+    reduce_operation: Annotated[
+        str | None, figure("between slices: how it adds up, as printed: SUM", null_text="")
+    ]
     is_upper_bound: Annotated[
         bool, figure("whether the data decides how much is sent, at most wire_bytes")
     ]

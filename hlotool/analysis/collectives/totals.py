@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.networks import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.fields import BYTES, COUNT, column, figure
@@ -40,7 +41,25 @@ _IsUpper: TypeAlias = Annotated[
 class KindRow(Struct, frozen=True):
     """All collectives of one kind."""
 
-    kind: Annotated[str, column("the opcode without -start")]
+    kind: Annotated[
+        str, column("the opcode without -start; between TPU slices, the type of the transfer")
+    ]
+    count: _Count
+    textual_count: _TextualCount
+    executions: _Executions
+    payload_bytes_per_run: _Payload
+    wire_bytes_per_run: _Wire
+    is_lower_bound: _IsLower
+    is_upper_bound: _IsUpper
+
+
+class NetworkRow(Struct, frozen=True):
+    """All collectives over one network."""
+
+    network: Annotated[
+        Network | None,
+        column("ici within a TPU slice, dcn between slices; null where the text does not tell"),
+    ]
     count: _Count
     textual_count: _TextualCount
     executions: _Executions
@@ -51,7 +70,7 @@ class KindRow(Struct, frozen=True):
 
 
 class CollectiveTotals(Struct, frozen=True):
-    """All collectives of a module, and the same figures by kind."""
+    """All collectives of a module, and the same figures by kind and by network."""
 
     count: _Count
     textual_count: _TextualCount
@@ -61,6 +80,11 @@ class CollectiveTotals(Struct, frozen=True):
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
     by_kind: tuple[KindRow, ...]
+    by_network: tuple[NetworkRow, ...]
+
+    def between_slices(self) -> NetworkRow | None:
+        """Return what goes over the data-centre network, None where nothing is known to."""
+        return next((row for row in self.by_network if row.network == "dcn"), None)
 
 
 class ExposedTotals(Struct, frozen=True):
@@ -78,22 +102,29 @@ class ExposedTotals(Struct, frozen=True):
 
 
 def sum_transfers(transfers: Sequence[Transfer]) -> CollectiveTotals:
-    """Add up all transfers, and those of each kind: the kind that sends most comes first.
+    """Add up all transfers, those of each kind and of each network; what sends most is first.
 
     Unknown trip counts count as one, unknown sizes as nothing; both make a lower bound.
     Branches of conditionals count as taken and make an upper bound, as do bytes that depend
     on the data.
     """
     kinds: dict[str, list[Transfer]] = {}
+    networks: dict[Network | None, list[Transfer]] = {}
     for one in transfers:
         kinds.setdefault(one.collective.kind, []).append(one)
+        networks.setdefault(one.network, []).append(one)
     by_kind = [KindRow(kind, *_sum(kinds[kind])) for kind in sorted(kinds)]
     by_kind.sort(key=lambda row: -row.wire_bytes_per_run)
-    return CollectiveTotals(*_sum(transfers), tuple(by_kind))
+    by_network = [
+        NetworkRow(network, *_sum(networks[network]))
+        for network in sorted(networks, key=lambda name: name or "")
+    ]
+    by_network.sort(key=lambda row: -row.wire_bytes_per_run)
+    return CollectiveTotals(*_sum(transfers), tuple(by_kind), tuple(by_network))
 
 
 def _sum(transfers: Sequence[Transfer]) -> tuple[int, int, int, int, int, bool, bool]:
-    """Add up transfers, in the order in which KindRow and CollectiveTotals have the sums."""
+    """Add up transfers, in the order in which KindRow, NetworkRow and all together have them."""
     return (
         len(transfers),
         sum(len(one.collective.members) for one in transfers),

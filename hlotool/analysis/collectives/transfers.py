@@ -8,6 +8,7 @@ from hlotool.analysis.collectives.device_groups import DeviceGroups, ExactShare
 from hlotool.analysis.collectives.effect import find_effective_kind
 from hlotool.analysis.collectives.group_reader import GroupReader
 from hlotool.analysis.collectives.logical import LogicalCollective, find_collectives
+from hlotool.analysis.collectives.networks import Network, find_network, find_own_network
 from hlotool.analysis.collectives.wire_bytes import (
     WHOLE,
     PayloadPart,
@@ -36,6 +37,7 @@ class Transfer(Struct, frozen=True):
 
     collective: LogicalCollective
     effective_kind: str
+    network: Network | None
     groups: DeviceGroups
     parts: tuple[PayloadPart, ...]
     share: ExactShare | None
@@ -54,17 +56,20 @@ def measure_transfers(module: Module, executions: Executions, graph: CallGraph) 
     What counts as one is said in `logical`, payload and wire bytes in `wire_bytes`.
     """
     reader = GroupReader(module)
+    collectives = find_collectives(module, executions, graph)
+    own_network = find_own_network(module) if collectives else None
     found: list[Transfer] = []
-    for one in find_collectives(module, executions, graph):
+    for one in collectives:
         groups = reader.read(one.operation)
         kind = find_effective_kind(
-            one.operation, is_fused=one.is_fused, group_size=groups.group_size
+            one.operation, one.kind, is_fused=one.is_fused, group_size=groups.group_size
         )
-        parts = list_parts(one.operation, kind)
+        parts = list_parts(one.operation, kind, one.receive)
+        network = find_network(one.operation, own_network)
         share = wire_share(kind, groups)
         size = sum_sizes(parts)
         payload, wire = measure_share(size, WHOLE, one), measure_share(size, share, one)
-        found.append(Transfer(one, kind, groups, parts, share, payload, wire))
+        found.append(Transfer(one, kind, network, groups, parts, share, payload, wire))
     return found
 
 

@@ -39,25 +39,44 @@ class PayloadPart(Struct, frozen=True):
     size_bytes: int | None
 
 
-def list_parts(operation: Instruction, effective_kind: str) -> tuple[PayloadPart, ...]:
+def list_parts(
+    operation: Instruction, effective_kind: str, receive: Instruction | None = None
+) -> tuple[PayloadPart, ...]:
     """List the arrays that make up the payload, one or more for each operand.
 
-    all-gather: the gathered results; reduce-scatter: the operands before they are scattered
-    and, where `effective_kind` makes one of an all-reduce, before they are padded; a permute
-    in place: its slices; ragged-all-to-all and send: the data alone; all others: the
-    operands. Sizes are without tile padding.
+    all-gather: the gathered results, which between slices a `receive` takes; reduce-scatter:
+    the operands before they are scattered and, where `effective_kind` makes one of an
+    all-reduce, before they are padded; a permute in place: its slices; ragged-all-to-all and
+    send: the data alone; all others: the operands. Sizes are without tile padding.
     """
     operands = operation.operands
     opcode = operation.opcode
+    if opcode == "send":
+        if effective_kind == "all-gather":
+            gathered = list_received(receive) if receive else ()
+            return _pair(operands[:1], tuple(part.shape for part in gathered))
+        return list_sent(operation)
     if opcode in {"all-gather", "all-gather-start"}:
         return _pair(operands, _results(operation))
-    if opcode in {"send", "ragged-all-to-all"}:
+    if opcode == "ragged-all-to-all":
         operands = operands[:1]
     elif "slice_sizes" in operation.attributes:
         return _slices(operation)
     if effective_kind == "reduce-scatter" and opcode == "all-reduce":
         operands = tuple(_before_padding(operand) for operand in operands)
-    return tuple(_part(operand, leaf) for operand in operands for leaf in operand.shape.leaves())
+    return _parts(operands)
+
+
+def list_sent(send: Instruction) -> tuple[PayloadPart, ...]:
+    """List the arrays that a send is given; its last operand is a token."""
+    return _parts(send.operands[:1])
+
+
+def list_received(receive: Instruction) -> tuple[PayloadPart, ...]:
+    """List the arrays that a recv makes; its shape is (data, context, token)."""
+    shape = receive.shape
+    data = shape.elements[:1] if isinstance(shape, TupleShape) else ()
+    return tuple(_part(None, leaf) for one in data for leaf in one.leaves())
 
 
 def sum_sizes(parts: Sequence[PayloadPart]) -> int | None:
@@ -80,13 +99,13 @@ def wire_share(effective_kind: str, groups: DeviceGroups) -> ExactShare | None:
 
     all-reduce 2(n−1)/n; all-gather, reduce-scatter, all-to-all, collective-broadcast and
     collective-reduce (n−1)/n; collective-permute the share of its devices that send to
-    another; send 1; ragged-all-to-all 1 where n > 1, an upper bound. None for a kind that is
-    not known, and for a permute that names no pair.
+    another, and so one-to-one between slices; send 1; ragged-all-to-all 1 where n > 1, an
+    upper bound. None for a kind or a group that is not known, and where no pair is named.
     """
-    if effective_kind == "collective-permute":
+    if effective_kind in {"collective-permute", "one-to-one"}:
         return groups.sent_share()
-    if effective_kind == "send":
-        return 1, 1
+    if effective_kind == "send":  # between slices, nobody says what it is a part of
+        return None if groups.mode == "cross_slice" else WHOLE
     size = groups.group_size
     if size is None:
         return None
@@ -113,6 +132,10 @@ def _pair(
     if len(operands) != len(shapes):
         return tuple(_part(None, shape) for shape in shapes)
     return tuple(_part(operand, shape) for operand, shape in zip(operands, shapes, strict=True))
+
+
+def _parts(operands: Iterable[Instruction]) -> tuple[PayloadPart, ...]:
+    return tuple(_part(operand, leaf) for operand in operands for leaf in operand.shape.leaves())
 
 
 def _part(operand: Instruction | None, shape: ArrayShape) -> PayloadPart:

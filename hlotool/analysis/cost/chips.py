@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from hlotool.errors import InputError, UsageError
+
+LinkNetwork: TypeAlias = Literal["ici", "nvlink"]
 
 
 class Chip(Struct, frozen=True):
@@ -31,10 +34,12 @@ class Chip(Struct, frozen=True):
     link_bytes_per_second: float | None = None
     link_latency_seconds: float | None = None
     is_link_within_node: bool = False
+    link_network: LinkNetwork | None = None
 
 
 _FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
 _LINK_FIGURES = ("link_bytes_per_second", "link_latency_seconds")
+_NETWORKS: tuple[LinkNetwork, ...] = get_args(LinkNetwork)
 _LARGEST = 1e30  # no figure of a chip comes near
 
 
@@ -96,7 +101,18 @@ def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         None if bytes_per_second is None else bytes_per_second / devices,
         latency,
         table.get("link_within_node") is True,
+        _read_network(name, table, chip_file),
     )
+
+
+def _read_network(name: str, table: Mapping[str, object], chip_file: str) -> LinkNetwork | None:
+    value = table.get("link_network")
+    for known in _NETWORKS:
+        if value == known:
+            return known
+    if value is None:
+        return None
+    raise UsageError(f"{chip_file}: link_network of {name!r} must be {' or '.join(_NETWORKS)}.")
 
 
 def _read_figure(name: str, key: str, table: Mapping[str, object], chip_file: str) -> float:

@@ -55,7 +55,7 @@ NO_WORK_TARGETS: Final = frozenset(
         "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
         "annotate_device_placement", "MoveToHost", "MoveToDevice", "PinToDevice",
         "PinToDeviceSram", "AssumeGatherIndicesInBound", "LayoutConstraint", "CreateBuffer", "Pin",
-        "Unpin",
+        "Unpin", "SliceId", "ZeroCrop",
     )
 )  # fmt: skip
 

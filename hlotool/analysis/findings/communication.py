@@ -26,6 +26,7 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
         if exposed and _is_large(evidence, exposed):
             names = name_all([row.name for row in exposed])
             over = f" over {', '.join(exposed[0].axes)}" if exposed[0].axes else ""
+            over = " between slices" if exposed[0].network == "dcn" else over
             verb = "sends" if len(exposed) == 1 else "send"
             is_busy = any(row.overlap_instructions and not row.is_sync for row in exposed)
             what = "Next to nothing" if is_busy else "Nothing"
@@ -67,7 +68,8 @@ def _group_large(evidence: Evidence) -> list[list[CollectiveRow]]:
     groups: dict[tuple[object, ...], list[CollectiveRow]] = {}
     for row in report.rows:
         place = (row.scope, row.source_file, row.source_line)
-        groups.setdefault((row.effective_kind, row.dtype, row.axes, *place), []).append(row)
+        key = row.effective_kind, row.dtype, row.axes, row.network, *place
+        groups.setdefault(key, []).append(row)
     return [rows for rows in groups.values() if _is_large(evidence, rows)]
 
 

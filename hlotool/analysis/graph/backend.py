@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from hlotool.analysis.graph.host_transfers import is_between_slices
 from hlotool.ir import Instruction, Module
 
 Backend: TypeAlias = Literal["cpu", "gpu", "tpu"]
@@ -47,7 +48,8 @@ _TARGETS: Final[tuple[tuple[str, Backend], ...]] = (
 def find_backend(module: Module) -> Backend | None:
     """Return the backend whose marks the module bears, None where it bears none.
 
-    Tiled layouts are TPU's alone; backend_config keys and custom-call targets name theirs.
+    Tiled layouts and slices are TPU's alone; backend_config keys and custom-call targets name
+    theirs.
     A module before optimization looks alike on all three.
     """
     for computation in (module.entry, *module.computations.values()):
@@ -64,14 +66,19 @@ def _mark_of(instruction: Instruction) -> Backend | None:
             return "tpu"
     if instruction.opcode == "parameter":
         return None
-    if instruction.opcode == "custom-call":
-        target = instruction.custom_call_target
-        for start, backend in _TARGETS:
-            if target.startswith(start):
-                return backend
+    if is_between_slices(instruction):
+        return "tpu"
+    found = _mark_of_target(instruction) if instruction.opcode == "custom-call" else None
+    if found:
+        return found
     if "backend_config" in instruction.attributes:
         config = instruction.backend_config()
         for key in (config.json or ()) if config else ():
             if key in _KEYS:
                 return _KEYS[key]
     return None
+
+
+def _mark_of_target(call: Instruction) -> Backend | None:
+    target = call.custom_call_target
+    return next((backend for start, backend in _TARGETS if target.startswith(start)), None)

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.answer import COLLECTIVE_TOTALS
+from hlotool.analysis.collectives.host_rows import HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures
@@ -54,7 +55,7 @@ COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
 SUMMARY: Final = DocumentSpec(
     "summary",
     "one module: what it is and what is in it",
-    blocks=(MODULE, COST, MEMORY, COLLECTIVES),
+    blocks=(MODULE, COST, MEMORY, COLLECTIVES, HOST_TOTALS),
     row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True)),
 )
 

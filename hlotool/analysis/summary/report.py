@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.host_rows import HostTotals
 from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost import CostReport
 from hlotool.analysis.findings import Finding
@@ -24,4 +25,5 @@ class Summary(Struct, frozen=True):
     cost: CostReport
     memory: MemoryFigures | None
     collectives: CollectiveTotals
+    host: HostTotals
     findings: tuple[Finding, ...]

@@ -1,4 +1,4 @@
-"""What crosses the interconnect on each side, by kind, axes and element type."""
+"""What crosses the interconnect on each side, by kind, network, axes and element type."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.networks import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.diff.blocks.columns import CHANGE, DELTA_BYTES, LEFT, RIGHT, SOURCE_LINE, Change
 from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
@@ -20,7 +21,7 @@ _EXPOSED: Final = "how many of these overlap with no work"
 
 
 class CollectiveChange(Struct, frozen=True):
-    """All collectives of one kind, axes, group size and dtype, whose number or bytes differ.
+    """All collectives of one kind, network, axes, group size and dtype that differ.
 
     Bytes are wire bytes per device in one run; `count` is how many there are now (were, if
     removed). An unknown trip count counts once, and `is_lower_bound` says so.
@@ -28,6 +29,9 @@ class CollectiveChange(Struct, frozen=True):
 
     change: Annotated[Change, CHANGE]
     kind: Annotated[str, column("the effective kind")]
+    network: Annotated[
+        Network | None, column("what they run over, where the text tells", null_text="")
+    ]
     axes: Annotated[
         tuple[str, ...] | None, column("mesh axes, where the groups name them", null_text="")
     ]
@@ -55,7 +59,7 @@ class CollectiveChange(Struct, frozen=True):
     source_line: Annotated[int | None, SOURCE_LINE]
 
 
-_Key: TypeAlias = tuple[str, tuple[str, ...] | None, int | None, str]
+_Key: TypeAlias = tuple[str, bool, tuple[str, ...] | None, int | None, str]
 
 
 def compare_collectives(
@@ -63,6 +67,7 @@ def compare_collectives(
 ) -> tuple[CollectiveChange, ...]:
     """Compare group by group; the largest difference of wire bytes comes first.
 
+    Only the data-centre network is told from others, of which a side may not know its own.
     Groups in which neither number, executions, bytes nor exposure differ are left out.
     """
     here, there = _grouped(left), _grouped(right)
@@ -77,7 +82,7 @@ def compare_collectives(
 def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
     groups: dict[_Key, list[CollectiveRow]] = {}
     for row in rows:
-        key = row.effective_kind, row.axes, row.group_size, row.dtype
+        key = row.effective_kind, row.network == "dcn", row.axes, row.group_size, row.dtype
         groups.setdefault(key, []).append(row)
     return groups
 
@@ -85,10 +90,11 @@ def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
 def _row(
     key: _Key, left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
 ) -> CollectiveChange:
-    kind, axes, group_size, dtype = key
+    kind, _, axes, group_size, dtype = key
     largest = max(right or left, key=lambda row: row.known_wire_bytes_per_run)
     return replace(
         make_change(kind, _sum_up(left), _sum_up(right)),
+        network=largest.network,
         axes=axes,
         group_size=group_size,
         dtype=dtype,
@@ -130,6 +136,7 @@ def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveC
     return CollectiveChange(
         change="added" if left is None else "removed" if right is None else "changed",
         kind=kind,
+        network=None,
         axes=None,
         group_size=None,
         dtype=None,

@@ -11,7 +11,14 @@ from hlotool.ir import ArrayShape, Instruction
 
 # Frontend attributes that hold a name or a number of one build.
 _NOTES: Final = frozenset(
-    ("async_collective_name", "chain_id", "fingerprint_before_lhs", "kernel_metadata")
+    (
+        "async_collective_name",
+        "chain_id",
+        "fingerprint_before_lhs",
+        "kernel_metadata",
+        "MegascaleRendezvousKeyName",
+        "_xla_host_transfer_rendezvous",
+    )
 )
 _BLANKS = re.compile(r"(?:/\*.*?\*/|\s)++", re.DOTALL)
 

@@ -1,0 +1,183 @@
+"""What goes between device and host by `send` and `recv`, and how many bytes of it?
+
+That is no collective, and no total of those has it. Infeeds, outfeeds and copies to host
+memory are none of these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
+
+from msgspec import Struct
+
+from hlotool.analysis.collectives.wire_bytes import list_received, list_sent, name_dtypes, sum_sizes
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.graph.host_transfers import (
+    ENDS,
+    find_handler,
+    find_rendezvous,
+    is_with_host,
+)
+from hlotool.analysis.origin.scope import find_scope
+from hlotool.fields import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, column, figure
+from hlotool.ir import Computation, Instruction
+
+
+class HostTransferRow(Struct, frozen=True, kw_only=True):
+    """One transfer between device and host."""
+
+    name: Annotated[str, column("the send or recv", heading="host transfer")]
+    count: Annotated[
+        int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
+    ]
+    kind: Annotated[str, column("send to the host, or recv from it")]
+    dtype: Annotated[str, column("the element type; several are joined with commas")]
+    payload_bytes_per_run: Annotated[
+        int | None,
+        column(
+            "payload_bytes times executions",
+            BYTES,
+            heading="payload/run",
+            once="known_payload_bytes_per_run",
+        ),
+    ]
+    known_payload_bytes_per_run: Annotated[
+        int, figure("the same, counting what is unknown once", BYTES)
+    ]
+    payload_bytes: Annotated[
+        int | None, column("the array that is sent; unpadded", BYTES, is_summed=False)
+    ]
+    executions: Annotated[
+        int | None,
+        column(
+            "how often it runs in one run of the entry; null under a loop of unknown trip count",
+            COUNT,
+            heading="runs",
+            once="known_executions",
+        ),
+    ]
+    known_executions: Annotated[
+        int, figure("the same with unknown trip counts taken as one", COUNT)
+    ]
+    handler: Annotated[
+        str | None, column("who handles it on the host's side, as printed", null_text="")
+    ]
+    rendezvous: Annotated[str | None, figure("the name under which both ends meet", null_text="")]
+    channel_id: Annotated[int | None, figure("its channel", NUMBER, null_text="")]
+    scope: Annotated[str | None, column("module path in the user's program", null_text="")]
+    op_name: Annotated[str | None, figure("its op_name", null_text="")]
+    source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
+    source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]
+    computation: Annotated[str, figure("the computation that holds it")]
+    is_conditional: Annotated[bool, figure("whether a conditional decides if it runs")]
+
+
+class HostTotals(Struct, frozen=True):
+    """All transfers between device and host."""
+
+    count: Annotated[int, figure("sends to the host and recvs from it", COUNT, is_exact=True)]
+    executions: Annotated[
+        int, figure("how often they run, unknown trip counts taken as one", COUNT)
+    ]
+    to_host_bytes_per_run: Annotated[
+        int, figure("what a device sends to the host in one run", BYTES)
+    ]
+    from_host_bytes_per_run: Annotated[
+        int, figure("what a device receives from the host in one run", BYTES)
+    ]
+    is_lower_bound: Annotated[bool, figure("whether a trip count or a size is unknown")]
+    is_upper_bound: Annotated[bool, figure("whether a conditional decides if all of it is sent")]
+
+
+class HostTransfers(Struct, frozen=True):
+    """Every transfer between device and host, in dump order, and what they add up to."""
+
+    rows: tuple[HostTransferRow, ...]
+    totals: HostTotals
+
+
+HOST_ROWS: Final = RowList(
+    "host_transfers",
+    HostTransferRow,
+    "sends to the host and recvs from it, most bytes first; no total of collectives has them",
+    sort="-payload_bytes_per_run",
+    size="payload_bytes_per_run",
+    upper_if=("is_conditional",),
+    fold=Fold(
+        keys=("kind", "dtype", "payload_bytes", "executions", "handler", "scope"), name="name"
+    ),
+    title="Transfers between device and host",
+)
+HOST_TOTALS: Final = Block(
+    "host", HostTotals, "transfers between device and host, which collectives leave out"
+)
+
+# What a summary says of them, and `hlotool collectives`.
+HOST_LINE: Final = (
+    "host transfers: {count} run {executions} times, with {to_host_bytes_per_run} to the host and "
+    "{from_host_bytes_per_run} from it"
+)
+
+
+def find_host_transfers(executions: Executions) -> HostTransfers:
+    """List the sends to the host and the recvs from it that a run makes.
+
+    Sizes are those of shapes, without tile padding. An unknown trip count counts once, an
+    unknown size as nothing; both make a lower bound. Branches of conditionals count as taken
+    and make an upper bound.
+    """
+    rows = tuple(
+        row for computation in executions.executed for row in _list(computation, executions)
+    )
+    return HostTransfers(rows, _sum(rows))
+
+
+def _list(computation: Computation, executions: Executions) -> Iterator[HostTransferRow]:
+    for instruction in computation.instructions:
+        if instruction.opcode in ENDS and is_with_host(instruction):  # most are neither
+            yield _make_row(instruction, executions)
+
+
+def _make_row(instruction: Instruction, executions: Executions) -> HostTransferRow:
+    computation = instruction.computation
+    parts = list_sent(instruction) if instruction.opcode == "send" else list_received(instruction)
+    size, runs = sum_sizes(parts), executions.of(computation)
+    known_runs = executions.lower_bound(computation)
+    metadata = instruction.metadata()
+    location = instruction.source_location(metadata)
+    return HostTransferRow(
+        name=instruction.name,
+        count=1,
+        kind=instruction.opcode,
+        dtype=name_dtypes(parts),
+        payload_bytes_per_run=None if size is None or runs is None else size * runs,
+        known_payload_bytes_per_run=(size or 0) * known_runs,
+        payload_bytes=size,
+        executions=runs,
+        known_executions=known_runs,
+        handler=find_handler(instruction),
+        rendezvous=find_rendezvous(instruction),
+        channel_id=instruction.channel_id,
+        scope=find_scope(metadata.op_name) if metadata.op_name else None,
+        op_name=metadata.op_name or None,
+        source_file=location.file if location else None,
+        source_line=location.line if location else None,
+        computation=computation.name,
+        is_conditional=executions.is_conditional(computation),
+    )
+
+
+def _sum(rows: Sequence[HostTransferRow]) -> HostTotals:
+    to_host, from_host = (
+        sum(row.known_payload_bytes_per_run for row in rows if row.kind == kind)
+        for kind in ("send", "recv")
+    )
+    return HostTotals(
+        len(rows),
+        sum(row.known_executions for row in rows),
+        to_host,
+        from_host,
+        any(row.payload_bytes_per_run is None for row in rows),
+        any(row.is_conditional for row in rows),
+    )

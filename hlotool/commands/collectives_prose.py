@@ -1,0 +1,118 @@
+"""What `hlotool collectives` says in sentences, above its tables and below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_TOTALS, EXPOSED
+from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
+from hlotool.analysis.collectives.link_times import LinkSpeed
+from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.fields import Line
+from hlotool.ir import Mesh, Module
+
+_NAMES_SHOWN: Final = 3
+
+
+def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
+    """Say what there is, what it sends, and what is not hidden."""
+    partitions, replicas = module.header.num_partitions, module.header.replica_count
+    devices = f"{_plural(partitions, 'partition')} × {_plural(replicas, 'replica')}"
+    host = [Line(HOST_LINE, HOST_TOTALS, report.host.totals)] if report.host.rows else []
+    if not report.rows:
+        return (Line(f"{module.name}: no collectives; {devices}"), *host)
+    totals = report.totals
+    lines = [
+        Line(f"{module.name}: {devices}"),
+        Line(
+            "{count} collectives ({textual_count} instructions in the text) run {executions} times",
+            COLLECTIVE_TOTALS,
+            totals,
+        ),
+        Line(
+            "a device sends {wire_bytes_per_run} in one run, for payloads of "
+            "{payload_bytes_per_run}",
+            COLLECTIVE_TOTALS,
+            totals,
+        ),
+    ]
+    slices = totals.between_slices()
+    if slices is not None:
+        text = "between slices (dcn), {count} of them send {wire_bytes_per_run}"
+        lines.append(Line(text, BETWEEN_SLICES, slices))
+    if not any(row.is_async for row in report.rows):
+        if module.header.is_scheduled:
+            lines.append(Line("all are synchronous: nothing is computed while they run"))
+    elif report.exposed.count or report.exposed.unknown_count:
+        text = "no real work is done during {count} of them, which send {wire_bytes_per_run}"
+        if report.exposed.unknown_count:
+            text += "; for {unknown_count} that is unknown"
+        lines.append(Line(text, EXPOSED, report.exposed))
+    return (*lines, *host)
+
+
+def find_notes(
+    rows: Sequence[CollectiveRow], options: CollectiveOptions, link: LinkSpeed | None
+) -> tuple[Line, ...]:
+    """Say what the figures rest on, and where the dump does not answer."""
+    said = [*_say_which(rows), *_say_of_mesh(rows, options.mesh)]
+    contrary = [f"groups of {row.name}: {row.problem}" for row in rows if row.problem]
+    said += contrary[:_NAMES_SHOWN]
+    if len(contrary) > _NAMES_SHOWN:
+        said.append(f"{len(contrary):,} collectives have such problems: --where 'problem != null'")
+    if link is not None:
+        said += _say_of_link(rows, link)
+    return tuple(Line(text[0].upper() + text[1:]) for text in said)
+
+
+def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:
+    """Name the rows that are bounds, or not what they look like."""
+    chosen = {
+        "trip count unknown, counted once": [row for row in rows if row.executions is None],
+        "upper bound, as the data decides how much is sent": [
+            row for row in rows if row.is_upper_bound
+        ],
+        "every branch of a conditional is counted": [row for row in rows if row.is_conditional],
+        "bytes unknown, as the text does not say who sends what between slices": [
+            row for row in rows if row.network == "dcn" and row.wire_bytes is None
+        ],
+        "all-reduce of which each device keeps only its shard": [
+            row for row in rows if row.effective_kind != row.kind
+        ],
+    }
+    for what, named in chosen.items():
+        if named:
+            yield f"{what}: {_name(named)}"
+
+
+def _say_of_mesh(rows: Sequence[CollectiveRow], mesh: Mesh | None) -> Iterator[str]:
+    """Name the collectives whose groups lie along no axes of the user's mesh."""
+    if mesh is None:
+        return
+    stray = [row for row in rows if row.axes is None and row.kind != "send"]
+    stray = [row for row in stray if row.network != "dcn"]  # of which no device is known
+    if stray:
+        text = ",".join(f"{axis.name}={axis.size}" for axis in mesh.axes)
+        yield f"no axes of {text} form the groups of {_name(stray)}"
+
+
+def _say_of_link(rows: Sequence[CollectiveRow], link: LinkSpeed) -> Iterator[str]:
+    """Say what estimates rest on, and for what there are none."""
+    yield f"estimates: wire bytes at {link}, with nothing else on the link"
+    if link.is_within_node and any(row.span == "cross" for row in rows):
+        yield "no estimates across nodes, which this link does not connect; give --bandwidth"
+    if not link.is_as_given and any(row.network == "dcn" for row in rows):
+        yield "no estimates between slices, which this link does not connect; give --bandwidth"
+
+
+def _name(rows: Sequence[CollectiveRow]) -> str:
+    """Name the first few."""
+    names = ", ".join(row.name for row in rows[:_NAMES_SHOWN])
+    rest = len(rows) - _NAMES_SHOWN
+    return f"{names} and {rest:,} more" if rest > 0 else names
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
