@@ -7,7 +7,8 @@ from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
 from hlotool.ir.buffers import UsedValue
-from hlotool.parse.scanner import Scanner
+from hlotool.parse.buffers.unknown_lines import UnknownLines
+from hlotool.parse.scanner import STRING, Scanner
 from hlotool.source import Source
 
 _INTEGER: Final = r"[0-9]{1,19}+"
@@ -27,8 +28,13 @@ _TOTAL = re.compile(rf"\s*+Total bytes used: ({_INTEGER})(?: \([^)\n]*+\))?+[ \t
 _HEADER = re.compile(r"\s*+Used values:[ \t]*+\r?(?:\n|\Z)")
 # What may follow an instruction's text; until 2024 no newline came before the next value.
 _NEXT = re.compile(
-    rf"{_HEAD}[ ]@[0-9]++>\r?\n[ ]positions:|^HloLiveRange[ ]|\Z", re.MULTILINE | re.VERBOSE
+    rf"{_HEAD}[ ]@[0-9]++>\r?\n[ ]\w|^HloLiveRange[ ]|\Z", re.MULTILINE | re.VERBOSE
 )
+_FIRST_LINE = re.compile(rf"{_HEAD}[ ]@[0-9]++>\r?\n", re.VERBOSE)
+_PART = re.compile(r"[ ](?P<name>positions|uses):\r?\n(?P<lines>(?:[ ][ ][^\n]++\n)*+)")
+_FROM = re.compile(r"[ ]from[ ]instruction:[ ]")
+_SECTION = re.compile(r"\s*+(?:Used values:|HloLiveRange )")
+_INSTRUCTION = re.compile(rf"(?:[^\"\n]++|{STRING})*+", re.DOTALL)
 _PARTS: Final = (
     (re.compile(_HEAD, re.VERBOSE), "a used value, '<number name @color>'"),
     (re.compile(r"[ ]@[0-9]++>\r?\n"), "' @color>' after the value's name"),
@@ -38,16 +44,25 @@ _PARTS: Final = (
 )
 
 
-def accept_total_bytes(source: Source, start: int) -> tuple[int | None, int]:
-    """Read `Total bytes used: N (human)` if it comes next; return it and where it ends.
+def accept_total_bytes(
+    source: Source, start: int, unknown: UnknownLines
+) -> tuple[int | None, int]:
+    """Read `Total bytes used: N (human)` if it comes first; return it and where it ends.
 
     The number, BufferAssignment::Stats::total_allocation_bytes, covers all spaces.
     """
     match = _TOTAL.match(source.text, start)
-    return (int(match[1]), match.end()) if match else (None, start)
+    if match is None:
+        return None, start
+    at = match.end()
+    while at < len(source.text) and not _SECTION.match(source.text, at):
+        at = unknown.pass_over(source, at, "'Used values:'")
+    return int(match[1]), at
 
 
-def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | None:
+def accept_used_values(
+    source: Source, start: int, unknown: UnknownLines
+) -> dict[int, UsedValue] | None:
     """Read the section `Used values:` if it comes next, None if it does not.
 
     used  = "Used values:" NL { value }
@@ -56,7 +71,8 @@ def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | Non
             " uses:" NL { "  " name ", operand " integer [ " " index ] NL | "  (none)" NL }
             " from instruction: " text [ NL ]
 
-    Raises ParseError where an entry breaks off, as in a file cut short.
+    Lines of other kinds go to `unknown`. Raises ParseError where an entry breaks off, as in a
+    file cut short.
     """
     header = _HEADER.match(source.text, start)
     if header is None:
@@ -64,19 +80,48 @@ def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | Non
     used: dict[int, UsedValue] = {}
     text = source.text
     at = header.end()
-    while text.startswith("<", at):
+    while at < len(text) and not text.startswith("HloLiveRange", at):
+        if not text.startswith("<", at):
+            at = unknown.pass_over(source, at, "another used value, '<number name @color>'")
+            continue
         match = _VALUE.match(text, at)
-        if match is None:
-            _fail(source, at)
-        start, at = match.end(), _find_next(text, match.end())
-        end = start + len(text[start:at].rstrip())
-        uses = match["uses"]
+        if match:
+            uses, start = match["uses"], match.end()
+        else:
+            match, uses, start = _read_headings(source, at, unknown)
+        at = _find_next(text, start)
+        end = _pass_over_tail(source, start, at, unknown)
         count = uses.count("\n") if uses.strip() != "(none)" else 0
         used[int(match["number"])] = UsedValue(
             match["name"], match.start("name"), count, start, end, source
         )
-    _check_end(source, at)
     return used
+
+
+def _read_headings(
+    source: Source, at: int, unknown: UnknownLines
+) -> tuple[re.Match[str], str, int]:
+    """Read a value up to its instruction where lines of unknown kinds stand between its parts.
+
+    Return the match of its head, the lines of its uses, and where the instruction begins.
+    """
+    text = source.text
+    head = _FIRST_LINE.match(text, at)
+    if head is None:
+        _fail(source, at)
+    uses, seen, here = "", [], head.end()
+    while not (begins := _FROM.match(text, here)):
+        if not text.startswith(" ", here):
+            _fail(source, at)
+        if part := _PART.match(text, here):
+            seen.append(part["name"])
+            uses = part["lines"] if part["name"] == "uses" else uses
+            here = part.end()
+        else:
+            here = unknown.pass_over(source, here, "' positions:', ' uses:' or ' from instruction:'")
+    if seen != ["positions", "uses"]:
+        _fail(source, at)
+    return head, uses, begins.end()
 
 
 def _find_next(text: str, at: int) -> int:
@@ -85,11 +130,19 @@ def _find_next(text: str, at: int) -> int:
     return match.start() if match else len(text)
 
 
-def _check_end(source: Source, at: int) -> None:
-    """Raise unless nothing, or the live ranges, follow the last entry."""
-    scanner = Scanner(source, at)
-    if not scanner.at_end() and not scanner.starts_with("HloLiveRange"):
-        scanner.fail_expected("another used value, '<number name @color>'")
+def _pass_over_tail(source: Source, start: int, at: int, unknown: UnknownLines) -> int:
+    """Return where the instruction between two offsets ends; step over the lines behind it."""
+    text = source.text
+    end = start + len(text[start:at].rstrip())
+    if text.find("\n", start, end) < 0:
+        return end
+    own = _INSTRUCTION.match(text, start, end)
+    if own is None or not text.startswith("\n", own.end()):
+        return end  # a string is not closed: all belongs to the instruction
+    here = own.end() + 1
+    while here < at:
+        here = unknown.pass_over(source, here, "another used value, '<number name @color>'")
+    return own.end()
 
 
 def _fail(source: Source, at: int) -> NoReturn:
