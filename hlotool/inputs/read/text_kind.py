@@ -56,8 +56,12 @@ _INSTRUCTION: Final = rf"""
     (?:ROOT\s++)?+ {_NAME} \s++=\s*+
     (?: \( | [a-z]\w*+\[ | [a-z][a-z0-9\-]*+\( {_SKIP} (?:%|\w++\[|\)) )
 """
+_TEMPLATE: Final = rf"""
+    (?:ROOT\s++)?+ {_NAME} \s++=\s*+ (?:\$\{{?+\w++\}}?+ | %[a-z] | \{{\w++\}} | [A-Z]\w*+)\[
+"""
 _COMPUTATION: Final = rf"""
-    (?:ENTRY\s++)?+ {_NAME} \s*+ (?:\( [^{{}}"]*+ \s*+)?+ \{{ {_SKIP} {_INSTRUCTION}
+    (?:ENTRY\s++)?+ {_NAME} \s*+ (?:\( [^{{}}"]*+ \s*+)?+
+    \{{ {_SKIP} (?:{_INSTRUCTION} | {_TEMPLATE})
 """
 
 Table = tuple[tuple[TextKind, re.Pattern[str]], ...]
