@@ -67,10 +67,9 @@ class Program:
         if assignment is None or not count:
             return ()
         lines = "1 line is" if count == 1 else f"{count:,} lines are"
-        return (
-            f"{assignment.source.name}: {lines} of a kind not known here, and passed over; the "
-            "rest of the buffer assignment adds up.",
-        )
+        kind = "of a kind not known here, and passed over"
+        rest = "the rest of the buffer assignment adds up"
+        return (f"{assignment.source.name}: {lines} {kind}; {rest}.",)
 
     def expect_module(self) -> Module:
         """Return the module, or raise InputError where the dump has no text of it."""

@@ -40,6 +40,4 @@ class Prefix:
         """Put blanks in the place of the prefix on each line that has it; columns stay."""
         lines = text.splitlines(keepends=True)
         ends = [self.end_in(line, 0) for line in lines]
-        return "".join(
-            " " * end + line[end:] for end, line in zip(ends, lines, strict=True)
-        )
+        return "".join(" " * end + line[end:] for end, line in zip(ends, lines, strict=True))

@@ -27,9 +27,7 @@ _PEAK_ENTRY = re.compile(
     rf"(?:\ \(cumulative:\ ({_INTEGER})[^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)"
 )
 _NO_PEAK = re.compile(r" *+Peak memory could not be determined[^\n]*+(?:\n|\Z)")
-_BREAKDOWN = re.compile(
-    r" *+Stack trace breakdown [^\n]*+(?:\n|\Z)(?:[ ]{4}[^\n]*+(?:\n|\Z)|\n)*+"
-)
+_BREAKDOWN = re.compile(r" *+Stack trace breakdown [^\n]*+(?:\n|\Z)(?:[ ]{4}[^\n]*+(?:\n|\Z)|\n)*+")
 _ONE_OF_SEQUENCE: Final = "'number:name' or 'BufferLiveRange:'"
 _ONE_OF_RANGES: Final = "'name{index}:start-end' or 'Live ranges at … (peak):'"
 _CUT = "the file may be cut short"
@@ -88,9 +86,7 @@ def _find_section(text: str, start: int) -> int:
     return found if found >= 0 else len(text)
 
 
-def _parse_sequence(
-    source: Source, at: int, unknown: UnknownLines
-) -> tuple[tuple[str, ...], int]:
+def _parse_sequence(source: Source, at: int, unknown: UnknownLines) -> tuple[tuple[str, ...], int]:
     """Read the numbered instructions, 0, 1, 2, …, up to the heading of the ranges."""
     while not (heading := _SEQUENCE.match(source.text, at)):
         at = unknown.pass_over(source, at, "'InstructionSequence:'")
@@ -138,18 +134,21 @@ def _parse_peak(
         message = f"the peak lies beyond the last position, {last}"
         raise ParseError(message, source, heading.start(1), heading.end(1))
     entries: list[PeakEntry] = []
-    at, total = heading.end(), ""
-    before = unknown.count
-    while source.text.startswith("    ", at):
-        entry = _PEAK_ENTRY.match(source.text, at)
-        if entry is None:
-            at = unknown.pass_over(source, at, "'name{index}: N bytes'")
+    at, total, behind = heading.end(), "", False  # behind a line that is not known
+    is_broken = False
+    while at < len(source.text) and not _BREAKDOWN.match(source.text, at):
+        if entry := _PEAK_ENTRY.match(source.text, at):
+            name, index, size, total = entry.groups()
+            entries.append(PeakEntry(name, None if index is None else _index(index), int(size)))
+            is_broken |= behind
+            at = entry.end()
             continue
-        name, index, size, total = entry.groups()
-        entries.append(PeakEntry(name, None if index is None else _index(index), int(size)))
-        at = entry.end()
-    if unknown.count > before and str(sum(one.size_bytes for one in entries)) != total:
-        unknown.refuse("the values at XLA's peak do not add up to its cumulative size")
+        is_broken |= source.text.startswith("    ", at)
+        before = unknown.count
+        at = unknown.pass_over(source, at, "'name{index}: N bytes'")
+        behind |= unknown.count > before
+    if is_broken and str(sum(one.size_bytes for one in entries)) != total:
+        unknown.refuse("what is live at XLA's peak is not its cumulative size")
     return position, tuple(entries), at
 
 

@@ -39,7 +39,8 @@ class UnknownLines:
     def refuse(self, why: str) -> None:
         """Raise ParseError at the first line that was passed over; nothing if there is none."""
         if self._first is not None:
-            _refuse(*self._first, f"this line is of no known kind, and the rest does not add up: {why}")
+            hint = f"this line is of no known kind, and the rest does not add up: {why}"
+            _refuse(*self._first, hint)
 
 
 def _refuse(source: Source, at: int, expected: str, hint: str = "") -> NoReturn:

@@ -13,28 +13,38 @@ from hlotool.source import Source
 
 _INTEGER: Final = r"[0-9]{1,19}+"
 _HEAD: Final = rf"<(?P<number>{_INTEGER})[ ](?P<name>[^\s{{]++(?:\{{[0-9,]*+\}})?+)(?:[ ]\(phi\))?+"
+_FIRST_LINE: Final = rf"{_HEAD}[ ]@[0-9]++>\r?\n"
+_INDEX: Final = r"(?:[ ]\{[0-9,]*+\})?+"
+_POSITION: Final = rf"[ ][ ][^\s,]++{_INDEX}\r?\n"
+_USE: Final = rf"[ ][ ](?:[^\s,]++,[ ]operand[ ][0-9]++{_INDEX}|\(none\))\r?\n"
 _VALUE = re.compile(
     rf"""
-    {_HEAD}[ ]@[0-9]++>\r?\n
+    {_FIRST_LINE}
     [ ]positions:\r?\n
-    (?:[ ][ ][^\n]++\n)*+
+    (?:{_POSITION})*+
     [ ]uses:\r?\n
-    (?P<uses>(?:[ ][ ][^\n]++\n)*+)
+    (?P<uses>(?:{_USE})*+)
     [ ]from[ ]instruction:[ ]
     """,
     re.VERBOSE,
 )
 _TOTAL = re.compile(rf"\s*+Total bytes used: ({_INTEGER})(?: \([^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)")
 _HEADER = re.compile(r"\s*+Used values:[ \t]*+\r?(?:\n|\Z)")
+_ANY_FIRST_LINE: Final = _FIRST_LINE.replace("?P<number>", "").replace("?P<name>", "")
 # What may follow an instruction's text; until 2024 no newline came before the next value.
 _NEXT = re.compile(
-    rf"{_HEAD}[ ]@[0-9]++>\r?\n[ ]\w|^HloLiveRange[ ]|\Z", re.MULTILINE | re.VERBOSE
+    rf"{_ANY_FIRST_LINE}[ ]positions:|^{_ANY_FIRST_LINE}|^HloLiveRange[ ]|\Z",
+    re.MULTILINE | re.VERBOSE,
 )
-_FIRST_LINE = re.compile(rf"{_HEAD}[ ]@[0-9]++>\r?\n", re.VERBOSE)
-_PART = re.compile(r"[ ](?P<name>positions|uses):\r?\n(?P<lines>(?:[ ][ ][^\n]++\n)*+)")
+_BEGIN = re.compile(_FIRST_LINE, re.VERBOSE)
+_LINE = re.compile(
+    rf"(?P<heading>[ ]\w[^\n:]*+:\r?\n)|(?P<uses>{_USE})|(?P<positions>{_POSITION})", re.VERBOSE
+)
 _FROM = re.compile(r"[ ]from[ ]instruction:[ ]")
 _SECTION = re.compile(r"\s*+(?:Used values:|HloLiveRange )")
 _INSTRUCTION = re.compile(rf"(?:[^\"\n]++|{STRING})*+", re.DOTALL)
+_ANOTHER: Final = "another used value, '<number name @color>'"
+_SECTIONS: Final = ["positions", "uses"]
 _PARTS: Final = (
     (re.compile(_HEAD, re.VERBOSE), "a used value, '<number name @color>'"),
     (re.compile(r"[ ]@[0-9]++>\r?\n"), "' @color>' after the value's name"),
@@ -44,9 +54,7 @@ _PARTS: Final = (
 )
 
 
-def accept_total_bytes(
-    source: Source, start: int, unknown: UnknownLines
-) -> tuple[int | None, int]:
+def accept_total_bytes(source: Source, start: int, unknown: UnknownLines) -> tuple[int | None, int]:
     """Read `Total bytes used: N (human)` if it comes first; return it and where it ends.
 
     The number, BufferAssignment::Stats::total_allocation_bytes, covers all spaces.
@@ -82,13 +90,13 @@ def accept_used_values(
     at = header.end()
     while at < len(text) and not text.startswith("HloLiveRange", at):
         if not text.startswith("<", at):
-            at = unknown.pass_over(source, at, "another used value, '<number name @color>'")
+            at = unknown.pass_over(source, at, _ANOTHER)
             continue
         match = _VALUE.match(text, at)
         if match:
             uses, start = match["uses"], match.end()
         else:
-            match, uses, start = _read_headings(source, at, unknown)
+            match, uses, start = _read_line_by_line(source, at, unknown)
         at = _find_next(text, start)
         end = _pass_over_tail(source, start, at, unknown)
         count = uses.count("\n") if uses.strip() != "(none)" else 0
@@ -98,30 +106,39 @@ def accept_used_values(
     return used
 
 
-def _read_headings(
+def _read_line_by_line(
     source: Source, at: int, unknown: UnknownLines
 ) -> tuple[re.Match[str], str, int]:
-    """Read a value up to its instruction where lines of unknown kinds stand between its parts.
+    """Read a value up to its instruction where lines of unknown kinds stand between.
 
-    Return the match of its head, the lines of its uses, and where the instruction begins.
+    Return the match of its first line, the lines of its uses, and where the instruction begins.
     """
     text = source.text
-    head = _FIRST_LINE.match(text, at)
-    if head is None:
+    first = _BEGIN.match(text, at)
+    if first is None:
         _fail(source, at)
-    uses, seen, here = "", [], head.end()
+    section, uses, seen, here = "", "", [], first.end()
     while not (begins := _FROM.match(text, here)):
-        if not text.startswith(" ", here):
+        if here >= len(text) or text.startswith("<", here):
             _fail(source, at)
-        if part := _PART.match(text, here):
-            seen.append(part["name"])
-            uses = part["lines"] if part["name"] == "uses" else uses
-            here = part.end()
+        line = _LINE.match(text, here)
+        kind = line.lastgroup if line else None
+        if line and kind == "heading":
+            section = line.group().strip(" :\r\n")
+            seen.append(section)
+            here = line.end() if section in _SECTIONS else _pass_over(source, here, unknown)
+        elif line and kind == section:
+            uses += line.group() if kind == "uses" else ""
+            here = line.end()
         else:
-            here = unknown.pass_over(source, here, "' positions:', ' uses:' or ' from instruction:'")
-    if seen != ["positions", "uses"]:
+            here = _pass_over(source, here, unknown)
+    if [one for one in seen if one in _SECTIONS] != _SECTIONS:
         _fail(source, at)
-    return head, uses, begins.end()
+    return first, uses, begins.end()
+
+
+def _pass_over(source: Source, at: int, unknown: UnknownLines) -> int:
+    return unknown.pass_over(source, at, "' positions:', ' uses:' or ' from instruction:'")
 
 
 def _find_next(text: str, at: int) -> int:
@@ -141,7 +158,7 @@ def _pass_over_tail(source: Source, start: int, at: int, unknown: UnknownLines) 
         return end  # a string is not closed: all belongs to the instruction
     here = own.end() + 1
     while here < at:
-        here = unknown.pass_over(source, here, "another used value, '<number name @color>'")
+        here = unknown.pass_over(source, here, _ANOTHER)
     return own.end()
 
 
