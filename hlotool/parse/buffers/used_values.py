@@ -30,13 +30,8 @@ _VALUE = re.compile(
 )
 _TOTAL = re.compile(rf"\s*+Total bytes used: ({_INTEGER})(?: \([^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)")
 _HEADER = re.compile(r"\s*+Used values:[ \t]*+\r?(?:\n|\Z)")
-_ANY_FIRST_LINE: Final = _FIRST_LINE.replace("?P<number>", "").replace("?P<name>", "")
-# What may follow an instruction's text; until 2024 no newline came before the next value.
-_NEXT = re.compile(
-    rf"{_ANY_FIRST_LINE}[ ]positions:|^{_ANY_FIRST_LINE}|^HloLiveRange[ ]|\Z",
-    re.MULTILINE | re.VERBOSE,
-)
 _BEGIN = re.compile(_FIRST_LINE, re.VERBOSE)
+_POSITIONS: Final = " positions:"
 _LINE = re.compile(
     rf"(?P<heading>[ ]\w[^\n:]*+:\r?\n)|(?P<uses>{_USE})|(?P<positions>{_POSITION})", re.VERBOSE
 )
@@ -88,7 +83,9 @@ def accept_used_values(
     used: dict[int, UsedValue] = {}
     text = source.text
     at = header.end()
-    while at < len(text) and not text.startswith("HloLiveRange", at):
+    live_range = text.find("\nHloLiveRange ", at)
+    last = live_range + 1 if live_range >= 0 else len(text)
+    while at < last:
         if not text.startswith("<", at):
             at = unknown.pass_over(source, at, _ANOTHER)
             continue
@@ -97,7 +94,7 @@ def accept_used_values(
             uses, start = match["uses"], match.end()
         else:
             match, uses, start = _read_line_by_line(source, at, unknown)
-        at = _find_next(text, start)
+        at = _find_next(text, start, last)
         end = _pass_over_tail(source, start, at, unknown)
         count = uses.count("\n") if uses.strip() != "(none)" else 0
         used[int(match["number"])] = UsedValue(
@@ -141,10 +138,17 @@ def _pass_over(source: Source, at: int, unknown: UnknownLines) -> int:
     return unknown.pass_over(source, at, "' positions:', ' uses:' or ' from instruction:'")
 
 
-def _find_next(text: str, at: int) -> int:
-    """Find where the text of an instruction ends: it may hold newlines inside strings."""
-    match = _NEXT.search(text, at)
-    return match.start() if match else len(text)
+def _find_next(text: str, at: int, end: int) -> int:
+    """Find where the text of an instruction ends: it may hold newlines inside strings.
+
+    That is where the next value begins, on a line of its own; until 2024 no newline came before.
+    """
+    while (at := text.find("<", at, end)) >= 0:
+        first = _BEGIN.match(text, at)
+        if first and (text[at - 1] == "\n" or text.startswith(_POSITIONS, first.end())):
+            return at
+        at += 1
+    return end
 
 
 def _pass_over_tail(source: Source, start: int, at: int, unknown: UnknownLines) -> int:
