@@ -120,13 +120,13 @@ def load(
 
 
 def load_all(
-    dumps: str | os.PathLike[str] | Compiled,
+    dump: str | os.PathLike[str] | Compiled,
     *,
     stage: StageChoice = "after",
     module: str | None = None,
 ) -> list[Dump]:
-    """Read every program of a dump directory, in the order of the files' names, or of a text."""
-    path, found = _find(dumps, stage, module, NamedFiles())
+    """Read every program that `load` could choose, in the order of the files' names."""
+    path, found = _find(dump, stage, module, NamedFiles())
     return [_read(one, path) for one in found.inputs]
 
 

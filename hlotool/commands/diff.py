@@ -48,7 +48,11 @@ _BOTH = 2  # OLD and NEW
     default="after",
     help="In a directory: the text before or after optimizations.",
 )
-@click.option("--module", metavar="REGEX", help="In a directory: only modules whose name matches.")
+@click.option(
+    "--module",
+    metavar="REGEX",
+    help="Of several modules: only those whose name, or name#number, matches.",
+)
 @click.option("--map", "renamed", metavar="OLD=NEW", multiple=True, help="Pair these two modules.")
 @click.option(
     "--only", metavar="BLOCK,…", default="", help=f"Blocks to compare: {', '.join(BLOCKS)}."

@@ -12,9 +12,9 @@ from hlotool.inputs.dump.groups import group_files
 from hlotool.inputs.dump.member import make_member
 from hlotool.inputs.dump.orphans import adopt_buffers
 from hlotool.inputs.dump.pairing import pair_programs
-from hlotool.inputs.dump.parts import make_parts, take_parts
 from hlotool.inputs.dump.program import DumpedProgram
 from hlotool.inputs.dump.role import Role
+from hlotool.inputs.dump.several_modules import make_parts, take_parts
 from hlotool.inputs.dump.split_name import split_file_name
 from hlotool.inputs.dump.walk import FoundFile, walk_directory
 from hlotool.inputs.read.modules import FoundModules
