@@ -21,13 +21,18 @@ from hlotool.analysis.memory.value_rows import BufferRow
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import NothingCheckedError
 from hlotool.fields import InputPaths
-from hlotool.inputs import Input, NamedFiles, StageChoice, find_inputs
+from hlotool.inputs import (
+    Input,
+    Inputs,
+    NamedFiles,
+    StageChoice,
+    find_inputs,
+    find_inputs_in_text,
+)
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
-from hlotool.parse import parse_module
 from hlotool.program.loading import load_program
 from hlotool.program.program import Program
-from hlotool.source import Source
 
 _TEXT = "<text>"
 
@@ -104,32 +109,46 @@ def load(
     path: a file, or a dump directory with one matching module (`module` is a regular
     expression searched in module names). A file's siblings are found by name, or named by
     `buffers`, `live_range` and `module_text`. Raises HlotoolError for anything that is not a
-    dump, NothingCheckedError where a directory holds several matching modules.
+    dump, NothingCheckedError where several modules match, in a directory or in one text.
     """
-    if isinstance(dump, Compiled):
-        return _parse(dump.as_text())
-    path = os.fspath(dump)
-    if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
-        return _parse(dump)
     named = NamedFiles(buffers, live_range, module_text)
-    found = find_inputs(path, stage, module, named)
+    path, found = _find(dump, stage, module, named)
     if len(found.inputs) > 1:
-        names = ", ".join(sorted({one.name for one in found.inputs}))
+        names = ", ".join(sorted({_name_of(one) for one in found.inputs}))
         raise NothingCheckedError(f"{path} holds several modules ({names}); choose with module=.")
     return _read(found.inputs[0], path)
 
 
 def load_all(
-    directory: str | os.PathLike[str], *, stage: StageChoice = "after", module: str | None = None
+    dump: str | os.PathLike[str] | Compiled,
+    *,
+    stage: StageChoice = "after",
+    module: str | None = None,
 ) -> list[Dump]:
-    """Read every program of a dump directory, in the order of the files' names."""
-    path = os.fspath(directory)
-    return [_read(one, path) for one in find_inputs(path, stage, module).inputs]
+    """Read every program that `load` could choose, in the order of the files' names."""
+    path, found = _find(dump, stage, module, NamedFiles())
+    return [_read(one, path) for one in found.inputs]
 
 
-def _parse(text: str) -> Dump:
-    module = parse_module(Source(text, _TEXT))
-    return Dump(Program(module.name, module))
+def _find(
+    dump: str | os.PathLike[str] | Compiled,
+    stage: StageChoice,
+    module: str | None,
+    named: NamedFiles,
+) -> tuple[str, Inputs]:
+    """Return what a path or a text leads to, and what to call it."""
+    if isinstance(dump, Compiled):
+        return _TEXT, find_inputs_in_text(dump.as_text(), stage, module)
+    path = os.fspath(dump)
+    if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
+        return _TEXT, find_inputs_in_text(dump, stage, module)
+    return path, find_inputs(path, stage, module, named)
+
+
+def _name_of(one: Input) -> str:
+    """Return the name by which `module=` finds an input: with its number in a text of several."""
+    part = one.module.part if one.module else 0
+    return f"{one.name}#{part}" if part else one.name
 
 
 def _read(found: Input, path: str) -> Dump:

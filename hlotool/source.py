@@ -10,14 +10,19 @@ from msgspec import Struct
 
 
 class Source(Struct, frozen=True):
-    """The whole text of one dump; `name` is the path as the user typed it."""
+    """The text of one dump; `name` is the path as the user typed it.
+
+    It may be a part of a file, whole lines of it: `first_line` is the number there of the first.
+    """
 
     text: str
     name: str = "<string>"
+    first_line: int = 1
 
     def location(self, pos: int) -> tuple[int, int]:
-        """Return the 1-based (line, column) of an offset, both in characters."""
-        return self.text.count("\n", 0, pos) + 1, pos - self.text.rfind("\n", 0, pos)
+        """Return the 1-based (line, column) of an offset in the file, both in characters."""
+        line = self.first_line + self.text.count("\n", 0, pos)
+        return line, pos - self.text.rfind("\n", 0, pos)
 
     def line_at(self, pos: int) -> str:
         """Return the line that holds an offset, without its line ending."""

@@ -14,7 +14,13 @@ from hlotool.inputs import short_path
         ("d/old.module_0000.jit_f.cpu_after_optimizations.txt", "old #0"),
         ("d/a/step.txt", "a/step.txt"),
         ("d/step.txt", "step.txt"),
+        ("d/step.txt#2", "step.txt#2"),
+        ("d#2", "#2"),
     ],
 )
 def test_short_path(path: str, expected: str) -> None:
     assert short_path(path, "d") == expected
+
+
+def test_short_path_in_standard_input() -> None:
+    assert short_path("<stdin>#3", "-") == "#3"

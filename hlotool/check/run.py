@@ -54,12 +54,16 @@ class Plan(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """What a check came to, the worst results first; `failures` are modules not read."""
+    """What a check came to, the worst results first; `failures` are modules not read.
+
+    `notes` say what of the files was not understood.
+    """
 
     paths: InputPaths
     results: tuple[RuleResult, ...]
     facts: CheckFacts
     failures: tuple[Failure, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -76,6 +80,7 @@ class _Checked(Struct, frozen=True):
 
     name: str
     results: tuple[RuleResult, ...]
+    notes: tuple[str, ...] = ()
 
 
 def plan_run(rules: Sequence[Rule], found: Inputs, earlier: Sequence[Candidate]) -> Plan:
@@ -117,7 +122,8 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     results += [unmatched(rule, [*names, *plan.passed_over]) for rule in idle]
     results.sort(key=lambda one: (_RANKS[one.status], one.severity == "warning"))
     failures = tuple(one for one in outcomes if isinstance(one, Failure))
-    return Run(plan.paths(), tuple(results), count_results(results), failures)
+    notes = tuple(note for one in checked for note in one.notes)
+    return Run(plan.paths(), tuple(results), count_results(results), failures, notes)
 
 
 def _check(task: Task, *, rules: tuple[Rule, ...]) -> _Checked:
@@ -129,7 +135,8 @@ def _check(task: Task, *, rules: tuple[Rule, ...]) -> _Checked:
     if task.baseline is not None:
         earlier = read_side(task.baseline, "baseline")[0].figures
     about = [rule for rule in rules if rule.applies_to(program.name)]
-    return _Checked(program.name, tuple(judge_rule(rule, program, earlier) for rule in about))
+    results = tuple(judge_rule(rule, program, earlier) for rule in about)
+    return _Checked(program.name, results, program.notes())
 
 
 def _broken(name: str, failure: Failure, rules: Sequence[Rule]) -> _Checked:

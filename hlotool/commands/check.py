@@ -106,6 +106,7 @@ def _update_baseline(request: Request, path: str) -> None:
     inputs = request.find().inputs
     for one in track(inputs, "measuring", len(inputs)):
         program = load_program(one, request.path, with_buffers=True)
+        request.tell(program.notes())
         if program.name in modules:
             again = f"there is another module named {program.name!r}"
             say(f"{one.path}: {again}; the baseline keeps the first.")

@@ -10,7 +10,7 @@ from hlotool.commands.diff_passes import print_passes
 from hlotool.commands.diff_programs import diff_document
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
 from hlotool.commands.shared.output import make_look
-from hlotool.commands.shared.say import say
+from hlotool.commands.shared.say import say_all
 from hlotool.diff.answer import DIFF
 from hlotool.diff.blocks.text import write_texts
 from hlotool.diff.directory import DIFF_DIRECTORY
@@ -48,7 +48,11 @@ _BOTH = 2  # OLD and NEW
     default="after",
     help="In a directory: the text before or after optimizations.",
 )
-@click.option("--module", metavar="REGEX", help="In a directory: only modules whose name matches.")
+@click.option(
+    "--module",
+    metavar="REGEX",
+    help="Of several modules: only those whose name, or name#number, matches.",
+)
 @click.option("--map", "renamed", metavar="OLD=NEW", multiple=True, help="Pair these two modules.")
 @click.option(
     "--only", metavar="BLOCK,…", default="", help=f"Blocks to compare: {', '.join(BLOCKS)}."
@@ -94,8 +98,7 @@ def diff(
         return
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
     (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
-    for note in (*notes, *more):
-        say(note)
+    say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
     if as_text:
         pair = choose_pair(pairs, "--text")
@@ -136,6 +139,7 @@ def _print_one(
         raise ValueError("both sides are needed")
     left, left_facts = read_side(pair.left, arguments[0].label)
     right, right_facts = read_side(pair.right, arguments[1].label)
+    say_all((*left.notes(), *right.notes()))
     report = compare_programs(left, right, compared)
     print_document(diff_document(report, left_facts, right_facts, compared, options), options)
     return report.differs

@@ -9,7 +9,7 @@ import click
 from msgspec import Struct
 
 from hlotool.commands.shared.command import RowOptions, print_document, progress
-from hlotool.commands.shared.say import say
+from hlotool.commands.shared.say import say, say_all
 from hlotool.diff.blocks.headline import pick_headline
 from hlotool.diff.blocks.metrics import by_path
 from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff
@@ -20,10 +20,11 @@ from hlotool.inputs import Failure, map_inputs
 
 
 class _Result(Struct, frozen=True):
-    """A row, and whether anything differs."""
+    """A row, whether anything differs, and what of the files was not understood."""
 
     row: ModuleDiff
     differs: bool
+    notes: tuple[str, ...] = ()
 
 
 def print_directory(
@@ -42,6 +43,7 @@ def print_directory(
         _failed(pair, result) if isinstance(result, Failure) else result.row
         for pair, result in zip(pairs, results, strict=True)
     ]
+    say_all(note for one in results if isinstance(one, _Result) for note in one.notes)
     failures = [result for result in results if isinstance(result, Failure)]
     for failure in failures:
         say(failure.message)
@@ -88,7 +90,7 @@ def _compare(pair: Pairing, *, compared: DiffOptions) -> _Result:
         right_only_count=report.right_only_count,
         is_estimate=headline.estimated != "neither",
     )
-    return _Result(row, report.differs)
+    return _Result(row, report.differs, (*left.notes(), *right.notes()))
 
 
 def _alone(pair: Pairing) -> ModuleDiff:

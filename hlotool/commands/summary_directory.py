@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.analysis.summary.answer import SUMMARY_DIRECTORY
 from hlotool.analysis.summary.program_row import ProgramRow, ProgramStage
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.row_options import RowOptions
-from hlotool.commands.shared.say import say
+from hlotool.commands.shared.say import say, say_all
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Failure, Input, Inputs, map_inputs, short_path
 from hlotool.inputs.dump.role import Stage
@@ -18,6 +20,13 @@ from hlotool.program.loading import load_program
 from hlotool.program.row import measure_program
 
 _STAGES: Final[dict[Stage | None, ProgramStage]] = {Stage.BEFORE: "before", Stage.AFTER: "after"}
+
+
+class _Measured(Struct, frozen=True):
+    """A row, and what of the program's files was not understood."""
+
+    row: ProgramRow
+    notes: tuple[str, ...]
 
 
 def print_modules(found: Inputs, options: RowOptions) -> int:
@@ -29,9 +38,10 @@ def print_modules(found: Inputs, options: RowOptions) -> int:
         measure = partial(measure_input, found.path)
         results = map_inputs(measure, found.inputs, progress=advance)
     rows = [
-        _failed_row(found.path, chosen, result) if isinstance(result, Failure) else result
+        _failed_row(found.path, chosen, result) if isinstance(result, Failure) else result.row
         for chosen, result in zip(found.inputs, results, strict=True)
     ]
+    say_all(note for one in results if isinstance(one, _Measured) for note in one.notes)
     failures = [result for result in results if isinstance(result, Failure)]
     for failure in failures:
         say(failure.message.partition("\n")[0])
@@ -41,12 +51,12 @@ def print_modules(found: Inputs, options: RowOptions) -> int:
     return failures[0].exit_code if failures else 0
 
 
-def measure_input(directory: str, chosen: Input) -> ProgramRow:
+def measure_input(directory: str, chosen: Input) -> _Measured:
     """Read and measure one program; runs in a process of its own."""
     program = load_program(chosen, chosen.path, with_buffers=True)
     stage = _STAGES.get(chosen.stage)
     place = short_path(chosen.path, directory)
-    return measure_program(program, chosen.path, place, stage)
+    return _Measured(measure_program(program, chosen.path, place, stage), program.notes())
 
 
 def _failed_row(directory: str, chosen: Input, failure: Failure) -> ProgramRow:

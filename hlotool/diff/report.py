@@ -58,6 +58,10 @@ class DiffSide(Struct, frozen=True):
         """The module, None where the side has none."""
         return self.program.module if self.program else None
 
+    def notes(self) -> tuple[str, ...]:
+        """Say what of its files was not understood."""
+        return self.program.notes() if self.program else ()
+
 
 class DiffReport(Struct, frozen=True):
     """What differs. `identical` is about structure alone; null where it was not compared.

@@ -1,8 +1,9 @@
 """From the PATH a user types to texts of known kind, and to the programs of a directory.
 
-`find_inputs` is the way in: it returns frozen records that say which files belong together;
-`DumpFile.read` gives the text. `map_inputs` does the same work for each of many. Nothing of
-HLO is parsed here beyond telling kinds apart.
+`find_inputs` is the way in, and `find_inputs_in_text` for what is no file: they return frozen
+records that say which files belong together; `DumpFile.read` gives the text. `map_inputs` does
+the same work for each of many. Nothing of HLO is parsed here beyond telling kinds apart, and
+where a module begins and ends.
 
 The map, in the order of the work:
 
@@ -18,7 +19,7 @@ from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles
 from hlotool.inputs.dump.program import DumpedProgram
 from hlotool.inputs.dump.short_path import short_path
-from hlotool.inputs.find import find_inputs
+from hlotool.inputs.find import find_inputs, find_inputs_in_text
 from hlotool.inputs.workers import Failure, map_inputs
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "NamedFiles",
     "StageChoice",
     "find_inputs",
+    "find_inputs_in_text",
     "find_programs",
     "map_inputs",
     "short_path",

@@ -6,9 +6,10 @@ import os
 import re
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.inputs.dump.directory import find_in_directory, find_in_stream
+from hlotool.inputs.dump.directory import find_among_modules, find_in_directory, find_in_stream
 from hlotool.inputs.dump.files import Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
+from hlotool.inputs.read.modules import find_modules
 from hlotool.inputs.read.text import STDIN, display_name, read_source
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
 from hlotool.source import Source
@@ -22,7 +23,8 @@ def find_inputs(
 ) -> Inputs:
     """Return what a PATH leads to: one input for a file, one for each program of a directory.
 
-    `-` is standard input. A stream that holds one program counts as a file. Raises InputError
+    `-` is standard input. A stream of several programs, and a text of several modules, count as
+    a directory. Raises InputError
     for what is missing, unreadable or no dump, NothingCheckedError if `module_pattern` (a
     regular expression searched in module names) leaves none, UsageError for a bad pattern or
     for files named by hand beside a directory.
@@ -32,18 +34,44 @@ def find_inputs(
     if path != STDIN and os.path.isdir(path):
         _refuse_named(named, path)
         return find_in_directory(path, stage, pattern)
-    source = _read(path)
+    return _find_in_source(path, _read(path), stage, pattern, named)
+
+
+def find_inputs_in_text(
+    text: str, stage: StageChoice = "after", module_pattern: str | None = None
+) -> Inputs:
+    """Return what a text holds, as if it stood in a file."""
+    pattern = _compile_pattern(module_pattern)
+    return _find_in_source(STDIN, Source(text, "<text>"), stage, pattern, NamedFiles())
+
+
+def _find_in_source(
+    path: str,
+    source: Source,
+    stage: StageChoice,
+    pattern: re.Pattern[str] | None,
+    named: NamedFiles,
+) -> Inputs:
+    """Return what a text holds: one input, or one for each of its programs."""
     detection = detect_kind(source.text)
     if detection.kind is TextKind.STREAM:
         _refuse_named(named, path)
         return find_in_stream(path, source, stage, pattern)
+    notes: tuple[str, ...] = ()
+    if detection.kind is TextKind.MODULE:
+        modules = find_modules(source, detection)
+        if len(modules.modules) > 1:
+            _refuse_named(named, path)
+            return find_among_modules(path, modules, stage, pattern)
+        (source,), notes = modules.modules, modules.notes()
+        detection = detect_kind(source.text)
     found = describe_file(path, source, detection, named)
     if pattern and not pattern.search(found.name):
         raise NothingCheckedError(
             f"{source.name}: the module is called {found.name!r}, which --module "
             f"{pattern.pattern!r} does not match."
         )
-    return Inputs(path, False, (found,))
+    return Inputs(path, False, (found,), notes)
 
 
 def _refuse_named(named: NamedFiles, path: str) -> None:

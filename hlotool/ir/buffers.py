@@ -142,7 +142,8 @@ class BufferAssignment(Node, eq=False):
     `used` is keyed by the value's number. `reported_total_bytes` is the dump's own
     `Total bytes used`: all spaces, thread-local memory too. `define` reads the instruction
     text of a used value; the parser supplies it. `is_estimate` says that hlotool made it up:
-    its values bear full names.
+    its values bear full names. `unknown_line_count` counts the lines of the dump that were
+    passed over, as of no known kind.
     """
 
     source: Source
@@ -152,6 +153,7 @@ class BufferAssignment(Node, eq=False):
     live_ranges: LiveRanges | None = None
     define: Callable[[UsedValue], Definition | None] | None = None
     is_estimate: bool = False
+    unknown_line_count: int = 0
 
     def find_definition(self, number: int) -> Definition | None:
         """Return what defines the value of that number, None where the dump does not say."""

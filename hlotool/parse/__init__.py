@@ -11,6 +11,7 @@ recursive descent for everything, which is the authority and the only one that e
 * `shape`, `layout` and `strings` are read everywhere; `scanner` is the cursor of all that is
   written by hand.
 * `buffers` (a room) reads buffer assignments, `debug_options` a module's flags.
+* `templates` refuses texts yet to be filled in. `extent` says where a module ends in a longer text.
 * `collector` keeps Python's garbage collector out of the way meanwhile.
 """
 

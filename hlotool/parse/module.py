@@ -11,11 +11,13 @@ from hlotool.parse.attributes.reader import TextReader
 from hlotool.parse.builder import Builder
 from hlotool.parse.collector import collector_paused
 from hlotool.parse.computation import read_computation, read_computation_slowly
+from hlotool.parse.fast_lines import LONGEST_HAND_WRITTEN
 from hlotool.parse.header import parse_header
 from hlotool.parse.scanner import NAME, TRUNCATED, Scanner
 from hlotool.parse.shape import ShapeCache
 from hlotool.parse.styles import check_style
 from hlotool.parse.tables import parse_tables
+from hlotool.parse.templates import check_template
 from hlotool.source import Source
 
 _BOM = "\ufeff"
@@ -29,8 +31,10 @@ def parse_module(source: Source) -> Module:
     module = ["HloModule" header tables] computation { computation }
 
     Attributes are split and read on first access; everything else is read here. Raises
-    ParseError at the first character that is not HLO.
+    ParseError at the first character that is not HLO, and for a text yet to be filled in.
     """
+    if len(source.text) <= LONGEST_HAND_WRITTEN:
+        check_template(source)
     try:
         return read_module(source, is_slow=False)
     except ParseError:  # the descent has the last word, and the better place

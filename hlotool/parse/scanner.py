@@ -14,6 +14,7 @@ import re
 from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
+from hlotool.parse.templates import NAMELESS, describe_template, find_placeholder
 from hlotool.source import Source
 
 # Levels of tuples, operands or computations: eight frames each for the deepest, well under
@@ -224,6 +225,9 @@ class Scanner:
         """Raise "expected <what>, found <the next word>" there, or at the end of the line."""
         while self.peek() in {" ", "\t"}:
             self.pos += 1
+        placeholder = find_placeholder(self.text, self.pos) if what in NAMELESS else None
+        if placeholder:
+            self.fail(describe_template(placeholder), self.pos, self.pos + len(placeholder))
         match = _WORD.match(self.text, self.pos, self.end)
         end = min(match.end(), self.pos + _LONGEST_WORD) if match else self.pos + 1
         hint = TRUNCATED if self.pos >= len(self.text) else ""

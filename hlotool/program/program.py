@@ -60,6 +60,17 @@ class Program:
         self.assignment = assignment
         self.paths = paths
 
+    def notes(self) -> tuple[str, ...]:
+        """Say in sentences what of its files was not understood, and is in no figure."""
+        assignment = self.assignment
+        count = assignment.unknown_line_count if assignment else 0
+        if assignment is None or not count:
+            return ()
+        lines = "1 line is" if count == 1 else f"{count:,} lines are"
+        kind = "of a kind not known here, and passed over"
+        rest = "the rest of the buffer assignment adds up"
+        return (f"{assignment.source.name}: {lines} {kind}; {rest}.",)
+
     def expect_module(self) -> Module:
         """Return the module, or raise InputError where the dump has no text of it."""
         if self.module is None:

@@ -80,6 +80,7 @@ def measure_peak(memory: MemoryMap, color: int, sums: SpaceSums) -> Peak:
     most, position = curve.peak()
     temp_most, temp_position = temps.peak()
     at = live.peak_position if live else None
+    entries = live.peak_entries if live and at is not None else None
     return Peak(
         color=color,
         bytes=most,
@@ -91,7 +92,7 @@ def measure_peak(memory: MemoryMap, color: int, sums: SpaceSums) -> Peak:
         temp_peak_position=temp_position,
         reserved_peak_bytes=sums.allocated - sums.temp + temp_most,
         xla_position=at,
-        xla_bytes=sum(entry.size_bytes for entry in live.peak_entries) if live else None,
+        xla_bytes=None if entries is None else sum(entry.size_bytes for entry in entries),
         bytes_at_xla_position=None if at is None else curve.at(at),
     )
 

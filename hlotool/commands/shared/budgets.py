@@ -11,7 +11,7 @@ from hlotool.check.run import Run, plan_run, run_plan
 from hlotool.check.sentence import write_sentence
 from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.request import Request
-from hlotool.commands.shared.say import say
+from hlotool.commands.shared.say import say, say_all
 from hlotool.diff.sides import Argument, Candidate, find_candidates
 from hlotool.errors import InputError
 from hlotool.inputs import StageChoice
@@ -39,11 +39,11 @@ def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Ru
     earlier: tuple[Candidate, ...] = ()
     if baseline and any(rule.needs_baseline for rule in rules):
         earlier, notes = _find_baseline(baseline, request.stage)
-        for note in notes:
-            say(note)
+        say_all(notes)
     plan = plan_run(rules, found, earlier)
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
+    request.tell(run.notes)
     for failure in run.failures:
         say(failure.message)
     return run

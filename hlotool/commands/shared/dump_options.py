@@ -50,7 +50,9 @@ _DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
         help="In a directory: the text before or after optimizations.",
     ),
     click.option(
-        "--module", metavar="REGEX", help="In a directory: only modules whose name matches."
+        "--module",
+        metavar="REGEX",
+        help="Of several modules: only those whose name, or name#number, matches.",
     ),
     click.option("--buffers", metavar="FILE", help="The buffer assignment, if not beside PATH."),
     click.option("--live-range", metavar="FILE", help="The live ranges, if not beside PATH."),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from hlotool.commands.shared.say import say
+from hlotool.commands.shared.say import say, say_all
 from hlotool.fields import Unit
-from hlotool.inputs import Inputs, NamedFiles, StageChoice, find_inputs
+from hlotool.inputs import Input, Inputs, NamedFiles, StageChoice, find_inputs
 from hlotool.program.loading import find_largest, load_program
 from hlotool.program.program import Program
 from hlotool.render.units import format_value
@@ -16,7 +16,7 @@ class Request(Struct, frozen=True):
     """Which dump the user means: PATH and the options that choose in it.
 
     `budgets` are those of --budget. `found` remembers what PATH led to: standard input can
-    be read only once.
+    be read only once. `told` are the notes that the user has.
     """
 
     path: str
@@ -25,14 +25,19 @@ class Request(Struct, frozen=True):
     named: NamedFiles = field(default_factory=NamedFiles)
     budgets: tuple[str, ...] = ()
     found: list[Inputs] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)
 
     def find(self) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
         if not self.found:
             self.found.append(find_inputs(self.path, self.stage, self.module, self.named))
-            for note in self.found[0].notes:
-                say(note)
+            self.tell(self.found[0].notes)
         return self.found[0]
+
+    def tell(self, notes: tuple[str, ...]) -> None:
+        """Tell the user what was not told before."""
+        say_all(note for note in notes if note not in self.told)
+        self.told.update(notes)
 
 
 def load_one(request: Request, *, with_buffers: bool = False) -> Program:
@@ -43,7 +48,7 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
     """
     found, path = request.find(), request.path
     if len(found.inputs) == 1:
-        return load_program(found.inputs[0], path, with_buffers=with_buffers)
+        return _load(request, found.inputs[0], with_buffers=with_buffers)
 
     chosen, size_bytes = find_largest(found)
     why = (
@@ -55,4 +60,11 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
         f"{len(found.inputs)} modules match in {path}; this shows {chosen.path}, {why}. "
         "Choose with --module."
     )
-    return load_program(chosen, path, with_buffers=with_buffers)
+    return _load(request, chosen, with_buffers=with_buffers)
+
+
+def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
+    """Read a program, and tell the user what of it was not understood."""
+    program = load_program(chosen, request.path, with_buffers=with_buffers)
+    request.tell(program.notes())
+    return program

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+
+
+def say_all(notes: Iterable[str]) -> None:
+    """Print diagnostics, each once, in order."""
+    for note in dict.fromkeys(notes):
+        say(note)
 
 
 def say(message: str) -> None:

@@ -14,8 +14,10 @@ from hlotool.inputs.dump.orphans import adopt_buffers
 from hlotool.inputs.dump.pairing import pair_programs
 from hlotool.inputs.dump.program import DumpedProgram
 from hlotool.inputs.dump.role import Role
+from hlotool.inputs.dump.several_modules import make_parts, take_parts
 from hlotool.inputs.dump.split_name import split_file_name
 from hlotool.inputs.dump.walk import FoundFile, walk_directory
+from hlotool.inputs.read.modules import FoundModules
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.inputs.read.streams import split_stream
 from hlotool.inputs.read.text import display_name
@@ -43,21 +45,31 @@ def find_in_stream(
     return Inputs(path, len(programs) > 1, _inputs_of(path, programs, stage), notes)
 
 
+def find_among_modules(
+    path: str, found: FoundModules, stage: StageChoice, pattern: re.Pattern[str] | None
+) -> Inputs:
+    """Return one input for each module of a text; with one chosen it counts as a file."""
+    programs = _match_programs(path, make_parts(path, found), pattern)
+    return Inputs(path, len(programs) > 1, _inputs_of(path, programs, stage), found.notes())
+
+
 def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
     """Return the programs of a dump directory and everything below it, and notes.
 
-    Sorted by directory, number and name. Raises InputError if there are none.
+    Sorted by directory, number and name, the modules of texts that hold several last. Raises
+    InputError if there are none.
     """
     files, notes = walk_directory(directory)
     members = [
         make_member(each.directory, each.name, DumpFile(each.path, (), each.size_bytes))
         for each in files
     ]
-    groups, more = adopt_buffers(group_files(members))
-    programs = pair_programs(groups)
+    groups, parts, around = take_parts(group_files(members))
+    groups, more = adopt_buffers(groups)
+    programs = pair_programs(groups) + parts
     if not programs:
         raise InputError(f"{display_name(directory)}: {_describe_no_programs(files)}")
-    return programs, notes + more
+    return programs, notes + around + more
 
 
 def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
@@ -83,8 +95,8 @@ def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[s
 def _match_programs(
     path: str, programs: tuple[DumpedProgram, ...], pattern: re.Pattern[str] | None
 ) -> tuple[DumpedProgram, ...]:
-    """Return the programs whose names --module matches; raise if there are none."""
-    chosen = tuple(each for each in programs if pattern is None or pattern.search(each.name))
+    """Return the programs that --module matches, `NAME` or `NAME#NUMBER`; raise if none is."""
+    chosen = tuple(each for each in programs if pattern is None or _matches(each, pattern))
     if pattern and not chosen:
         names = sorted({each.name for each in programs})
         listed = ", ".join(names[:_NAMES_LISTED]) + ", …" * (len(names) > _NAMES_LISTED)
@@ -93,6 +105,14 @@ def _match_programs(
             f"there are: {listed}."
         )
     return chosen
+
+
+def _matches(program: DumpedProgram, pattern: re.Pattern[str]) -> bool:
+    """Whether a pattern matches a name; one that holds `#` may match its number as well."""
+    if pattern.search(program.name):
+        return True
+    numbered = program.number is not None and "#" in pattern.pattern
+    return numbered and pattern.search(f"{program.name}#{program.number}") is not None
 
 
 def _inputs_of(

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from hlotool.errors import InputError
 from hlotool.inputs.dump.role import Stage
+from hlotool.inputs.read.modules import find_modules
 from hlotool.inputs.read.refusals import describe_refusal
 from hlotool.inputs.read.text import display_name, read_head, read_source
-from hlotool.inputs.read.text_kind import Detection, TextKind, detect_kind
+from hlotool.inputs.read.text_kind import TextKind, detect_kind
 from hlotool.source import Source
 
 StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage asks for
@@ -23,6 +24,13 @@ class DumpFile(Struct, frozen=True):
     kinds: tuple[TextKind, ...]  # what it may hold; any other content is refused
     size_bytes: int = 0  # on disk; 0 where unknown
     source: Source | None = None  # if already read
+    part: int = 0  # which module of a text that holds several, from 1; else 0
+    is_settled: bool = False  # whether `source` is known to be one of `kinds`
+
+    @property
+    def place(self) -> str:
+        """The path, and which module of it where there are several: `log.txt#2`."""
+        return f"{self.path}#{self.part}" if self.part else self.path
 
     @property
     def path(self) -> str:
@@ -35,6 +43,8 @@ class DumpFile(Struct, frozen=True):
         Not kept: who needs it twice keeps it. Raises InputError where the file cannot be
         read, is not text, or holds something else than `kinds`.
         """
+        if self.source and self.is_settled:
+            return self.source
         return expect_kind(self.source or read_source(self.raw_path), self.kinds)
 
     def head(self, limit_bytes: int) -> str:
@@ -45,22 +55,24 @@ class DumpFile(Struct, frozen=True):
 
 
 def expect_kind(source: Source, kinds: tuple[TextKind, ...]) -> Source:
-    """Return a text that is one of `kinds`, or raise InputError with what it is instead."""
+    """Return a text that is one of `kinds`, or raise InputError with what it is instead.
+
+    What stands around a module is left out; a text of several modules is refused.
+    """
     detection = detect_kind(source.text)
     if detection.kind not in kinds:
         wanted = " or ".join(kind.value for kind in kinds)
         what = describe_refusal(detection.kind)
         raise InputError(f"{source.name}: expected {wanted}, but {what}")
-    return blank_preamble(source, detection)
-
-
-def blank_preamble(source: Source, detection: Detection) -> Source:
-    """Blank out what stands before a module, keeping its lines, so that places stay true."""
-    if not detection.has_preamble:
+    if detection.kind is not TextKind.MODULE:
         return source
-    lines = source.text.count("\n", 0, detection.begin)
-    line_start = source.text.rfind("\n", 0, detection.begin) + 1
-    return Source("\n" * lines + source.text[line_start:], source.name)
+    modules = find_modules(source, detection).modules
+    if len(modules) > 1:
+        raise InputError(
+            f"{source.name}: expected {TextKind.MODULE.value}, but this holds {len(modules):,} "
+            "of them; give the file itself to read these."
+        )
+    return modules[0]
 
 
 class Input(Struct, frozen=True):

@@ -7,7 +7,7 @@ import os
 from msgspec import Struct
 
 from hlotool.errors import InputError, UsageError
-from hlotool.inputs.dump.files import DumpFile, Input, blank_preamble
+from hlotool.inputs.dump.files import DumpFile, Input
 from hlotool.inputs.dump.role import KINDS_OF_ROLE, READ_ROLES, ROLE_OF_KIND, Role, Stage
 from hlotool.inputs.dump.siblings import (
     find_debug_options,
@@ -42,7 +42,7 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
         return Input(path, document=DumpFile(path, (kind,), size, source))
     if role is None:
         raise InputError(f"{source.name}: {describe_refusal(kind)}{mention_text(path)}")
-    own = DumpFile(path, KINDS_OF_ROLE[role], size, blank_preamble(source, detection))
+    own = DumpFile(path, KINDS_OF_ROLE[role], size, source, is_settled=True)
     files = {each: None if path == STDIN else find_sibling(path, each) for each in READ_ROLES}
     if kind is TextKind.BUFFERS:  # holds these two itself
         files[Role.VALUES] = files[Role.LIVE_RANGE] = None

@@ -23,16 +23,17 @@ class DumpedProgram(Struct, frozen=True):
 
     name: str
     directory: str
-    number: int | None  # that of the text after optimizations, if there is one
-    before: DumpFile | None
-    after: DumpFile | None
-    loose: DumpFile | None  # a text of which neither name nor header tells the stage
-    passes: tuple[PassText, ...]  # in the order XLA ran them
-    others: tuple[DumpFile, ...]  # further texts: after_spmd_partitioner, TPU's after_codegen
-    buffers: DumpFile | None
-    values: DumpFile | None
-    live_range: DumpFile | None
-    debug_options: DumpFile | None
+    # That of the text after optimizations, if there is one; or which module of one text it is.
+    number: int | None
+    before: DumpFile | None = None
+    after: DumpFile | None = None
+    loose: DumpFile | None = None  # a text of which neither name nor header tells the stage
+    passes: tuple[PassText, ...] = ()  # in the order XLA ran them
+    others: tuple[DumpFile, ...] = ()  # further texts: after_spmd_partitioner, TPU's after_codegen
+    buffers: DumpFile | None = None
+    values: DumpFile | None = None
+    live_range: DumpFile | None = None
+    debug_options: DumpFile | None = None
 
     def inputs(self, stage: StageChoice) -> tuple[Input, ...]:
         """Return what a command reads of this program at a stage, nothing if it has none.
@@ -53,7 +54,7 @@ class DumpedProgram(Struct, frozen=True):
         has_buffers = stage is not Stage.BEFORE
         leading = text or self.buffers
         return Input(
-            path=leading.path if leading else self.directory,
+            path=leading.place if leading else self.directory,
             name=self.name,
             stage=stage,
             module=text,

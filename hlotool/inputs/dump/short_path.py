@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 
 from hlotool.inputs.dump.split_name import find_dump_file_name
+from hlotool.inputs.read.text import display_name
 
 
 def short_path(path: str, directory: str) -> str:
     """Return where a file lies below a directory, with XLA's number instead of its name.
 
     `dump/train/module_0001.jit_step.sm_9.0a_gpu_after_optimizations.txt` in `dump` is
-    `train #1`; a file that XLA would not name so keeps its name.
+    `train #1`; a file that XLA would not name so keeps its name. The second module of a text
+    is `#2` in that text.
     """
+    file = display_name(directory)
+    if path.startswith(f"{file}#"):
+        return path.removeprefix(file)
     folder, name = os.path.split(os.path.relpath(path, directory))
     found = find_dump_file_name(name)
     if found is None or found.number is None:

@@ -11,6 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.inputs.read.headings import find_headings
+
 
 class TextKind(Enum):
     """What a text holds; the value completes the sentence "this is …"."""
@@ -54,8 +56,12 @@ _INSTRUCTION: Final = rf"""
     (?:ROOT\s++)?+ {_NAME} \s++=\s*+
     (?: \( | [a-z]\w*+\[ | [a-z][a-z0-9\-]*+\( {_SKIP} (?:%|\w++\[|\)) )
 """
+_TEMPLATE: Final = rf"""
+    (?:ROOT\s++)?+ {_NAME} \s++=\s*+ (?:\$\{{?+\w++\}}?+ | %[a-z] | \{{\w++\}} | [A-Z]\w*+)\[
+"""
 _COMPUTATION: Final = rf"""
-    (?:ENTRY\s++)?+ {_NAME} \s*+ (?:\( [^{{}}"]*+ \s*+)?+ \{{ {_SKIP} {_INSTRUCTION}
+    (?:ENTRY\s++)?+ {_NAME} \s*+ (?:\( [^{{}}"]*+ \s*+)?+
+    \{{ {_SKIP} (?:{_INSTRUCTION} | {_TEMPLATE})
 """
 
 Table = tuple[tuple[TextKind, re.Pattern[str]], ...]
@@ -104,15 +110,14 @@ _FOREIGN: Final = _make_table(
 _FIRST_WORD: Final = re.compile(_SKIP)
 _BEGIN_MARK: Final = re.compile(r"^\*\*\* Begin \S.* \*\*\*$", re.MULTILINE)
 _SCHEMA: Final = re.compile(r'"schema"\s*+:\s*+"hlotool/')
-_MODULE_LINE: Final = re.compile(r"^[ \t]*+HloModule(?=[ ,])", re.MULTILINE)
 
 
 def detect_kind(text: str) -> Detection:
     """Say what a text holds and where its first word stands; any text has an answer.
 
     Blanks and comments (`//` and `/* */`) before the first word do not count. Where the
-    first word says nothing, a line `*** Begin NAME ***` makes it a stream, and a line that
-    starts with `HloModule` a module with something else (a log) before it.
+    first word says nothing, a line `*** Begin NAME ***` makes it a stream, and the header of
+    a module (see `find_headings`) a module with something else, a log, before it.
     """
     first = _FIRST_WORD.match(text)
     begin = first.end() if first else 0
@@ -123,8 +128,8 @@ def detect_kind(text: str) -> Detection:
         return Detection(kind, begin)
     if mark := _BEGIN_MARK.search(text):
         return Detection(TextKind.STREAM, mark.start(), mark.start() > begin)
-    if line := _MODULE_LINE.search(text):
-        return Detection(TextKind.MODULE, line.end() - len("HloModule"), has_preamble=True)
+    if heading := next(find_headings(text), None):
+        return Detection(TextKind.MODULE, heading.position, has_preamble=True)
     foreign = _find_kind(_FOREIGN, text, begin) or TextKind.UNKNOWN
     if foreign is TextKind.JSON and _SCHEMA.search(text, begin):
         return Detection(TextKind.DOCUMENT, begin)

@@ -15,6 +15,7 @@ from hlotool.ir.module import CALL_KEYS
 from hlotool.parse.scanner import NAME, QUOTED, STRING, Scanner
 from hlotool.source import Source
 
+_MAY_COME_TWICE: Final = "statistics"
 _BRACES_DEPTH: Final = 6  # what backend_config's JSON needs; deeper goes the slow way
 
 
@@ -76,6 +77,8 @@ def parse_attributes(scanner: Scanner, read_bodies: ReadBodies | None = None) ->
     With `read_bodies`, a computation's body in place of its name goes to that function,
     which steps over it and returns the name to keep. Of two bodies under one key the last
     counts: canonical prints of a `reduce-scatter-start` have `calls={reducer}, calls={callee}`.
+    So does the last of two `statistics=`, which XLA prints among the attributes and again at
+    their end.
     """
     attributes: dict[str, str] = {}
     while scanner.accept_token(","):
@@ -84,7 +87,7 @@ def parse_attributes(scanner: Scanner, read_bodies: ReadBodies | None = None) ->
         scanner.skip_blanks()
         if read_bodies and _opens_body(scanner, key):
             attributes[key] = read_bodies(key)
-        elif key in attributes:
+        elif key in attributes and key != _MAY_COME_TWICE:
             scanner.fail(f"the attribute {key!r} is given twice", end - len(key), end)
         else:
             attributes[key] = _read_value(scanner, key)

@@ -11,7 +11,8 @@ from typing import Final, NoReturn
 from hlotool.errors import ParseError
 from hlotool.ir.buffers import Allocation, BufferValue
 from hlotool.ir.shape import Shape
-from hlotool.ir.values import ShapeIndex
+from hlotool.parse.buffers.allocation_line import ShapeIndices, read_allocation_line
+from hlotool.parse.buffers.unknown_lines import UnknownLines
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import ShapeCache, parse_shape
 from hlotool.source import Source
@@ -26,41 +27,44 @@ _ALLOCATION: Final = rf"""
     allocation[ ](?P<own_number>{_INTEGER}):[ ]size[ ](?P<own_size>{_INTEGER})
     (?P<allocation>(?:,[^\r\n]++)?+(?<=:)|:)
 """
+_REUSED: Final = r"[ ]reused[ ]by[ ]buffers[ ]of[ ]a[ ]different[ ]color:[ \t]*+"
+_REUSER: Final = rf"""
+    [ ][ ]value:[ ]<(?P<reuser_number>{_INTEGER})[ ](?P<reuser>[^\r\n>]++)>[ ]\(color={_INTEGER}\)
+"""
 _LINE = re.compile(
-    rf"(?:{_VALUE} | {_ALLOCATION} | (?P<blank>[ \t]*+) | (?P<other>[^\n]*+))\r?(?:\n|\Z)",
+    rf"(?:{_VALUE} | {_ALLOCATION} | {_REUSER} | (?P<blank>{_REUSED}|[ \t]*+)"
+    r" | (?P<other>[^\n]*+))\r?(?:\n|\Z)",
     re.VERBOSE,
 )
-_FIELD = re.compile(
-    rf"""
-    ,[ ](?:color[ ](?P<color>{_INTEGER})
-    | parameter[ ](?P<parameter>{_INTEGER}),[ ]shape[ ]\|[^|]*+\|
-        (?:[ ]at[ ]ShapeIndex[ ]\{{(?P<index>[0-9,]*+)\}})?+
-    | output[ ]shape[ ]is[ ](?P<output>\|[^|]*+\|)
-    | (?P<flag>constant|thread-local|maybe-live-out|preallocated-temp)
-    | (?P<other>(?:[^,|]|\|[^|]*+\|)++))(?=,[ ]|\Z)
-    """,
-    re.VERBOSE,
-)
+_KNOWN: Final = ("allocation ", " value: ")  # how a line begins that must be read
+_EXPECTED: Final = "'allocation …' or ' value: …'"
 _NAME = re.compile(r"[^\s{>]++")
 _INDEX = re.compile(r"\{[0-9,]*+\}")
 
 
-def parse_allocations(source: Source, start: int, end: int) -> tuple[Allocation, ...]:
+def parse_allocations(
+    source: Source, start: int, end: int, unknown: UnknownLines
+) -> tuple[Allocation, ...]:
     """Read all allocation and value lines between two offsets.
 
-    allocations = { allocation { value } }
+    allocations = { allocation { value } [ reused ] }
     allocation  = "allocation " integer ": size " integer { ", " field } ":" NL
     field       = "color " integer | "parameter " integer ", shape |" shape "| at ShapeIndex "
                   index | "output shape is |" shape "|" | "constant" | "thread-local"
                   | "maybe-live-out" | "preallocated-temp" | other
     value       = " value: <" integer " " name [ index ] [ " (phi)" ] " @" integer "> (size="
                   integer ",offset=" integer "): " shape NL
+    reused      = " reused by buffers of a different color:" NL { "  value: <" … "> (color="
+                  integer ")" NL }
 
-    Raises ParseError where a line is neither, or an allocation is missing or comes twice.
+    A value that reuses an allocation of a different color is among its values too, with its
+    size and offset. Lines of other kinds go to `unknown`. Raises ParseError where a line of a
+    known kind does not read, or an allocation is missing or comes twice.
     """
     allocations: list[Allocation] = []
     shapes = ShapeCache(source)
-    indices = _Indices()
+    indices = ShapeIndices()
+    reusers: list[tuple[int, re.Match[str]]] = []
     for match in _LINE.finditer(source.text, start, end):
         kind = match.lastgroup
         if kind == "value":
@@ -68,11 +72,35 @@ def parse_allocations(source: Source, start: int, end: int) -> tuple[Allocation,
                 _fail(source, match, "a value stands before the first allocation")
             _add_value(allocations[-1], source, match, shapes, indices)
         elif kind == "allocation":
-            allocations.append(_allocation(source, match, indices))
+            allocations.append(read_allocation_line(source, match, indices))
+        elif kind == "reuser":
+            reusers.append((len(allocations) - 1, match))
         elif kind != "blank":
-            _fail_line(source, match.start(), match.end())
+            _pass_over(source, match, unknown)
     _check_numbers(source, allocations)
+    if reusers:
+        _check_reusers(source, allocations, reusers)
     return tuple(allocations)
+
+
+def _pass_over(source: Source, match: re.Match[str], unknown: UnknownLines) -> None:
+    """Step over a line of an unknown kind; raise for one of a known kind, cut or garbled."""
+    line = match.group()
+    if any(line.startswith(known) or known.startswith(line.rstrip("\n")) for known in _KNOWN):
+        _fail_line(source, match.start(), match.end())
+    unknown.pass_over(source, match.start(), _EXPECTED)
+
+
+def _check_reusers(
+    source: Source, allocations: list[Allocation], reusers: list[tuple[int, re.Match[str]]]
+) -> None:
+    """Raise where a value is said to reuse an allocation, but is not among its values."""
+    known = {(one.number, value.number) for one in allocations for value in one.values}
+    for allocation, match in reusers:
+        number = int(match["reuser_number"])
+        if (allocation, number) not in known:
+            message = f"value {number} reuses allocation {allocation}, but has no place in it"
+            _fail(source, match, message)
 
 
 def _add_value(
@@ -80,7 +108,7 @@ def _add_value(
     source: Source,
     match: re.Match[str],
     shapes: ShapeCache,
-    indices: _Indices,
+    indices: ShapeIndices,
 ) -> None:
     number, name, index, phi, color, size, offset, text = match.groups()[:8]
     shape = shapes.get(text) or _parse_shape(source, match.start("value"), text, shapes)
@@ -103,43 +131,6 @@ def _add_value(
             f"{allocation.number}, which ends at {allocation.size_bytes}",
         )
     allocation.values.append(value)
-
-
-def _allocation(source: Source, match: re.Match[str], indices: _Indices) -> Allocation:
-    """Turn an allocation line into a record; its fields keep a fixed order in dumps."""
-    allocation = Allocation(int(match["own_number"]), int(match["own_size"]), start=match.start())
-    fields = match["allocation"][:-1]
-    other: list[str] = []
-    at = 0
-    while at < len(fields):
-        field = _FIELD.match(fields, at)
-        if field is None:
-            place = match.start("allocation") + at
-            raise ParseError("this field cannot be read", source, place, match.end("allocation"))
-        at = field.end()
-        if field["color"]:
-            allocation.color = int(field["color"])
-        elif field["parameter"]:
-            allocation.parameter = int(field["parameter"])
-            allocation.parameter_index = indices[field["index"] or ""]
-        elif field["flag"]:
-            allocation.is_constant |= field["flag"] == "constant"
-            allocation.is_thread_local |= field["flag"] == "thread-local"
-            allocation.is_live_out |= field["flag"] == "maybe-live-out"
-        elif not field["output"]:
-            other.append(field["other"])
-    allocation.other = tuple(other)
-    return allocation
-
-
-class _Indices(dict[str, ShapeIndex]):
-    """Shape indices by their text, `0,1`; few are ever spelled."""
-
-    def __missing__(self, text: str) -> ShapeIndex:
-        """Read an index and keep it."""
-        index = tuple(int(digits[:19]) for digits in text.split(",") if digits)
-        self[text] = index
-        return index
 
 
 def _parse_shape(source: Source, start: int, text: str, shapes: ShapeCache) -> Shape:
@@ -195,4 +186,4 @@ def _fail_line(source: Source, start: int, end: int) -> NoReturn:
             scanner.fail_expected("', ' or ':' after the size")
         scanner.pos = scanner.end
         scanner.fail("expected ':' at the end of the allocation", hint="the file may be cut short")
-    scanner.fail_expected("'allocation …' or ' value: …'")
+    scanner.fail_expected(_EXPECTED)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 
+from hlotool.errors import ParseError
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse.buffers.allocations import parse_allocations
 from hlotool.parse.buffers.definition import find_definition
 from hlotool.parse.buffers.live_range import accept_live_ranges
 from hlotool.parse.buffers.parts import check_ranges, check_used, map_values
+from hlotool.parse.buffers.unknown_lines import UnknownLines
 from hlotool.parse.buffers.used_values import accept_total_bytes, accept_used_values
 from hlotool.parse.collector import collector_paused
 from hlotool.parse.scanner import Scanner
@@ -32,8 +34,27 @@ def parse_buffer_assignment(
     assignment = "BufferAssignment:" NL allocations [ used ] [ live_range ]
 
     Raises ParseError where the text breaks off or stops being this, and where the parts do
-    not belong together: the first value that one part knows and another does not.
+    not belong together: the first value that one part knows and another does not. Lines of
+    unknown kinds are counted, and refused unless all the rest adds up: the sizes of the
+    allocations to the total, each value to a use and a range.
     """
+    unknown = UnknownLines()
+    try:
+        found = _parse(source, values, live_range, unknown)
+    except ParseError as error:
+        unknown.refuse(error.message)
+        raise
+    total = sum(one.size_bytes for one in found.allocations)
+    if found.reported_total_bytes not in (None, total):
+        unknown.refuse(f"the allocations hold {total} bytes, not {found.reported_total_bytes}")
+    found.unknown_line_count = unknown.count
+    return found
+
+
+def _parse(
+    source: Source, values: Source | None, live_range: Source | None, unknown: UnknownLines
+) -> BufferAssignment:
+    """Read the parts in order, and hold them against each other."""
     header = _HEADER.match(source.text)
     if header is None:
         scanner = Scanner(source)
@@ -41,14 +62,15 @@ def parse_buffer_assignment(
         scanner.fail_expected("'BufferAssignment:'")
     section = _SECTION.search(source.text, header.end())
     end = section.start() if section else len(source.text)
-    allocations = parse_allocations(source, header.end(), end)
+    allocations = parse_allocations(source, header.end(), end, unknown)
     by_key = map_values(source, allocations)
     used_source, used_start = (source, end) if values is None else (values, 0)
-    total, used_start = accept_total_bytes(used_source, used_start)
-    used = accept_used_values(used_source, used_start)
+    total, used_start = accept_total_bytes(used_source, used_start, unknown)
+    used = accept_used_values(used_source, used_start, unknown)
     if used is not None:
         check_used(source, by_key, used, values)
-    live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end)
+    live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end, unknown)
     if live_ranges is not None:
-        check_ranges(source, by_key, live_ranges, allocations, live_range)
+        is_whole = live_range is not None or unknown.count > 0
+        check_ranges(source, by_key, live_ranges, allocations, live_range, is_whole=is_whole)
     return BufferAssignment(source, allocations, total, used, live_ranges, find_definition)

@@ -8,6 +8,7 @@ from typing import Final
 from hlotool.errors import ParseError
 from hlotool.ir.buffers import LiveRange, LiveRanges, PeakEntry, ValueKey
 from hlotool.ir.values import ShapeIndex
+from hlotool.parse.buffers.unknown_lines import UnknownLines
 from hlotool.parse.scanner import Scanner
 from hlotool.source import Source
 
@@ -23,22 +24,29 @@ _RANGE = re.compile(
 _PEAK = re.compile(rf" *+Live ranges at ({_INTEGER}) \(peak\):[ \t]*+\r?(?:\n|\Z)")
 _PEAK_ENTRY = re.compile(
     rf"\ {{4}}([^\s{{:]++)(?:\{{([0-9,]*+)\}})?+:\ ({_INTEGER})\ bytes"
-    r"(?:\ \(cumulative:[^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)"
+    rf"(?:\ \(cumulative:\ ({_INTEGER})[^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)"
 )
+_NO_PEAK = re.compile(r" *+Peak memory could not be determined[^\n]*+(?:\n|\Z)")
+_BREAKDOWN = re.compile(r" *+Stack trace breakdown [^\n]*+(?:\n|\Z)(?:[ ]{4}[^\n]*+(?:\n|\Z)|\n)*+")
+_ONE_OF_SEQUENCE: Final = "'number:name' or 'BufferLiveRange:'"
+_ONE_OF_RANGES: Final = "'name{index}:start-end' or 'Live ranges at … (peak):'"
 _CUT = "the file may be cut short"
 
 
-def accept_live_ranges(source: Source, start: int = 0) -> LiveRanges | None:
+def accept_live_ranges(source: Source, start: int, unknown: UnknownLines) -> LiveRanges | None:
     """Read the HloLiveRange section that begins at or after `start`, None without one.
 
     live_range = "HloLiveRange (max " integer "):" NL
                  "  InstructionSequence:" NL { "    " integer ":" name NL }
                  "  BufferLiveRange:" NL { "    " name index ":" integer "-" integer NL }
-                 "  Live ranges at " integer " (peak):" NL { "    " name [ index ] ": "
-                 integer " bytes" [ " (cumulative: …)" ] NL } { anything }
+                 ( peak | "  Peak memory could not be determined" … NL )
+    peak       = "  Live ranges at " integer " (peak):" NL { "    " name [ index ] ": "
+                 integer " bytes" [ " (cumulative: " integer " bytes)" ] NL }
+                 [ "  Stack trace breakdown " … NL { "    " … NL } ]
 
-    Follows HloLiveRange::ToString (xla/hlo/utils/hlo_live_range.cc); ends are inclusive.
-    Raises ParseError where a part is missing or contradicts another.
+    Follows HloLiveRange::ToString (xla/hlo/utils/hlo_live_range.cc); ends are inclusive. XLA
+    gives no peak where a dimension has no bound. Lines of other kinds go to `unknown`. Raises
+    ParseError where a part is missing or contradicts another.
     """
     header = _HEADER.match(source.text, _find_section(source.text, start))
     if header is None:
@@ -47,7 +55,7 @@ def accept_live_ranges(source: Source, start: int = 0) -> LiveRanges | None:
             return None
         scanner.fail_expected("'HloLiveRange (max N):'")
     last = int(header[1])
-    sequence, at = _parse_sequence(source, header.end())
+    sequence, at = _parse_sequence(source, header.end(), unknown)
     if last != len(sequence):
         raise ParseError(
             f"the sequence has {len(sequence)} instructions, not the {last} that 'max' says",
@@ -56,8 +64,17 @@ def accept_live_ranges(source: Source, start: int = 0) -> LiveRanges | None:
             header.end(1),
             _CUT,
         )
-    ranges, at = _parse_ranges(source, at, last)
-    position, entries = _parse_peak(source, at, last)
+    ranges, at = _parse_ranges(source, at, last, unknown)
+    position: int | None = None
+    entries: tuple[PeakEntry, ...] = ()
+    if match := _PEAK.match(source.text, at):
+        position, entries, at = _parse_peak(source, match, last, unknown)
+    elif match := _NO_PEAK.match(source.text, at):
+        at = match.end()
+    if match := _BREAKDOWN.match(source.text, at):
+        at = match.end()
+    while at < len(source.text):
+        at = unknown.pass_over(source, at, "the end of the live ranges")
     return LiveRanges(sequence, last, ranges, position, entries, source)
 
 
@@ -69,58 +86,70 @@ def _find_section(text: str, start: int) -> int:
     return found if found >= 0 else len(text)
 
 
-def _parse_sequence(source: Source, at: int) -> tuple[tuple[str, ...], int]:
-    """Read the numbered instructions; the numbers must be 0, 1, 2, …."""
-    at = _expect(source, at, _SEQUENCE, "'InstructionSequence:'").end()
+def _parse_sequence(source: Source, at: int, unknown: UnknownLines) -> tuple[tuple[str, ...], int]:
+    """Read the numbered instructions, 0, 1, 2, …, up to the heading of the ranges."""
+    while not (heading := _SEQUENCE.match(source.text, at)):
+        at = unknown.pass_over(source, at, "'InstructionSequence:'")
+    at = heading.end()
     names: list[str] = []
-    while match := _STEP.match(source.text, at):
-        if int(match[1]) != len(names):
-            message = f"expected position {len(names)}, found {match[1]}"
-            raise ParseError(message, source, match.start(1), match.end(1), _CUT)
-        names.append(match[2])
-        at = match.end()
-    return tuple(names), at
+    while True:
+        if match := _STEP.match(source.text, at):
+            if int(match[1]) != len(names):
+                message = f"expected position {len(names)}, found {match[1]}"
+                raise ParseError(message, source, match.start(1), match.end(1), _CUT)
+            names.append(match[2])
+            at = match.end()
+        elif heading := _RANGES.match(source.text, at):
+            return tuple(names), heading.end()
+        else:
+            at = unknown.pass_over(source, at, _ONE_OF_SEQUENCE)
 
 
-def _parse_ranges(source: Source, at: int, last: int) -> tuple[dict[ValueKey, LiveRange], int]:
-    at = _expect(source, at, _RANGES, "'BufferLiveRange:'").end()
+def _parse_ranges(
+    source: Source, at: int, last: int, unknown: UnknownLines
+) -> tuple[dict[ValueKey, LiveRange], int]:
+    """Read when each value is live, up to the heading of the peak, or what stands in its place."""
     ranges: dict[ValueKey, LiveRange] = {}
-    while match := _RANGE.match(source.text, at):
-        name, index, first, end = match.groups()
-        found = LiveRange(int(first), int(end))
-        if found.start > found.end or found.end > last:
-            message = f"the range does not lie within 0-{last}, or ends before it starts"
-            raise ParseError(message, source, match.start(3), match.end(4))
-        ranges[name, _index(index)] = found
-        at = match.end()
-    return ranges, at
+    while True:
+        if match := _RANGE.match(source.text, at):
+            name, index, first, end = match.groups()
+            found = LiveRange(int(first), int(end))
+            if found.start > found.end or found.end > last:
+                message = f"the range does not lie within 0-{last}, or ends before it starts"
+                raise ParseError(message, source, match.start(3), match.end(4))
+            ranges[name, _index(index)] = found
+            at = match.end()
+        elif _PEAK.match(source.text, at) or _NO_PEAK.match(source.text, at):
+            return ranges, at
+        else:
+            at = unknown.pass_over(source, at, _ONE_OF_RANGES)
 
 
-def _parse_peak(source: Source, at: int, last: int) -> tuple[int, tuple[PeakEntry, ...]]:
-    match = _expect(source, at, _PEAK, "'name{index}:start-end' or 'Live ranges at … (peak):'")
-    position = int(match[1])
+def _parse_peak(
+    source: Source, heading: re.Match[str], last: int, unknown: UnknownLines
+) -> tuple[int, tuple[PeakEntry, ...], int]:
+    """Read XLA's peak and what is live there; with unknown lines between, only if it adds up."""
+    position = int(heading[1])
     if position > last:
         message = f"the peak lies beyond the last position, {last}"
-        raise ParseError(message, source, match.start(1), match.end(1))
+        raise ParseError(message, source, heading.start(1), heading.end(1))
     entries: list[PeakEntry] = []
-    at = match.end()
-    while entry := _PEAK_ENTRY.match(source.text, at):
-        name, index, size = entry.groups()
-        entries.append(PeakEntry(name, None if index is None else _index(index), int(size)))
-        at = entry.end()
-    if source.text.startswith("    ", at):
-        Scanner(source, at + 4).fail_expected("'name{index}: N bytes'")
-    return position, tuple(entries)
-
-
-def _expect(source: Source, at: int, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-    match = pattern.match(source.text, at)
-    if match is None:
-        scanner = Scanner(source, at)
-        scanner.skip_blanks()
-        hint = _CUT if scanner.pos >= scanner.end else ""
-        scanner.fail(f"expected {what}, found {scanner.describe_next()}", hint=hint)
-    return match
+    at, total, behind = heading.end(), "", False  # behind a line that is not known
+    is_broken = False
+    while at < len(source.text) and not _BREAKDOWN.match(source.text, at):
+        if entry := _PEAK_ENTRY.match(source.text, at):
+            name, index, size, total = entry.groups()
+            entries.append(PeakEntry(name, None if index is None else _index(index), int(size)))
+            is_broken |= behind
+            at = entry.end()
+            continue
+        is_broken |= source.text.startswith("    ", at)
+        before = unknown.count
+        at = unknown.pass_over(source, at, "'name{index}: N bytes'")
+        behind |= unknown.count > before
+    if is_broken and str(sum(one.size_bytes for one in entries)) != total:
+        unknown.refuse("what is live at XLA's peak is not its cumulative size")
+    return position, tuple(entries), at
 
 
 def _index(text: str | None) -> ShapeIndex:

@@ -75,8 +75,10 @@ def check_ranges(
     live: LiveRanges,
     allocations: tuple[Allocation, ...],
     live_range: Source | None,
+    *,
+    is_whole: bool,
 ) -> None:
-    """Raise at the first range of an unknown value; in separate files also the reverse."""
+    """Raise at the first range of an unknown value; where the list is whole also the reverse."""
     hint = _mixed_up(source, live_range)
     for key in live.ranges:
         if key not in by_key:
@@ -84,7 +86,7 @@ def check_ranges(
             start = max(live.source.text.find(f"\n    {name}:"), 0) + len("\n    ")
             message = f"{name!r} has a live range, but is in no allocation"
             raise ParseError(message, live.source, start, start + len(name), hint)
-    for value in _placed_values(allocations) if live_range else ():
+    for value in _placed_values(allocations) if is_whole else ():
         if value.key not in live.ranges:
             raise ParseError(
                 f"value {value.number}, {value.name!r}, has no live range",

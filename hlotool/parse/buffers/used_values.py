@@ -7,28 +7,39 @@ from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
 from hlotool.ir.buffers import UsedValue
-from hlotool.parse.scanner import Scanner
+from hlotool.parse.buffers.unknown_lines import UnknownLines
+from hlotool.parse.scanner import STRING, Scanner
 from hlotool.source import Source
 
 _INTEGER: Final = r"[0-9]{1,19}+"
 _HEAD: Final = rf"<(?P<number>{_INTEGER})[ ](?P<name>[^\s{{]++(?:\{{[0-9,]*+\}})?+)(?:[ ]\(phi\))?+"
+_FIRST_LINE: Final = rf"{_HEAD}[ ]@[0-9]++>\r?\n"
+_INDEX: Final = r"(?:[ ]\{[0-9,]*+\})?+"
+_POSITION: Final = rf"[ ][ ][^\s,]++{_INDEX}\r?\n"
+_USE: Final = rf"[ ][ ](?:[^\s,]++,[ ]operand[ ][0-9]++{_INDEX}|\(none\))\r?\n"
 _VALUE = re.compile(
     rf"""
-    {_HEAD}[ ]@[0-9]++>\r?\n
+    {_FIRST_LINE}
     [ ]positions:\r?\n
-    (?:[ ][ ][^\n]++\n)*+
+    (?:{_POSITION})*+
     [ ]uses:\r?\n
-    (?P<uses>(?:[ ][ ][^\n]++\n)*+)
+    (?P<uses>(?:{_USE})*+)
     [ ]from[ ]instruction:[ ]
     """,
     re.VERBOSE,
 )
 _TOTAL = re.compile(rf"\s*+Total bytes used: ({_INTEGER})(?: \([^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)")
 _HEADER = re.compile(r"\s*+Used values:[ \t]*+\r?(?:\n|\Z)")
-# What may follow an instruction's text; until 2024 no newline came before the next value.
-_NEXT = re.compile(
-    rf"{_HEAD}[ ]@[0-9]++>\r?\n[ ]positions:|^HloLiveRange[ ]|\Z", re.MULTILINE | re.VERBOSE
+_BEGIN = re.compile(_FIRST_LINE, re.VERBOSE)
+_POSITIONS: Final = " positions:"
+_LINE = re.compile(
+    rf"(?P<heading>[ ]\w[^\n:]*+:\r?\n)|(?P<uses>{_USE})|(?P<positions>{_POSITION})", re.VERBOSE
 )
+_FROM = re.compile(r"[ ]from[ ]instruction:[ ]")
+_SECTION = re.compile(r"\s*+(?:Used values:|HloLiveRange )")
+_INSTRUCTION = re.compile(rf"(?:[^\"\n]++|{STRING})*+", re.DOTALL)
+_ANOTHER: Final = "another used value, '<number name @color>'"
+_SECTIONS: Final = ["positions", "uses"]
 _PARTS: Final = (
     (re.compile(_HEAD, re.VERBOSE), "a used value, '<number name @color>'"),
     (re.compile(r"[ ]@[0-9]++>\r?\n"), "' @color>' after the value's name"),
@@ -38,16 +49,23 @@ _PARTS: Final = (
 )
 
 
-def accept_total_bytes(source: Source, start: int) -> tuple[int | None, int]:
-    """Read `Total bytes used: N (human)` if it comes next; return it and where it ends.
+def accept_total_bytes(source: Source, start: int, unknown: UnknownLines) -> tuple[int | None, int]:
+    """Read `Total bytes used: N (human)` if it comes first; return it and where it ends.
 
     The number, BufferAssignment::Stats::total_allocation_bytes, covers all spaces.
     """
     match = _TOTAL.match(source.text, start)
-    return (int(match[1]), match.end()) if match else (None, start)
+    if match is None:
+        return None, start
+    at = match.end()
+    while at < len(source.text) and not _SECTION.match(source.text, at):
+        at = unknown.pass_over(source, at, "'Used values:'")
+    return int(match[1]), at
 
 
-def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | None:
+def accept_used_values(
+    source: Source, start: int, unknown: UnknownLines
+) -> dict[int, UsedValue] | None:
     """Read the section `Used values:` if it comes next, None if it does not.
 
     used  = "Used values:" NL { value }
@@ -56,7 +74,8 @@ def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | Non
             " uses:" NL { "  " name ", operand " integer [ " " index ] NL | "  (none)" NL }
             " from instruction: " text [ NL ]
 
-    Raises ParseError where an entry breaks off, as in a file cut short.
+    Lines of other kinds go to `unknown`. Raises ParseError where an entry breaks off, as in a
+    file cut short.
     """
     header = _HEADER.match(source.text, start)
     if header is None:
@@ -64,32 +83,87 @@ def accept_used_values(source: Source, start: int) -> dict[int, UsedValue] | Non
     used: dict[int, UsedValue] = {}
     text = source.text
     at = header.end()
-    while text.startswith("<", at):
+    live_range = text.find("\nHloLiveRange ", at)
+    last = live_range + 1 if live_range >= 0 else len(text)
+    while at < last:
+        if not text.startswith("<", at):
+            at = unknown.pass_over(source, at, _ANOTHER)
+            continue
         match = _VALUE.match(text, at)
-        if match is None:
-            _fail(source, at)
-        start, at = match.end(), _find_next(text, match.end())
-        end = start + len(text[start:at].rstrip())
-        uses = match["uses"]
+        if match:
+            uses, start = match["uses"], match.end()
+        else:
+            match, uses, start = _read_line_by_line(source, at, unknown)
+        at = _find_next(text, start, last)
+        end = _pass_over_tail(source, start, at, unknown)
         count = uses.count("\n") if uses.strip() != "(none)" else 0
         used[int(match["number"])] = UsedValue(
             match["name"], match.start("name"), count, start, end, source
         )
-    _check_end(source, at)
     return used
 
 
-def _find_next(text: str, at: int) -> int:
-    """Find where the text of an instruction ends: it may hold newlines inside strings."""
-    match = _NEXT.search(text, at)
-    return match.start() if match else len(text)
+def _read_line_by_line(
+    source: Source, at: int, unknown: UnknownLines
+) -> tuple[re.Match[str], str, int]:
+    """Read a value up to its instruction where lines of unknown kinds stand between.
+
+    Return the match of its first line, the lines of its uses, and where the instruction begins.
+    """
+    text = source.text
+    first = _BEGIN.match(text, at)
+    if first is None:
+        _fail(source, at)
+    section, uses, seen, here = "", "", [], first.end()
+    while not (begins := _FROM.match(text, here)):
+        if here >= len(text) or text.startswith("<", here):
+            _fail(source, at)
+        line = _LINE.match(text, here)
+        kind = line.lastgroup if line else None
+        if line and kind == "heading":
+            section = line.group().strip(" :\r\n")
+            seen.append(section)
+            here = line.end() if section in _SECTIONS else _pass_over(source, here, unknown)
+        elif line and kind == section:
+            uses += line.group() if kind == "uses" else ""
+            here = line.end()
+        else:
+            here = _pass_over(source, here, unknown)
+    if [one for one in seen if one in _SECTIONS] != _SECTIONS:
+        _fail(source, at)
+    return first, uses, begins.end()
 
 
-def _check_end(source: Source, at: int) -> None:
-    """Raise unless nothing, or the live ranges, follow the last entry."""
-    scanner = Scanner(source, at)
-    if not scanner.at_end() and not scanner.starts_with("HloLiveRange"):
-        scanner.fail_expected("another used value, '<number name @color>'")
+def _pass_over(source: Source, at: int, unknown: UnknownLines) -> int:
+    return unknown.pass_over(source, at, "' positions:', ' uses:' or ' from instruction:'")
+
+
+def _find_next(text: str, at: int, end: int) -> int:
+    """Find where the text of an instruction ends: it may hold newlines inside strings.
+
+    That is where the next value begins, on a line of its own; until 2024 no newline came before.
+    """
+    while (at := text.find("<", at, end)) >= 0:
+        first = _BEGIN.match(text, at)
+        if first and (text[at - 1] == "\n" or text.startswith(_POSITIONS, first.end())):
+            return at
+        at += 1
+    return end
+
+
+def _pass_over_tail(source: Source, start: int, at: int, unknown: UnknownLines) -> int:
+    """Return where the instruction between two offsets ends; step over the lines behind it."""
+    text = source.text
+    end = start + len(text[start:at].rstrip())
+    if text.find("\n", start, end) < 0:
+        return end
+    own = _INSTRUCTION.match(text, start, end)
+    if own is None or not text.startswith("\n", own.end()):
+        return end  # a string is not closed: all belongs to the instruction
+    here = own.end() + 1
+    while here < at:
+        here = unknown.pass_over(source, here, _ANOTHER)
+    return own.end()
 
 
 def _fail(source: Source, at: int) -> NoReturn:
