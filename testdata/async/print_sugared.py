@@ -3,7 +3,7 @@
     python testdata/async/print_sugared.py        (needs jaxlib, pinned in pyproject.toml)
 
 XLA's open parser refuses operands that are bound late; late.sugared.txt is written by hand,
-after what libtpu prints in dumps/tpu_v6e/pipeline.gather and docs/async_ops.md of XLA.
+after what libtpu prints in dumps/tpu_v6e/pipeline.gather.
 """
 
 import re
