@@ -1,9 +1,10 @@
-"""Measure derived lifetimes and estimated peaks against every dump at hand.
+"""Measure derived lifetimes and estimated peaks against every dump, and read every text.
 
     python tests/accuracy/run.py            print the table
     python tests/accuracy/run.py --write    and put it into docs/accuracy.csv
 
-Exits with 1 where less than 98 % of the values, or 80 % of the peaks, are as promised.
+Exits with 1 where less than 98 % of the values, or 80 % of the peaks, are as promised, or a
+text is refused wrongly.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from accuracy.texts import read_texts
 from buffer_accuracy import HEADING, TABLE, Accuracy, measure, measured_dumps, row
 
 LEAST_EQUAL = 0.98
@@ -49,8 +51,11 @@ def main() -> int:
     print(f"{text}\n{verdict(found)}")  # noqa: T201
     if "--write" in sys.argv[1:]:
         TABLE.write_text(text, "utf-8")
+    texts = read_texts()
+    print(texts)  # noqa: T201
     equal, near = summary(found)
-    return 0 if equal >= LEAST_EQUAL and near >= LEAST_NEAR else 1
+    is_read = not (texts.refused_wrongly or texts.read_wrongly)
+    return 0 if is_read and equal >= LEAST_EQUAL and near >= LEAST_NEAR else 1
 
 
 if __name__ == "__main__":

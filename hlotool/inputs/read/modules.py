@@ -69,7 +69,7 @@ def find_modules(source: Source, detection: Detection) -> FoundModules:
     if _is_plain(source.text, detection):
         return FoundModules((source,))
     text = source.text
-    headings = _find_all_headings(text, detection)
+    headings = _leave_out_inner(source, _find_all_headings(text, detection))
     starts = [_line_start(text, one.position) for one in headings]
     edges = sorted((*starts, *(mark.start() for mark in _SEPARATOR_LINE.finditer(text)), len(text)))
     modules: list[Source] = []
@@ -122,6 +122,18 @@ def _find_all_headings(text: str, detection: Detection) -> list[Heading]:
         if found.kind is TextKind.MODULE or _HLO_LINE.search(part):
             headings.append(Heading(place + found.begin))
     return sorted(headings, key=lambda one: one.position)
+
+
+def _leave_out_inner(source: Source, headings: list[Heading]) -> list[Heading]:
+    """Leave out what looks like a header inside a module: recovery tables hold modules."""
+    kept: list[Heading] = []
+    end = 0
+    for heading in headings:
+        if heading.position >= end:
+            kept.append(heading)
+            if not heading.prefix:
+                end = find_module_end(source, heading.position) or 0
+    return kept
 
 
 def _line_start(text: str, position: int) -> int:
