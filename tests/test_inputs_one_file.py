@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from dump_files import find_folders, find_texts
+from dump_files import TESTDATA, find_folders, find_texts
 from input_cases import BUFFERS, SIBLINGS, STEM, TEXT, file_names, only_input
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
@@ -148,3 +148,12 @@ def test_siblings_in_the_dumps_of_xla(folder: Path) -> None:
     assert len(files) == (2 if "_jax_" in folder.parent.name else 4)
     for file in files:
         file.read()
+
+
+FORMS = sorted((TESTDATA / "hlo_forms").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_every_form_of_hlo_is_one_program(path: Path) -> None:
+    """A module in a string of another, a recovery table, is not a second program."""
+    assert len(find_inputs(str(path)).inputs) == 1
