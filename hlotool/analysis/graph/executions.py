@@ -152,9 +152,7 @@ def _calls_of(
     """List what an instruction runs as control flow; remember the trip count of a loop."""
     opcode = instruction.opcode
     if opcode == "while":
-        inside = [*instruction.callees("condition"), *instruction.callees("body")]
-        if len(inside) != 2:  # noqa: PLR2004 (condition and body)
-            raise InputError(f"the while {instruction.full_name!r} has no condition or no body")
+        inside = [instruction.expect_callee("condition"), instruction.expect_callee("body")]
         trips[instruction] = trip = find_trip_count(instruction, scalars)
         return [_Call(instruction, callee, trip.count, is_branch=False) for callee in inside]
     if opcode == "conditional":
