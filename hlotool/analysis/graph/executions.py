@@ -23,13 +23,17 @@ MOST_EXECUTIONS: Final = 1 << 63
 
 
 class Loop(Struct, frozen=True):
-    """One while instruction. `depth` counts the loops around it; `parent` is the nearest."""
+    """One while instruction. `depth` counts the loops around it; `parent` is the nearest.
+
+    `contradicting_trip_count` is what the loop itself comes to, if a printed count is another.
+    """
 
     instruction: Instruction
     body: Computation
     condition: Computation
     trip_count: int | None
     trip_count_source: TripCountSource | None
+    contradicting_trip_count: int | None
     depth: int
     parent: Instruction | None
 
@@ -104,6 +108,7 @@ def count_executions(module: Module) -> Executions:
             instruction.callees("condition")[0],
             trips[instruction].count,
             trips[instruction].source,
+            trips[instruction].contradicting,
             *depths[computation],
         )
         for computation in order
