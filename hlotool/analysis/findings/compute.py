@@ -106,7 +106,7 @@ def find_contradicted_trip_counts(evidence: Evidence) -> Iterator[Finding]:
     """Find loops whose printed trip count is another than condition, step and init come to."""
     for loop in evidence.executions.loops:
         if loop.contradicting_trip_count is not None:
-            name = loop.instruction.name
+            name = loop.instruction.full_name
             location = loop.instruction.source_location()
             yield Finding(
                 evidence.costs.of(loop.instruction).bytes_accessed,
@@ -132,9 +132,9 @@ def find_unknown_costs(evidence: Evidence) -> Iterator[Finding]:
         None,
         "info",
         "unknown-cost",
-        f"The cost of {first.name} ({first.opcode}){others} is not known, and totals are lower "
+        f"The cost of {first.full_name} ({first.opcode}){others} is not known, and totals are lower "
         f"bounds: {reason}.",
-        first.name,
+        first.full_name,
         write_source(location.file, location.line) if location else None,
     )
 
