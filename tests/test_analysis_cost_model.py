@@ -11,7 +11,6 @@ from cost_cases import (
     read_module,
 )
 
-from hlotool.errors import ParseError
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
 from hlotool.source import Source
@@ -153,18 +152,33 @@ MALFORMED = {
     "an empty reduction": "a = () reduce(p, p), dimensions={0}",
 }
 
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "a = f32[4,4] dot(p, p), lhs_contracting_dims={7}",
-        "t = (f32[4,4]) tuple(p)\n a = f32[4,4] dot(t, p), lhs_contracting_dims={1}",
-    ],
+SQUARE = "window={size=3x3 pad=1_1x1_1}"
+IMAGE = (
+    "i = f32[1,8,8,4] parameter(1)\n k = f32[3,3,4,5] parameter(2)\n"
+    " a = f32[1,8,8,5] convolution(i, k), "
 )
-def test_dimensions_that_are_not_there_are_refused(line: str) -> None:
-    text = f"ENTRY e {{\n p = f32[4,4] parameter(0)\n {line}\n}}"
-    with pytest.raises(ParseError, match="has no such dimension"):
-        _ = Program("", parse_module(Source(text))).costs
+# What does not fit, and the reason given.
+REASONS = {
+    "a = f32[4,4] dot(p, p), lhs_contracting_dims={7}": "f32[4,4] has no such dimension (line 4)",
+    "a = f32[4,4] dot(p, p), lhs_contracting_dims={1}": "the sides contract, or batch, different",
+    "a = f32[4,4] dot(p, p), lhs_contracting_dims={1,1}, rhs_contracting_dims={0,0}": "twice",
+    "a = f32[4] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}": "f32[4] has not",
+    "q = f32[5,4] parameter(1)\n a = f32[4,4] dot(p, q), lhs_contracting_dims={1}, "
+    "rhs_contracting_dims={0}": "differ in size",
+    "t = (f32[4,4]) tuple(p)\n a = f32[4,4] dot(t, p), lhs_contracting_dims={1}": "no such",
+    IMAGE + SQUARE + ", dim_labels=b12f_12io->b12f": "each spatial dimension once (line 6)",
+    IMAGE + SQUARE + ", dim_labels=bf_io->bf": "dim_labels= describes 2 dimensions",
+    IMAGE + "window={size=3}, dim_labels=b01f_01io->b01f": "dimensions, dim_labels= 2 spatial",
+    IMAGE + "window={size=3x3 pad=1_1}, dim_labels=b01f_01io->b01f": "differ in rank (line 6)",
+    IMAGE + "dim_labels=b01f_01io->b01f": "window= has 0 dimensions, dim_labels= 2 spatial ones",
+    "a = f32[4,4] reduce-window(p, p), window={size=3}": "window= has 1 dimensions, the operand 2",
+    "a = f32[4,4] reduce-window(p, p), window={size=-3x-3}": "the window has a size below 1",
+    "a = f32[4,4] sing(p)": "no opcode 'sing' is known",
+    "a = f32[4,4] call(p)": "call has no computation to_apply=",
+    "a = f32[4,4] conditional(p)": "conditional has no branches",
+    "q = f32[?,4] parameter(1)\n a = f32[?,4] add(q, q)": "not say how large f32[?,4]",
+    "a = f32[4,4] dynamic-slice(p), dynamic_slice_sizes={4,4}": "do not fit each other",
+}
 
 
 @pytest.mark.parametrize("line", MALFORMED.values(), ids=MALFORMED)
@@ -174,3 +188,22 @@ def test_what_is_not_known_makes_a_lower_bound(line: str) -> None:
     cost = Program("", module).costs.of_computation(module.entry)
     assert cost.flops == 16
     assert cost.is_lower_bound
+
+
+@pytest.mark.parametrize(("line", "reason"), REASONS.items(), ids=REASONS.values())
+def test_an_unknown_cost_has_a_reason(line: str, reason: str) -> None:
+    text = f"ENTRY e {{\n p = f32[4,4] parameter(0)\n b = f32[4,4] add(p, p)\n {line}\n}}"
+    module = parse_module(Source(text))
+    costs = Program("", module).costs
+    assert costs.of_computation(module.entry).flops == 16
+    assert costs.of_computation(module.entry).is_lower_bound
+    assert [(one.name, reason in why) for one, why in costs.unknown.items()] == [("a", True)]
+
+
+def test_padding_may_be_negative() -> None:
+    """Read and written: 8 and 4 elements, and the padding value."""
+    line = "a = f32[4] pad(p, z), padding=-2_-2"
+    text = f"ENTRY e {{\n p = f32[8] parameter(0)\n z = f32[] parameter(1)\n {line}\n}}"
+    module = parse_module(Source(text))
+    cost = Program("", module).costs.of_computation(module.entry)
+    assert (cost.flops, cost.bytes_accessed, cost.is_lower_bound) == (0, 52, False)

@@ -36,12 +36,18 @@ def test_case(path: Path) -> None:
     """A case says what it expects.
 
     `// loop FULL_NAME: COUNT SOURCE DEPTH`, `// runs COMPUTATION: N`. Each loop is listed once,
-    behind the loop around it.
+    behind the loop around it. A printed count has `contradicting N` behind it where the loop
+    itself comes to N.
     """
     text = path.read_text()
     module, executions = load(text, path.name)
     loops = {
         loop.instruction.full_name: f"{loop.trip_count} {loop.trip_count_source} {loop.depth}"
+        + (
+            f" contradicting {loop.contradicting_trip_count}"
+            if loop.contradicting_trip_count is not None
+            else ""
+        )
         for loop in executions.loops
     }
     assert loops == dict(re.findall(r"// loop (\S+): (.+)", text))

@@ -134,6 +134,46 @@ def test_unknown_trip_count() -> None:
     assert find(known) == ()
 
 
+def test_contradicted_trip_count() -> None:
+    """The counter goes from 0 to 4 in steps of 1; 7 is printed, and followed."""
+    text = scheduled(
+        "z = s32[] constant(0)",
+        "x = f32[8] parameter(0)",
+        "q = (s32[], f32[8]) tuple(z, x)",
+        "ROOT w = (s32[], f32[8]) while(q), condition=cond, body=body, "
+        'backend_config={"known_trip_count":{"n":"7"}}',
+        before=LOOP.replace("tuple(i, y)", "tuple(j, y)").replace(
+            "  y =", "  k = s32[] constant(1)\n  j = s32[] add(i, k)\n  y ="
+        ),
+    )
+    (found,) = find(text)
+    assert (found.code, found.severity, found.instruction) == (
+        "contradicted-trip-count",
+        "info",
+        "w",
+    )
+    assert found.message == (
+        "w is printed to repeat its body 7 times, but its own counter comes to 4: the printed "
+        "count is followed, as XLA does."
+    )
+    program = Program("", parse_module(Source(text)))
+    (loop,) = program.summarize().loops
+    assert (loop.trip_count, loop.trip_count_source) == (7, "backend_config")
+    assert loop.contradicting_trip_count == 4
+    assert program.cost.flops_per_run == 7 * (8 + 1 + 1)  # add, counter, comparison
+    assert find(text.replace('"n":"7"', '"n":"4"')) == ()
+
+
+def test_an_unknown_cost() -> None:
+    lines = "p = f32[8,8] parameter(0)", "a = f32[8,8] dot(p, p), lhs_contracting_dims={5}"
+    (found,) = find(scheduled(*lines, "ROOT b = f32[8,8] sing(a)"))
+    assert (found.code, found.severity, found.instruction) == ("unknown-cost", "info", "a")
+    assert found.message == (
+        "The cost of a (dot) and 1 more is not known, and totals are lower bounds: "
+        "f32[8,8] has no such dimension (line 5)."
+    )
+
+
 def test_unknown_custom_calls_are_one_finding() -> None:
     calls = [
         f'c{n} = f32[8] custom-call(p), custom_call_target="{target}"'

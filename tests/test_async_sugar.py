@@ -10,6 +10,7 @@ from dump_files import TESTDATA
 
 import hlotool
 from hlotool.analysis.fusions.expansion import expand_fusion
+from hlotool.diff.match.structure import compare_structure
 from hlotool.program.program import Program
 
 PAIRS = sorted(TESTDATA.glob("async/*.sugared.txt"))
@@ -35,6 +36,7 @@ def test_sugar_changes_no_answer(sugared: Path) -> None:
     assert ours.collectives() == expected.collectives()
     assert ours.buffers() == expected.buffers()
     assert ours.buffers().rows
+    assert compare_structure(ours.program, expected.program).is_equal
 
 
 def test_every_sugar_is_there() -> None:

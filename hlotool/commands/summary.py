@@ -12,7 +12,13 @@ from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
-from hlotool.analysis.summary.answer import COLLECTIVES, MODULE, SUMMARY, SUMMARY_DIRECTORY
+from hlotool.analysis.summary.answer import (
+    COLLECTIVES,
+    MODULE,
+    SUMMARY,
+    SUMMARY_DIRECTORY,
+    choose_loop_columns,
+)
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
@@ -55,7 +61,7 @@ def _describe(found: Summary, paths: InputPaths, *, has_findings: bool) -> Docum
     if has_findings:
         rows["findings"] = found.findings
     return Document(
-        spec=SUMMARY,
+        spec=choose_loop_columns(found.loops),
         input=paths,
         blocks={
             "module": found.module,

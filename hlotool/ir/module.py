@@ -41,6 +41,7 @@ CALL_KEYS = (
     "select",
     "scatter",
 )
+LISTS_OF_CALLEES = frozenset(("branch_computations", "called_computations"))
 _CALL_PLACES = {key: place for place, key in enumerate(CALL_KEYS)}
 
 
@@ -125,6 +126,11 @@ class Instruction(Node, eq=False):
             return ()
         module = self.computation.module
         return tuple(map(module.computations.__getitem__, module.reader.callees(self, key)))
+
+    def expect_callee(self, key: str) -> Computation:
+        """Return the computation that attribute `key` names; raise where it is absent."""
+        module = self.computation.module
+        return module.computations[module.reader.expect_callee(self, key)]
 
     def called_computations(self) -> tuple[Computation, ...]:
         """Return all computations this instruction names; a while gives condition, body."""
@@ -351,6 +357,9 @@ class AttributeReader(Protocol):
 
     def control_predecessors(self, instruction: Instruction) -> tuple[str, ...]:
         """Return the names of instructions, each of which is in the same computation."""
+
+    def expect_callee(self, instruction: Instruction, key: str) -> str:
+        """Return the name of a computation in the module; raise where it is absent."""
 
     def metadata(self, instruction: Instruction) -> Metadata:
         """Return `metadata=`."""

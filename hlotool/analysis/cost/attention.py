@@ -42,7 +42,7 @@ def count_te_attention(instruction: Instruction) -> tuple[int, bool]:
     mask = values["mask_type"]
     row = queries * values["attn_heads"] * (qk_size if is_backward else v_size)
     if row < 1:
-        raise UnknownCostError
+        raise UnknownCostError("the attention has no rows")
     batch = count_elements(first_array(instruction.shape)) // row
     shift = keys - queries if mask in _TE_BOTTOM_RIGHT else 0
     left = values.get("window_size_left", -1)
@@ -62,7 +62,7 @@ def count_cudnn_attention(instruction: Instruction) -> tuple[int, bool]:
     found = instruction.backend_config()
     config = found.find("cudnn_fmha_backend_config") if found else None
     if not isinstance(config, Mapping):
-        raise UnknownCostError
+        raise UnknownCostError("the backend_config has no cudnn_fmha_backend_config")
     scores = read_numbers(config.get("intermediate_tensor_shape"), "dimensions")
     *batch, queries, keys = scores
     qk_size, v_size = (operand_shape(instruction, number).dims[-1] for number in (0, 2))
@@ -122,7 +122,7 @@ def read_numbers(config: object, key: str) -> tuple[int, ...]:
     """Read a list of integers that JSON holds as strings; raises UnknownCostError."""
     values = config.get(key) if isinstance(config, Mapping) else None
     if not isinstance(values, list):
-        raise UnknownCostError
+        raise UnknownCostError(f"the backend_config has no list {key}")
     return tuple(map(read_number, values))
 
 
@@ -130,4 +130,4 @@ def read_number(value: object) -> int:
     """Read an integer that JSON holds as a number or, for 64 bits, as a string."""
     if isinstance(value, (int, str)) and not isinstance(value, bool):
         return int(value)
-    raise UnknownCostError
+    raise UnknownCostError("the backend_config has no number where one should stand")

@@ -20,7 +20,7 @@ from hlotool.analysis.cost.matrices import (
     count_dot_flops,
 )
 from hlotool.analysis.cost.sizes import (
-    UnknownCostError,
+    MALFORMED,
     count_elements,
     first_array,
     operand_shape,
@@ -74,7 +74,10 @@ def read_custom_call(instruction: Instruction) -> CustomCall:
     for prefix, kind, count in _COUNTERS:
         if target.startswith(prefix):
             return _counted(instruction, kind, count)
-    stated = _find_stated_flops(instruction)
+    try:
+        stated = _find_stated_flops(instruction)
+    except MALFORMED:
+        stated = None
     if stated is not None:
         return CustomCall(CustomCallKind.STATED, stated)
     return CustomCall(CustomCallKind.UNKNOWN, None)
@@ -87,7 +90,7 @@ FlopCounter: TypeAlias = Callable[[Instruction], tuple[int, bool]]
 def _counted(instruction: Instruction, kind: CustomCallKind, count: FlopCounter) -> CustomCall:
     try:
         flops, is_upper_bound = count(instruction)
-    except (UnknownCostError, LookupError, ValueError):
+    except MALFORMED:
         return CustomCall(kind, None)
     return CustomCall(kind, flops, is_upper_bound)
 

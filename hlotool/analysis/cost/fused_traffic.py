@@ -17,6 +17,7 @@ from hlotool.ir.opcodes import SLICES
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
+NO_BODY: Final = "fusion has no computation"
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _READS_APART: Final = SLICES | {"broadcast", "fusion", "reshape"}
 _MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
@@ -54,7 +55,7 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
     """
     body = instruction.callee()
     if body is None:
-        raise UnknownCostError
+        raise UnknownCostError(NO_BODY)
     _read_parameters(body, sizes)
     return FusionTraffic(
         tuple((one, _measure_parameter(one, sizes)) for one in body.parameters),
@@ -142,7 +143,7 @@ class _Reads:
 
     def __init__(self, sources: Iterable[Instruction], sizes: Sizes, depth: int) -> None:
         if depth > _MOST_NESTED:
-            raise UnknownCostError
+            raise UnknownCostError("fusions stand too deep in each other")
         self._bytes = {one: sizes.pointer_bytes(one.shape) for one in sources}
         self._sizes = sizes
         self._depth = depth
@@ -186,7 +187,7 @@ class _Reads:
         """
         body = fusion.callee()
         if body is None:
-            raise UnknownCostError
+            raise UnknownCostError(NO_BODY)
         _read_parameters(body, self._sizes, self._depth + 1)
         return sum(
             self._of_inner_parameter(body.parameters[number], body.root, fusion)

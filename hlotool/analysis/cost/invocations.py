@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.sizes import UnknownCostError, count_elements, first_array, operand_shape
 from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.values import WindowDimension
 
 Applications: TypeAlias = tuple[tuple[Computation, int], ...]  # what is run, and how often
 
@@ -19,8 +20,19 @@ Applications: TypeAlias = tuple[tuple[Computation, int], ...]  # what is run, an
 def _callee(instruction: Instruction, key: str) -> Computation:
     callees = instruction.callees(key)
     if not callees:
-        raise UnknownCostError
+        raise UnknownCostError(f"{instruction.opcode} has no computation {key}=")
     return callees[0]
+
+
+def _fitting_window(instruction: Instruction) -> tuple[WindowDimension, ...]:
+    """Return the window; raise UnknownCostError if it is not one over the first operand."""
+    window = instruction.window()
+    rank = len(operand_shape(instruction, 0).dims)
+    if window and len(window) != rank:
+        raise UnknownCostError(f"window= has {len(window)} dimensions, the operand {rank}")
+    if any(one.size < 1 for one in window):
+        raise UnknownCostError("the window has a size below 1")
+    return window
 
 
 def apply_async(instruction: Instruction) -> Applications:
@@ -76,7 +88,7 @@ def apply_reduce_window(instruction: Instruction) -> Applications:
     """
     result = first_array(instruction.shape)
     results = count_elements(result)
-    window = instruction.window()
+    window = _fitting_window(instruction)
     times = (prod(one.size for one in window) - 1) * results
     wide = [place for place, one in enumerate(window) if one.size != 1]
     padded = [place for place, one in enumerate(window) if one.pad_low or one.pad_high]
@@ -96,7 +108,7 @@ def apply_reduce_window(instruction: Instruction) -> Applications:
 def apply_select_and_scatter(instruction: Instruction) -> Applications:
     """Run select for all but one element of each window, and scatter once for each window."""
     windows = count_elements(operand_shape(instruction, 1))
-    size = prod(one.size for one in instruction.window())
+    size = prod(one.size for one in _fitting_window(instruction))
     return (
         (_callee(instruction, "select"), windows * (size - 1)),
         (_callee(instruction, "scatter"), windows),

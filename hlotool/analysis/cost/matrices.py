@@ -15,7 +15,7 @@ from hlotool.analysis.cost.sizes import (
 )
 from hlotool.ir.module import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
-from hlotool.ir.values import DimLabels, WindowDimension
+from hlotool.ir.values import DimLabels, DotDimensions, WindowDimension
 
 MULTIPLY_ADD: Final = 2
 _MOST_POSITIONS: Final = 1 << 20  # a longer window in both directions is no window of a model
@@ -26,9 +26,36 @@ def work_of_dot(instruction: Instruction) -> Work:
 
     xla/service/hlo_cost_analysis.cc `GetDotFlops`. Scales of a scaled-dot count nothing.
     """
-    contracting = instruction.dot_dimensions().lhs_contracting
+    dimensions = instruction.dot_dimensions()
+    if instruction.opcode == "dot":
+        _check_dot(instruction, dimensions)
+    contracting = dimensions.lhs_contracting
     flops = count_dot_flops(instruction.shape, operand_shape(instruction, 0), contracting)
     return Work(flops, 0, flops)
+
+
+def _check_dot(dot: Instruction, dimensions: DotDimensions) -> None:
+    """Raise UnknownCostError where the two sides or the result do not fit (InferDotOpShape).
+
+    Of a sparse side, older versions contract fewer elements than of the other.
+    """
+    lhs, rhs, result = operand_shape(dot, 0), operand_shape(dot, 1), expect_array(dot.shape)
+    left = (*dimensions.lhs_contracting, *dimensions.lhs_batch)
+    right = (*dimensions.rhs_contracting, *dimensions.rhs_batch)
+    if len(set(left)) != len(left) or len(set(right)) != len(right):
+        raise UnknownCostError("a dimension is contracted or a batch twice")
+    if len(dimensions.lhs_contracting) != len(dimensions.rhs_contracting) or len(left) != len(
+        right
+    ):
+        raise UnknownCostError("the sides contract, or batch, different numbers of dimensions")
+    pairs = [(lhs.dims[one], rhs.dims[other]) for one, other in zip(left, right, strict=True)]
+    if "sparsity" not in dot.attributes and any(
+        one != other and UNBOUNDED not in {one, other} for one, other in pairs
+    ):
+        raise UnknownCostError("dimensions that meet in the product differ in size")
+    free = len(lhs.dims) + len(rhs.dims) - len(left) - len(right)
+    if len(result.dims) != free + len(dimensions.lhs_batch):
+        raise UnknownCostError(f"{result} has not the dimensions that the product leaves")
 
 
 def count_dot_flops(result: Shape, lhs: ArrayShape, contracting: Iterable[int]) -> int:
@@ -39,7 +66,7 @@ def count_dot_flops(result: Shape, lhs: ArrayShape, contracting: Iterable[int]) 
 def _product(shape: ArrayShape, numbers: Iterable[int]) -> int:
     dims = [shape.dims[number] for number in numbers]
     if UNBOUNDED in dims:
-        raise UnknownCostError
+        raise UnknownCostError(f"the text does not say how large {shape} is")
     return prod(dims)
 
 
@@ -94,11 +121,19 @@ def count_convolution_flops(
 ) -> int:
     """Count the flops of the convolution that window and dim_labels describe on these shapes."""
     labels = instruction.dim_labels()
-    if labels is None or any(UNBOUNDED in shape.dims for shape in (lhs, rhs, result)):
-        raise UnknownCostError
+    if labels is None:
+        raise UnknownCostError("there are no dim_labels=")
+    if any(UNBOUNDED in shape.dims for shape in (lhs, rhs, result)):
+        raise UnknownCostError("the text does not say how large an operand or the result is")
+    window = instruction.window()
+    if len(window) != len(labels.lhs_spatial):
+        spatial = len(labels.lhs_spatial)
+        raise UnknownCostError(
+            f"window= has {len(window)} dimensions, dim_labels= {spatial} spatial ones"
+        )
     feature_groups = _group_count(instruction, "feature_group_count")
     batch_groups = _group_count(instruction, "batch_group_count")
-    positions = _count_positions(instruction.window(), labels, lhs, rhs, result)
+    positions = _count_positions(window, labels, lhs, rhs, result)
     return (
         MULTIPLY_ADD
         * (lhs.dims[labels.lhs_feature] // feature_groups)
@@ -111,7 +146,7 @@ def count_convolution_flops(
 def _group_count(instruction: Instruction, key: str) -> int:
     count = instruction.integers(key)
     if count and count[0] < 1:
-        raise UnknownCostError
+        raise UnknownCostError(f"{key}= is less than 1")
     return count[0] if count else 1
 
 
@@ -149,7 +184,7 @@ def count_window_positions(
     else:
         walked_step, counted, step, walked = steps
     if walked > _MOST_POSITIONS or step < 1 or walked_step < 0 or dimension.lhs_dilate < 1:
-        raise UnknownCostError
+        raise UnknownCostError("the window has no end, or a stride or dilation below 1")
     return sum(
         _count_multiples(
             walked_step * place - dimension.pad_low, step, counted, inputs, dimension.lhs_dilate

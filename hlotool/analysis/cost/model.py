@@ -14,7 +14,7 @@ from hlotool.analysis.cost.fused_traffic import (
 )
 from hlotool.analysis.cost.invocations import APPLYING, find_applications, find_custom_body
 from hlotool.analysis.cost.operations import WORKING, find_work
-from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
+from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import measure_bytes
 from hlotool.analysis.graph.call_graph import CallGraph, find_branches, reach
 from hlotool.ir.module import Computation, Instruction, Module
@@ -29,10 +29,6 @@ from hlotool.ir.opcodes import (
 from hlotool.ir.shape import Shape
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
-
-# What a malformed instruction raises: a missing operand, a dimension that is not there, a
-# division by zero. Its cost is unknown, which is no reason not to count all the others.
-_MALFORMED: Final = (UnknownCostError, LookupError, ValueError, ArithmeticError)
 
 _FLOW: Final = CONTROL_FLOW - LATER_STEPS
 _APPLYING: Final = APPLYING - _FLOW
@@ -54,10 +50,12 @@ class CostModel:
     Follows HloCostAnalysis (xla/service/hlo_cost_analysis.cc, 0.10.2), in exact integers
     where XLA adds in float32, with 0 where it counts -1 for a custom call. Bodies of fusions
     and reducers access no memory of their own, so `of_computation` has no bytes for them.
-    What the text leaves open counts nothing and makes a cost `is_lower_bound`.
+    What the text leaves open counts nothing and makes a cost `is_lower_bound`; `unknown` says
+    why, for each instruction but custom calls.
     """
 
     def __init__(self, module: Module, graph: CallGraph) -> None:
+        self.unknown: dict[Instruction, str] = {}
         self._sizes = Sizes()
         self._order = graph.callees_first
         self._callees = graph.callees
@@ -72,7 +70,7 @@ class CostModel:
     def of(self, instruction: Instruction) -> Cost:
         """Return the cost of one execution of an instruction, with all that it calls."""
         if instruction.opcode in _FLOW:
-            return _flow_cost(instruction, self._once, None)
+            return self._flow_cost(instruction, self._once, None)
         return self._own.get(instruction) or self._own_cost(instruction)
 
     def of_computation(self, computation: Computation) -> Cost:
@@ -94,7 +92,7 @@ class CostModel:
         """Return what a fusion reads and writes, by operand; None where that is unknown."""
         try:
             return measure_fusion_traffic(fusion, self._sizes)
-        except _MALFORMED:
+        except MALFORMED:
             return None
 
     def with_trip_counts(self, computation: Computation, trips: TripCounts) -> Cost:
@@ -109,7 +107,7 @@ class CostModel:
         totals = dict(self._plain)
         for one in self._order:
             if one in self._flow:
-                parts = [_flow_cost(each, totals, trips) for each in self._flow[one]]
+                parts = [self._flow_cost(each, totals, trips) for each in self._flow[one]]
                 totals[one] = add_costs([self._plain[one], *parts])
         return totals
 
@@ -122,7 +120,7 @@ class CostModel:
         self._plain[computation] = self._once[computation] = plain
         if flow:
             self._flow[computation] = flow
-            parts = [_flow_cost(each, self._once, None) for each in flow]
+            parts = [self._flow_cost(each, self._once, None) for each in flow]
             self._once[computation] = add_costs([plain, *parts])
 
     def _standalone_cost(self, computation: Computation, flow: list[Instruction]) -> Cost:
@@ -158,8 +156,8 @@ class CostModel:
                     flow.append(instruction)
                 else:
                     others.append(self._work_cost(instruction))
-            except UnknownCostError:
-                others.append(_UNKNOWN)
+            except UnknownCostError as error:
+                others.append(self._leave_out(instruction, error))
         if not (flops or transcendentals or others):
             return NOTHING
         return add_costs([Cost(flops, transcendentals), *others])
@@ -176,8 +174,8 @@ class CostModel:
                 size = measure_fusion_bytes(instruction, body, self._sizes)
             else:
                 size = measure_bytes(instruction, self._sizes)
-        except _MALFORMED:
-            return add_costs((cost, _UNKNOWN))
+        except MALFORMED as error:
+            return add_costs((cost, self._leave_out(instruction, error)))
         return cost.with_bytes(size) if cost is not NOTHING else Cost(0, 0, size)
 
     def _find_body(self, fusion: Instruction) -> Computation | None:
@@ -197,11 +195,40 @@ class CostModel:
             if opcode in _APPLYING:
                 applied = find_applications(instruction)
                 return add_costs([self._once[body].times(times) for body, times in applied])
-        except _MALFORMED:
-            return _UNKNOWN
+        except MALFORMED as error:
+            return self._leave_out(instruction, error)
         if opcode == "custom-call":
             return _custom_call_cost(instruction)
-        return NOTHING if opcode in _IDLE else _UNKNOWN
+        if opcode in _IDLE:
+            return NOTHING
+        return self._leave_out(instruction, UnknownCostError(f"no opcode {opcode!r} is known"))
+
+    def _flow_cost(
+        self,
+        instruction: Instruction,
+        totals: Mapping[Computation, Cost],
+        trips: TripCounts | None,
+    ) -> Cost:
+        """Return the cost of the computations that control flow runs; without `trips`, once."""
+        if instruction.opcode == "conditional":
+            branches = find_branches(instruction)
+            if not branches:
+                return self._leave_out(instruction, UnknownCostError("conditional has no branches"))
+            return largest_cost(totals[branch] for branch in branches)
+        try:
+            applied = find_applications(instruction)
+        except MALFORMED as error:
+            return self._leave_out(instruction, error)
+        once = add_costs([totals[body].times(times) for body, times in applied])
+        if instruction.opcode != "while" or trips is None:
+            return once
+        trip_count = trips.get(instruction)
+        return once.times(1 if trip_count is None else trip_count, is_exact=trip_count is not None)
+
+    def _leave_out(self, instruction: Instruction, error: Exception) -> Cost:
+        """Keep why a cost is unknown, and return one that says so."""
+        self.unknown.setdefault(instruction, explain(error))
+        return _UNKNOWN
 
 
 def _custom_call_cost(instruction: Instruction) -> Cost:
@@ -215,24 +242,6 @@ def _custom_call_cost(instruction: Instruction) -> Cost:
         is_lower_bound=True,
         is_upper_bound=call.is_upper_bound,
     )
-
-
-def _flow_cost(
-    instruction: Instruction, totals: Mapping[Computation, Cost], trips: TripCounts | None
-) -> Cost:
-    """Return the cost of the computations that control flow runs, loops once without `trips`."""
-    if instruction.opcode == "conditional":
-        branches = find_branches(instruction)
-        return largest_cost(totals[branch] for branch in branches) if branches else _UNKNOWN
-    try:
-        applied = find_applications(instruction)
-    except _MALFORMED:
-        return _UNKNOWN
-    once = add_costs([totals[body].times(times) for body, times in applied])
-    if instruction.opcode != "while" or trips is None:
-        return once
-    trip_count = trips.get(instruction)
-    return once.times(1 if trip_count is None else trip_count, is_exact=trip_count is not None)
 
 
 def _find_standalone(module: Module, graph: CallGraph) -> set[Computation]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Final
 
+from hlotool.errors import ParseError
 from hlotool.ir.module import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
 
@@ -20,7 +21,21 @@ _OPAQUE: Final = frozenset(("token", "opaque"))
 
 
 class UnknownCostError(Exception):
-    """The text does not say what is needed; the caller counts nothing and says so."""
+    """The text does not say what is needed, for a reason; the caller counts nothing and says so."""
+
+
+# What a malformed instruction raises: an attribute that breaks off or does not fit, a missing
+# operand, a division by zero. Its cost is unknown, which is no reason not to count all others.
+MALFORMED: Final = (UnknownCostError, ParseError, LookupError, ValueError, ArithmeticError)
+
+
+def explain(error: Exception) -> str:
+    """Say why a cost is unknown, with the place in the text where that is known."""
+    if isinstance(error, UnknownCostError):
+        return str(error)
+    if isinstance(error, ParseError):
+        return f"{error.message} (line {error.source.location(error.start)[0]})"
+    return "the shapes, operands and attributes do not fit each other"
 
 
 class Sizes:
@@ -85,14 +100,14 @@ def array_bytes(shape: ArrayShape) -> int:
         return POINTER_BYTES if shape.dtype == "opaque" else 0
     size = shape.unpadded_bytes
     if size is None:
-        raise UnknownCostError
+        raise UnknownCostError(f"the text does not say how large {shape} is")
     return size + _DYNAMIC_SIZE_BYTES * len(shape.dims) if shape.dynamic else size
 
 
 def expect_array(shape: Shape) -> ArrayShape:
     """Return the shape if it is an array; raises UnknownCostError for a tuple."""
     if not isinstance(shape, ArrayShape):
-        raise UnknownCostError
+        raise UnknownCostError("a tuple stands where an array should")
     return shape
 
 
@@ -101,7 +116,7 @@ def first_array(shape: Shape) -> ArrayShape:
     if isinstance(shape, ArrayShape):
         return shape
     if not shape.elements:
-        raise UnknownCostError
+        raise UnknownCostError("an empty tuple stands where an array should")
     return expect_array(shape.elements[0])
 
 
@@ -109,7 +124,7 @@ def count_elements(shape: Shape) -> int:
     """Return the elements of an array; raises UnknownCostError for `?` and for a tuple."""
     dims = expect_array(shape).dims
     if UNBOUNDED in dims:
-        raise UnknownCostError
+        raise UnknownCostError(f"the text does not say how large {shape} is")
     return prod(dims)
 
 
@@ -121,5 +136,5 @@ def count_all_elements(shape: Shape) -> int:
 def operand_shape(instruction: Instruction, number: int) -> ArrayShape:
     """Return the array an operand is; raises UnknownCostError where there is none."""
     if number >= len(instruction.operands):
-        raise UnknownCostError
+        raise UnknownCostError(f"{instruction.opcode} has no operand {number}")
     return expect_array(instruction.operands[number].shape)

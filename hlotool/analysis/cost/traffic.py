@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from hlotool.analysis.cost.fused_traffic import measure_fusion_bytes
+from hlotool.analysis.cost.fused_traffic import NO_BODY, measure_fusion_bytes
 from hlotool.analysis.cost.invocations import find_custom_body
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, expect_array, first_array
 from hlotool.ir.module import Instruction
@@ -77,7 +77,7 @@ def _fusion(instruction: Instruction, sizes: Sizes) -> int:
     if special is not None:
         return _gather(special, sizes) if special.opcode == "gather" else _scatter(special, sizes)
     if body is None:
-        raise UnknownCostError
+        raise UnknownCostError(NO_BODY)
     return measure_fusion_bytes(instruction, body, sizes)
 
 

@@ -101,7 +101,7 @@ def flatten_schedule(module: Module) -> Schedule:
 def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
     """Return the computations an instruction runs in its own time, in execution order."""
     if instruction.opcode == "while":
-        return (*instruction.callees("condition"), *instruction.callees("body"))
+        return (instruction.expect_callee("condition"), instruction.expect_callee("body"))
     if instruction.opcode in {"call", "conditional"}:
         return instruction.called_computations()
     start = find_async_start(instruction)

@@ -15,8 +15,10 @@ from hlotool.analysis.findings.communication import (
     find_f32_collectives,
 )
 from hlotool.analysis.findings.compute import (
+    find_contradicted_trip_counts,
     find_large_copies,
     find_missed_fusions,
+    find_unknown_costs,
     find_unknown_custom_calls,
     find_unknown_trip_counts,
 )
@@ -40,7 +42,9 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
     find_padding,
     find_fragmentation,
     find_unknown_trip_counts,
+    find_contradicted_trip_counts,
     find_unknown_custom_calls,
+    find_unknown_costs,
 )
 
 

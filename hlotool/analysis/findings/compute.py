@@ -102,6 +102,43 @@ def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
+def find_contradicted_trip_counts(evidence: Evidence) -> Iterator[Finding]:
+    """Find loops whose printed trip count is another than condition, step and init come to."""
+    for loop in evidence.executions.loops:
+        if loop.contradicting_trip_count is not None:
+            name = loop.instruction.full_name
+            location = loop.instruction.source_location()
+            yield Finding(
+                evidence.costs.of(loop.instruction).bytes_accessed,
+                "info",
+                "contradicted-trip-count",
+                f"{name} is printed to repeat its body {loop.trip_count:,} times, but its own "
+                f"counter comes to {loop.contradicting_trip_count:,}: the printed count is "
+                "followed, as XLA does.",
+                name,
+                write_source(location.file, location.line) if location else None,
+            )
+
+
+def find_unknown_costs(evidence: Evidence) -> Iterator[Finding]:
+    """Find what costs nobody knows how much, as it is malformed: one finding for all."""
+    unknown = evidence.costs.unknown
+    if not unknown or not evidence.cost.is_lower_bound:
+        return
+    first, reason = next(iter(unknown.items()))
+    others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    location = first.source_location()
+    yield Finding(
+        None,
+        "info",
+        "unknown-cost",
+        f"The cost of {first.full_name} ({first.opcode}){others} is not known, and totals are lower "
+        f"bounds: {reason}.",
+        first.full_name,
+        write_source(location.file, location.line) if location else None,
+    )
+
+
 def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
     """Find custom calls that may compute anything: one finding for all."""
     if not evidence.cost.unknown_custom_call_count:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from hlotool.fields import BYTES, RowList, column, figure
 
 FindingCode: TypeAlias = Literal[
+    "contradicted-trip-count",
     "donation-copied",
     "donation-missed",
     "exposed-collective",
@@ -17,6 +18,7 @@ FindingCode: TypeAlias = Literal[
     "large-copy",
     "missed-fusion",
     "padding",
+    "unknown-cost",
     "unknown-custom-call",
     "unknown-trip-count",
 ]

@@ -23,13 +23,17 @@ MOST_EXECUTIONS: Final = 1 << 63
 
 
 class Loop(Struct, frozen=True):
-    """One while instruction. `depth` counts the loops around it; `parent` is the nearest."""
+    """One while instruction. `depth` counts the loops around it; `parent` is the nearest.
+
+    `contradicting_trip_count` is what the loop itself comes to, if a printed count is another.
+    """
 
     instruction: Instruction
     body: Computation
     condition: Computation
     trip_count: int | None
     trip_count_source: TripCountSource | None
+    contradicting_trip_count: int | None
     depth: int
     parent: Instruction | None
 
@@ -104,6 +108,7 @@ def count_executions(module: Module) -> Executions:
             instruction.callees("condition")[0],
             trips[instruction].count,
             trips[instruction].source,
+            trips[instruction].contradicting,
             *depths[computation],
         )
         for computation in order
@@ -152,9 +157,7 @@ def _calls_of(
     """List what an instruction runs as control flow; remember the trip count of a loop."""
     opcode = instruction.opcode
     if opcode == "while":
-        inside = [*instruction.callees("condition"), *instruction.callees("body")]
-        if len(inside) != 2:  # noqa: PLR2004 (condition and body)
-            raise InputError(f"the while {instruction.full_name!r} has no condition or no body")
+        inside = [instruction.expect_callee("condition"), instruction.expect_callee("body")]
         trips[instruction] = trip = find_trip_count(instruction, scalars)
         return [_Call(instruction, callee, trip.count, is_branch=False) for callee in inside]
     if opcode == "conditional":

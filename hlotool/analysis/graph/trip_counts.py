@@ -21,22 +21,27 @@ _MOST_TRIPS: Final = 1 << 53  # beyond this the derivation has misread something
 
 
 class TripCount(Struct, frozen=True):
-    """Iterations of one loop and where the number comes from; both None when unknown."""
+    """Iterations of one loop and where the number comes from; both None when unknown.
+
+    `contradicting` is what the loop itself comes to where a printed count is another.
+    """
 
     count: int | None = None
     source: TripCountSource | None = None
+    contradicting: int | None = None
 
 
 def find_trip_count(loop: Instruction, scalars: Scalars) -> TripCount:
     """Return how often one execution of a while runs its body.
 
-    `known_trip_count` of the backend config wins. Otherwise the condition must compare a
-    slot of the state with a constant, and the body must add a constant to that slot.
+    `known_trip_count` of the backend config wins, as XLA itself reads nothing else once it is
+    there. Otherwise the condition must compare a slot of the state with a constant, and the
+    body must add a constant to that slot.
     """
     known = _read_known(loop)
-    if known is not None:
-        return TripCount(known, "backend_config")
     derived = _derive(loop, scalars)
+    if known is not None:
+        return TripCount(known, "backend_config", None if derived == known else derived)
     return TripCount(derived, "derived") if derived is not None else TripCount()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -58,6 +59,16 @@ SUMMARY: Final = DocumentSpec(
     blocks=(MODULE, COST, MEMORY, COLLECTIVES, HOST_TOTALS),
     row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True)),
 )
+
+
+def choose_loop_columns(loops: Sequence[LoopRow]) -> DocumentSpec:
+    """Return the answer with a column for contradicted trip counts only where there are some."""
+    if any(loop.contradicting_trip_count is not None for loop in loops):
+        return SUMMARY
+    shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
+    row_lists = tuple(shown if one is LOOPS else one for one in SUMMARY.row_lists)
+    return replace(SUMMARY, row_lists=row_lists)
+
 
 MODULES: Final = RowList(
     "modules",

@@ -30,6 +30,16 @@ class LoopRow(Struct, frozen=True):
             heading="from",
         ),
     ]
+    contradicting_trip_count: Annotated[
+        int | None,
+        column(
+            "what condition, step and init come to, where another count is printed, which is "
+            "followed; null if none is",
+            NUMBER,
+            heading="but derived",
+            null_text="",
+        ),
+    ]
     depth: Annotated[int, figure("number of loops around it", NUMBER)]
     parent: Annotated[str | None, figure("the loop around it; null if there is none", null_text="")]
     executions: Annotated[
@@ -64,6 +74,7 @@ def _make_row(loop: Loop, executions: Executions) -> LoopRow:
         body=loop.body.name,
         trip_count=loop.trip_count,
         trip_count_source=loop.trip_count_source,
+        contradicting_trip_count=loop.contradicting_trip_count,
         depth=loop.depth,
         parent=loop.parent.full_name if loop.parent else None,
         executions=executions.of(loop.instruction.computation),

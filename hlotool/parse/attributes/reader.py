@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hlotool.ir.groups import ReplicaGroups, Sharding
-from hlotool.ir.module import Instruction
+from hlotool.ir.module import LISTS_OF_CALLEES, Instruction
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import (
     Alias,
@@ -61,12 +61,19 @@ class TextReader:
         return read_attributes(source, instruction.start, len(source.text) if end < 0 else end)
 
     def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]:
-        """Return the names in `calls=` and its kin; each must be a computation."""
+        """Return the names in `calls=` and its kin; each must be a computation, a fusion's its own.
+
+        XLA's parser takes several in LISTS_OF_CALLEES alone, and knows no other key of a fusion.
+        """
+        if instruction.opcode == "fusion" and key != "calls":
+            fail_at(instruction, key, f"a fusion calls its computation in calls=, not in {key}=")
         computations = instruction.computation.module.computations
         name = instruction.attributes.get(key, "").removeprefix("%")
         if name in computations:  # nearly always: one name, and nothing to take apart
             return (name,)
         names = self._values.read(instruction, key, parse_computation_names) or ()
+        if len(names) != 1 and key not in LISTS_OF_CALLEES:
+            fail_at(instruction, key, f"expected one computation as the value of {key!r}")
         for name in names:
             if name not in computations:
                 fail_at(instruction, key, f"there is no computation {name!r}")
@@ -80,6 +87,13 @@ class TextReader:
             if name not in instruction.computation.by_name:
                 fail_at(instruction, key, f"there is no instruction {name!r} in this computation")
         return names
+
+    def expect_callee(self, instruction: Instruction, key: str) -> str:
+        """Return the name of the one computation under a key; raise where it is absent."""
+        names = self.callees(instruction, key) if key in instruction.attributes else ()
+        if len(names) != 1:
+            fail_at(instruction, key, f"{instruction.opcode} needs an attribute {key}=")
+        return names[0]
 
     def expect_number(self, instruction: Instruction, key: str) -> int:
         """Return an attribute that is one integer; raise where it is absent too."""
