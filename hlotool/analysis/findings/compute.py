@@ -132,8 +132,8 @@ def find_unknown_costs(evidence: Evidence) -> Iterator[Finding]:
         None,
         "info",
         "unknown-cost",
-        f"The cost of {first.full_name} ({first.opcode}){others} is not known, and totals are lower "
-        f"bounds: {reason}.",
+        f"The cost of {first.full_name} ({first.opcode}){others} is not known, and totals are "
+        f"lower bounds: {reason}.",
         first.full_name,
         write_source(location.file, location.line) if location else None,
     )
