@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from msgspec import to_builtins
@@ -51,19 +52,26 @@ def unique() -> Naming:
     return lambda computation: {one.name: f"u{next(number)}" for one in computation.instructions}
 
 
+def by_opcode(computation: Computation) -> Mapping[str, str]:
+    """Name instructions add.0, add.1, …, in every computation alike."""
+    return _number(computation, attrgetter("opcode"), 0)
+
+
 def stemmed(first: int = 0) -> Naming:
     """Return a naming that counts like names from `first` on, in every computation alike."""
+    return lambda computation: _number(computation, lambda one: stem(one.name), first)
 
-    def name(computation: Computation) -> Mapping[str, str]:
-        taken: Counter[str] = Counter()
-        names = {}
-        for one in computation.instructions:
-            kind = stem(one.name)
-            names[one.name] = f"{kind}.{first + taken[kind]}"
-            taken[kind] += 1
-        return names
 
-    return name
+def _number(
+    computation: Computation, kind_of: Callable[[Instruction], str], first: int
+) -> Mapping[str, str]:
+    taken: Counter[str] = Counter()
+    names = {}
+    for one in computation.instructions:
+        kind = kind_of(one)
+        names[one.name] = f"{kind}.{first + taken[kind]}"
+        taken[kind] += 1
+    return names
 
 
 def rename(text: str, naming: Naming) -> str:

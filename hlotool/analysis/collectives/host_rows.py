@@ -147,7 +147,7 @@ def _make_row(instruction: Instruction, executions: Executions) -> HostTransferR
     metadata = instruction.metadata()
     location = instruction.source_location(metadata)
     return HostTransferRow(
-        name=instruction.name,
+        name=instruction.full_name,
         count=1,
         kind=instruction.opcode,
         dtype=name_dtypes(parts),
