@@ -17,7 +17,7 @@ _NAMED: Final = 3  # rows named in what a rule found
 _WEIGHTS: Final = {
     "buffers": "occupied_bytes",
     "collectives": "known_wire_bytes_per_run",
-    "fusions": "known_bytes_accessed_per_run",
+    "fusions": "known_memory_bytes_per_run",
     "cost": "known_flops_per_run",
 }
 _ROWS_OF: Final = {"cost": "fusions"}

@@ -87,8 +87,8 @@ def fusions(
 
 def _header(report: FusionReport, chip: Chip | None) -> tuple[Line, ...]:
     totals = Line(
-        "{fusion_count} fusions, {distinct_count} distinct: {bytes_accessed_per_run} accessed "
-        "and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
+        "{fusion_count} fusions, {distinct_count} distinct: {memory_bytes_per_run} of memory "
+        "traffic and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
         FUSION_TOTALS,
         report.totals,
     )

@@ -130,14 +130,14 @@ def _memory(found: Summary) -> tuple[Line, ...]:
 def _cost(found: Summary) -> tuple[Line, ...]:
     of_whole = " (whole program, before partitioning)" if found.cost.scope == "program" else ""
     hidden = (
-        ", and {custom_call_flops_per_run} more in custom calls"
+        ", {custom_call_flops_per_run} in custom calls"
         if found.cost.custom_call_flops_per_run
         else ""
     )
     return (
         Line(
-            f"work per run{of_whole}: {{flops_per_run}} flops, {{matrix_flops_per_run}} of them "
-            f"in matrix products{hidden}; {{bytes_accessed_per_run}} accessed",
+            f"work per run{of_whole}: {{total_flops_per_run}} flops, {{matrix_flops_per_run}} of "
+            f"them in matrix products{hidden}; {{memory_bytes_per_run}} of memory traffic",
             COST,
             found.cost,
         ),

@@ -18,6 +18,7 @@ from hlotool.diff.blocks.collectives import (
     make_change,
 )
 from hlotool.inputs.saved import SavedSummary
+from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
 
 _FUSION_COUNT: Final = "fusions.fusion_count"
@@ -38,7 +39,7 @@ class SavedFigures(Struct, frozen=True):
     def bounds(self, path: str) -> tuple[bool, bool]:
         """Say whether a metric is a lower and an upper bound."""
         record = self.summary.record(path.rpartition(".")[0])
-        return record.get("is_lower_bound") is True, record.get("is_upper_bound") is True
+        return record.get(METRICS[path].lower_flag) is True, record.get("is_upper_bound") is True
 
     def knows_rows(self, path: str) -> bool:
         """Say no: a saved document holds no rows that budgets could look at."""

@@ -61,6 +61,7 @@ class Field(Struct, frozen=True):
     is_signed: bool = False  # a difference: shown with + or −
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
     once: str = ""  # the field that totals add instead where this one is null; then they are ≥
+    lower_if: str = ""  # the record's flag that makes it ≥; '': is_lower_bound, outside tables
     values: tuple[str, ...] = ()  # all a TEXT may be; becomes an enum in the schema
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
     indent_by: str = ""  # the field that says how deep a table indents this one
@@ -91,6 +92,11 @@ class Field(Struct, frozen=True):
     def is_summable(self) -> bool:
         """Whether totals and groups add this field up."""
         return self.unit in _SUMMED if self.is_summed is None else self.is_summed
+
+    @property
+    def lower_flag(self) -> str:
+        """The record's flag that makes this figure a lower bound, where it has one."""
+        return self.lower_if or "is_lower_bound"
 
     def getter(self) -> Callable[[object], object]:
         """Return the function that reads this field from a record; the fastest there is."""

@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     is_signed: bool
     is_exact: bool
     once: str
+    lower_if: str
     indent_by: str
     unit_from: str
 

@@ -194,8 +194,10 @@ class Program:
 
     def bounds(self, path: str) -> tuple[bool, bool]:
         """Say whether a metric is a lower and an upper bound."""
+        from hlotool.program.metrics import METRICS  # noqa: PLC0415  declares every answer
+
         record = self._find(_find_block(path.rpartition(".")[0]))
-        is_lower = bool(getattr(record, "is_lower_bound", False))
+        is_lower = bool(getattr(record, METRICS[path].lower_flag, False))
         return is_lower, bool(getattr(record, "is_upper_bound", False))
 
     def knows_rows(self, path: str) -> bool:

@@ -36,7 +36,8 @@ def measure_program(
         instruction_count=program.module.instruction_count(),
         collective_count=collectives.count,
         wire_bytes_per_run=collectives.wire_bytes_per_run,
-        flops_per_run=cost.flops_per_run,
-        is_lower_bound=cost.is_lower_bound or collectives.is_lower_bound,
+        total_flops_per_run=cost.total_flops_per_run,
+        is_wire_lower_bound=collectives.is_lower_bound,
+        is_total_lower_bound=cost.is_total_lower_bound,
         is_upper_bound=cost.is_upper_bound or collectives.is_upper_bound,
     )

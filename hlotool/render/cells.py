@@ -50,8 +50,9 @@ def make_cells(selection: Selection, units: str) -> Cells:
 def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
     """Write one cell; a name that stands inside another is indented, a bound is marked."""
     text = format_field(field, row, units)
-    if row_list.is_sum and field.is_summable and not field.is_exact:
-        is_lower = any(getattr(row, name) for name in row_list.lower_if)
+    if field.is_summable and not field.is_exact and (field.lower_if or row_list.is_sum):
+        lower_if = (field.lower_if,) if field.lower_if else row_list.lower_if
+        is_lower = any(getattr(row, name) for name in lower_if)
         is_upper = any(getattr(row, name) for name in row_list.upper_if)
         text = format_bounds(text, is_lower=is_lower, is_upper=is_upper)
     return _INDENT * getattr(row, field.indent_by) + text if field.indent_by else text

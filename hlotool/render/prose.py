@@ -15,7 +15,6 @@ def render_line(line: Line, units: str = "auto") -> str:
     """
     if line.block is None or line.record is None:
         return line.template
-    is_lower = getattr(line.record, "is_lower_bound", False) is True
     is_upper = getattr(line.record, "is_upper_bound", False) is True
     parts = []
     for text, name, _, _ in Formatter().parse(line.template):
@@ -24,6 +23,7 @@ def render_line(line: Line, units: str = "auto") -> str:
             field = line.block.field(name)
             shown = format_field(field, line.record, units)
             if field.is_summable and not field.is_exact:
+                is_lower = getattr(line.record, field.lower_flag, False) is True
                 shown = format_bounds(shown, is_lower=is_lower, is_upper=is_upper)
             parts.append(shown)
     return "".join(parts)

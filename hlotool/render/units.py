@@ -56,9 +56,10 @@ def format_sum(total: Sum, unit: Unit, units: str = "auto", *, is_signed: bool =
 
 
 def format_bounds(text: str, *, is_lower: bool, is_upper: bool) -> str:
-    """Put the bounds before a figure: `≥ 1.2 GiB`; both together mean neither is sure."""
-    marks = "≥" * is_lower + "≤" * is_upper
-    return f"{marks} {text}" if marks else text
+    """Put the bounds before a figure: `≥ 1.2 GiB`; both together say `about`."""
+    if is_lower and is_upper:
+        return f"about {text}"
+    return f"{'≥' if is_lower else '≤'} {text}" if is_lower or is_upper else text
 
 
 def _format_number(value: float, unit: Unit, units: str) -> str:

@@ -158,7 +158,7 @@ class OverlapMeter:
                 cost = self._cost(instruction)
                 count += 1
                 flops += _flops(cost)
-                size += cost.bytes_accessed
+                size += cost.memory_bytes
                 hidden += _is_hidden(cost)
         return sums
 
@@ -235,7 +235,7 @@ def _compute_bytes(step: FusedCollective, costs: CostModel) -> int:
     traffic = costs.fusion_traffic(step.fusion)
     body = step.operation.computation
     if traffic is None or step.fusion.callee() is not body:
-        return costs.of(step.fusion).bytes_accessed
+        return costs.of(step.fusion).memory_bytes
     carried = {step.operation, body.root}
     reads = sum(
         size

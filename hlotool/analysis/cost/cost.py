@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Work(Struct, frozen=True):
@@ -21,8 +22,12 @@ class Cost(Struct, frozen=True):
     `flops`, `transcendentals` and `bytes_accessed` are XLA's HloCostAnalysis.
     `matrix_flops` are those of dot, convolution, ragged-dot and scaled-dot.
     `custom_call_flops` are hidden in custom calls, and in no other figure.
-    `unknown_custom_call_count` counts executions of custom calls that may compute anything.
-    `is_lower_bound`: something counted may be more; `is_upper_bound`: may not happen.
+    `memory_bytes` is what crosses memory space 0, custom calls included; `memory_traffic`
+    says how it is counted.
+    `unknown_custom_call_count` counts executions of custom calls that may compute anything,
+    `unknown_traffic_count` of those that may move anything.
+    `is_lower_bound`: the text leaves a size or a trip count open; `is_upper_bound`: something
+    counted may not happen.
     """
 
     flops: int = 0
@@ -30,22 +35,30 @@ class Cost(Struct, frozen=True):
     bytes_accessed: int = 0
     matrix_flops: int = 0
     custom_call_flops: int = 0
+    memory_bytes: int = 0
     unknown_custom_call_count: int = 0
+    unknown_traffic_count: int = 0
     is_lower_bound: bool = False
     is_upper_bound: bool = False
 
-    def with_bytes(self, bytes_accessed: int) -> Cost:
+    @property
+    def total_flops(self) -> int:
+        """All the arithmetic that is known, that of custom calls too."""
+        return self.flops + self.custom_call_flops
+
+    @property
+    def is_total_lower_bound(self) -> bool:
+        """Whether `total_flops` leaves something out."""
+        return self.is_lower_bound or self.unknown_custom_call_count > 0
+
+    @property
+    def is_memory_lower_bound(self) -> bool:
+        """Whether `memory_bytes` leaves something out."""
+        return self.is_lower_bound or self.unknown_traffic_count > 0
+
+    def with_bytes(self, bytes_accessed: int, memory_bytes: int) -> Cost:
         """Return the same arithmetic with other traffic."""
-        return Cost(
-            self.flops,
-            self.transcendentals,
-            bytes_accessed,
-            self.matrix_flops,
-            self.custom_call_flops,
-            self.unknown_custom_call_count,
-            self.is_lower_bound,
-            self.is_upper_bound,
-        )
+        return replace(self, bytes_accessed=bytes_accessed, memory_bytes=memory_bytes)
 
     def times(self, count: int, *, is_exact: bool = True) -> Cost:
         """Return the cost of `count` executions; of at least so many if not `is_exact`."""
@@ -55,7 +68,9 @@ class Cost(Struct, frozen=True):
             self.bytes_accessed * count,
             self.matrix_flops * count,
             self.custom_call_flops * count,
+            self.memory_bytes * count,
             self.unknown_custom_call_count * count,
+            self.unknown_traffic_count * count,
             self.is_lower_bound or not is_exact,
             self.is_upper_bound,
         )
@@ -75,7 +90,9 @@ def add_costs(costs: Iterable[Cost]) -> Cost:
         sum(one.bytes_accessed for one in parts),
         sum(one.matrix_flops for one in parts),
         sum(one.custom_call_flops for one in parts),
+        sum(one.memory_bytes for one in parts),
         sum(one.unknown_custom_call_count for one in parts),
+        sum(one.unknown_traffic_count for one in parts),
         any(one.is_lower_bound for one in parts),
         any(one.is_upper_bound for one in parts),
     )
@@ -92,7 +109,9 @@ def largest_cost(costs: Iterable[Cost]) -> Cost:
         max(one.bytes_accessed for one in parts),
         max(one.matrix_flops for one in parts),
         max(one.custom_call_flops for one in parts),
+        max(one.memory_bytes for one in parts),
         max(one.unknown_custom_call_count for one in parts),
+        max(one.unknown_traffic_count for one in parts),
         any(one.is_lower_bound for one in parts),
         is_upper_bound=True,
     )

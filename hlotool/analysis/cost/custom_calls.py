@@ -35,16 +35,21 @@ class CustomCallKind(Enum):
     MATRIX_PRODUCT = "matrix product"
     CONVOLUTION = "convolution"
     ATTENTION = "attention"
+    LIBRARY = "library"  # norms and sorts: all they move are operands and results
     STATED = "stated"  # whoever made the call wrote its cost into it
     UNKNOWN = "unknown"
 
 
 class CustomCall(Struct, frozen=True):
-    """A custom call's arithmetic; `flops` is None where nothing tells."""
+    """A custom call's arithmetic; `flops` is None where nothing tells.
+
+    `stated_bytes` is the memory traffic that whoever made the call wrote into it.
+    """
 
     kind: CustomCallKind
     flops: int | None
     is_upper_bound: bool = False
+    stated_bytes: int | None = None
 
 
 # Targets that compute nothing: partitioning and placement marks, and libtpu's bookkeeping.
@@ -74,13 +79,24 @@ def read_custom_call(instruction: Instruction) -> CustomCall:
     for prefix, kind, count in _COUNTERS:
         if target.startswith(prefix):
             return _counted(instruction, kind, count)
+    if target.startswith(_LIBRARIES):
+        return CustomCall(CustomCallKind.LIBRARY, None)
     try:
-        stated = _find_stated_flops(instruction)
+        return _read_estimate(instruction)
     except MALFORMED:
-        stated = None
-    if stated is not None:
-        return CustomCall(CustomCallKind.STATED, stated)
-    return CustomCall(CustomCallKind.UNKNOWN, None)
+        return CustomCall(CustomCallKind.UNKNOWN, None)
+
+
+def _read_estimate(instruction: Instruction) -> CustomCall:
+    """Take what whoever made the call states of it."""
+    estimate = _find_estimate(instruction)
+    if estimate is None:
+        return CustomCall(CustomCallKind.UNKNOWN, None)
+    return CustomCall(
+        CustomCallKind.STATED,
+        read_number(estimate.get("flops", 0)),
+        stated_bytes=read_number(estimate.get("bytes_accessed", 0)) or None,
+    )
 
 
 # Returns flops, and whether they are an upper bound.
@@ -155,13 +171,20 @@ _COUNTERS: Final[tuple[tuple[str, CustomCallKind, FlopCounter], ...]] = (
 )
 
 
-def _find_stated_flops(instruction: Instruction) -> int | None:
-    """Find `cost_estimate.flops`, which Pallas writes when a kernel's author gave one."""
+# Calls of libraries whose arithmetic nobody counts: normalizations, sorts, selections.
+_LIBRARIES: Final = (
+    "__cudnn$norm", "__cub$DeviceRadixSort", "__gpu$TopK", "TopK", "te_layernorm", "te_rmsnorm",
+    "te_norm", "lapack_", "cusolver_", "hipsolver_",
+)  # fmt: skip
+
+
+def _find_estimate(instruction: Instruction) -> Mapping[str, object] | None:
+    """Find the `cost_estimate` that Pallas writes when a kernel's author gave one."""
     if "cost_estimate" not in instruction.attributes.get("backend_config", ""):
         return None
     config = instruction.backend_config()
     for path in (("custom_call_config", "cost_estimate"), ("cost_estimate",)):
         estimate = config.find(*path) if config else None
         if isinstance(estimate, Mapping):
-            return read_number(estimate.get("flops", 0))
+            return estimate
     return None

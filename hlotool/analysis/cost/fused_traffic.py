@@ -18,9 +18,10 @@ from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
 NO_BODY: Final = "fusion has no computation"
+TOO_DEEP: Final = "fusions stand too deep in each other"
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _READS_APART: Final = SLICES | {"broadcast", "fusion", "reshape"}
-_MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
+MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 
 # An example: a fusion that adds to one row of a matrix, in place.
 #
@@ -142,8 +143,8 @@ class _Reads:
     """
 
     def __init__(self, sources: Iterable[Instruction], sizes: Sizes, depth: int) -> None:
-        if depth > _MOST_NESTED:
-            raise UnknownCostError("fusions stand too deep in each other")
+        if depth > MOST_NESTED:
+            raise UnknownCostError(TOO_DEEP)
         self._bytes = {one: sizes.pointer_bytes(one.shape) for one in sources}
         self._sizes = sizes
         self._depth = depth

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.cost.custom_calls import CustomCallKind, read_custom_call
 from hlotool.analysis.cost.fused_traffic import (
@@ -13,6 +15,7 @@ from hlotool.analysis.cost.fused_traffic import (
     measure_fusion_traffic,
 )
 from hlotool.analysis.cost.invocations import APPLYING, find_applications, find_custom_body
+from hlotool.analysis.cost.memory_traffic import MAIN_SPACE, measure_memory
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import measure_bytes
@@ -51,7 +54,8 @@ class CostModel:
     where XLA adds in float32, with 0 where it counts -1 for a custom call. Bodies of fusions
     and reducers access no memory of their own, so `of_computation` has no bytes for them.
     What the text leaves open counts nothing and makes a cost `is_lower_bound`; `unknown` says
-    why, for each instruction but custom calls.
+    why, for each instruction but custom calls. Beside XLA's `bytes_accessed` each cost has
+    `memory_bytes`, see `memory_traffic`.
     """
 
     def __init__(self, module: Module, graph: CallGraph) -> None:
@@ -87,6 +91,13 @@ class CostModel:
     def operand_bytes(self, instruction: Instruction) -> int:
         """Return the bytes of all operands; what is one twice counts once."""
         return sum(self.size_bytes(one.shape) for one in dict.fromkeys(instruction.operands))
+
+    def memory_by_space(self, instruction: Instruction) -> tuple[tuple[int, int], ...]:
+        """Return the bytes that cross each memory space in one execution; none where unknown."""
+        try:
+            return tuple(sorted(measure_memory(instruction, self._sizes).items()))
+        except MALFORMED:
+            return ()
 
     def fusion_traffic(self, fusion: Instruction) -> FusionTraffic | None:
         """Return what a fusion reads and writes, by operand; None where that is unknown."""
@@ -166,7 +177,7 @@ class CostModel:
         """Return the cost of an instruction that is not control flow."""
         opcode = instruction.opcode
         if opcode == "custom-call":
-            return _custom_call_cost(instruction)
+            return self._custom_call_cost(instruction)
         body = self._find_body(instruction) if opcode == "fusion" else None
         cost = self._once[body] if body else self._work_cost(instruction)
         try:
@@ -174,9 +185,19 @@ class CostModel:
                 size = measure_fusion_bytes(instruction, body, self._sizes)
             else:
                 size = measure_bytes(instruction, self._sizes)
+            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
         except MALFORMED as error:
             return add_costs((cost, self._leave_out(instruction, error)))
-        return cost.with_bytes(size) if cost is not NOTHING else Cost(0, 0, size)
+        return cost.with_bytes(size, memory)
+
+    def _custom_call_cost(self, instruction: Instruction) -> Cost:
+        """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
+        cost = _custom_call_cost(instruction)
+        try:
+            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
+        except MALFORMED:
+            return replace(cost, unknown_traffic_count=1)
+        return cost.with_bytes(0, memory)
 
     def _find_body(self, fusion: Instruction) -> Computation | None:
         """Return the body of a fusion that costs what its body does, None for any other."""
@@ -238,8 +259,7 @@ def _custom_call_cost(instruction: Instruction) -> Cost:
         return NOTHING
     return Cost(
         custom_call_flops=call.flops or 0,
-        unknown_custom_call_count=call.flops is None,
-        is_lower_bound=True,
+        unknown_custom_call_count=int(call.flops is None),
         is_upper_bound=call.is_upper_bound,
     )
 

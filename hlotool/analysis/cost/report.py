@@ -16,39 +16,59 @@ CostScope: TypeAlias = Literal["device", "program"]
 _PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split it
 
 
-_FLOPS: Final = "floating-point operations as XLA's cost analysis counts them"
+_FLOPS: Final = "floating-point operations as XLA's cost analysis counts them, without custom calls"
+_TOTAL: Final = "all known floating-point operations: flops and custom_call_flops"
 _MATRIX: Final = "flops of dots and convolutions alone"
 _TRANSCENDENTALS: Final = "exponentials, logarithms and the like, one per element"
-_ACCESSED: Final = "bytes read and written"
-_HIDDEN: Final = "operations inside known custom calls; not included in flops"
-_UNKNOWN: Final = "custom calls of unknown cost; they make the other figures lower bounds"
+_ACCESSED: Final = "bytes read and written as XLA's cost analysis counts them"
+_MEMORY: Final = "bytes that cross memory space 0, which on TPU is HBM; what a slice touches of it"
+_HIDDEN: Final = "operations inside known custom calls"
+_UNKNOWN: Final = "custom calls of unknown cost; they make total_flops a lower bound"
+_UNKNOWN_TRAFFIC: Final = "custom calls of unknown traffic; they make memory_bytes a lower bound"
 _ONCE: Final = "; loop bodies once"
 _PER_RUN: Final = "; with trip counts, in one run of the entry"
+_LOWER_FLOPS: Final = "is_total_lower_bound"
+_LOWER_MEMORY: Final = "is_memory_lower_bound"
 
 
-class CostReport(Struct, frozen=True):
+class CostReport(Struct, frozen=True, kw_only=True):
     """Figures of the entry: once as XLA's cost analysis, `*_per_run` with trip counts.
 
-    `is_lower_bound` and `is_upper_bound` hold if any of the figures is one.
+    `is_lower_bound` and `is_upper_bound` hold if any of the figures is one; `total_flops` and
+    `memory_bytes` are lower bounds too where a custom call is unknown.
     """
 
     scope: Annotated[
         CostScope,
         figure("whether figures are of one device, or of the whole program before partitioning"),
     ]
+    total_flops: Annotated[int, figure(_TOTAL + _ONCE, FLOPS, lower_if=_LOWER_FLOPS)]
     flops: Annotated[int, figure(_FLOPS + _ONCE, FLOPS)]
     matrix_flops: Annotated[int, figure(_MATRIX + _ONCE, FLOPS)]
     transcendentals: Annotated[int, figure(_TRANSCENDENTALS + _ONCE, FLOPS)]
-    bytes_accessed: Annotated[int, figure(_ACCESSED + _ONCE, BYTES)]
-    custom_call_flops: Annotated[int, figure(_HIDDEN + _ONCE, FLOPS)]
+    custom_call_flops: Annotated[int, figure(_HIDDEN + _ONCE, FLOPS, lower_if=_LOWER_FLOPS)]
     unknown_custom_call_count: Annotated[int, figure(_UNKNOWN + _ONCE, COUNT)]
+    bytes_accessed: Annotated[int, figure(_ACCESSED + _ONCE, BYTES)]
+    memory_bytes: Annotated[int, figure(_MEMORY + _ONCE, BYTES, lower_if=_LOWER_MEMORY)]
+    unknown_traffic_count: Annotated[int, figure(_UNKNOWN_TRAFFIC + _ONCE, COUNT)]
+    total_flops_per_run: Annotated[int, figure(_TOTAL + _PER_RUN, FLOPS, lower_if=_LOWER_FLOPS)]
     flops_per_run: Annotated[int, figure(_FLOPS + _PER_RUN, FLOPS)]
     matrix_flops_per_run: Annotated[int, figure(_MATRIX + _PER_RUN, FLOPS)]
     transcendentals_per_run: Annotated[int, figure(_TRANSCENDENTALS + _PER_RUN, FLOPS)]
-    bytes_accessed_per_run: Annotated[int, figure(_ACCESSED + _PER_RUN, BYTES)]
-    custom_call_flops_per_run: Annotated[int, figure(_HIDDEN + _PER_RUN, FLOPS)]
+    custom_call_flops_per_run: Annotated[
+        int, figure(_HIDDEN + _PER_RUN, FLOPS, lower_if=_LOWER_FLOPS)
+    ]
     unknown_custom_call_count_per_run: Annotated[int, figure(_UNKNOWN + _PER_RUN, COUNT)]
-    is_lower_bound: Annotated[bool, figure("whether the figures leave out an unknown part")]
+    bytes_accessed_per_run: Annotated[int, figure(_ACCESSED + _PER_RUN, BYTES)]
+    memory_bytes_per_run: Annotated[int, figure(_MEMORY + _PER_RUN, BYTES, lower_if=_LOWER_MEMORY)]
+    unknown_traffic_count_per_run: Annotated[int, figure(_UNKNOWN_TRAFFIC + _PER_RUN, COUNT)]
+    is_lower_bound: Annotated[bool, figure("whether a size or a trip count is unknown")]
+    is_total_lower_bound: Annotated[
+        bool, figure("whether that, or the flops of a custom call, is unknown")
+    ]
+    is_memory_lower_bound: Annotated[
+        bool, figure("whether that, or the traffic of a custom call, is unknown")
+    ]
     is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
 
 
@@ -59,31 +79,39 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
     """Add up what the entry costs, per device or, before partitioning, for the whole program.
 
     `flops`, `transcendentals` and `bytes_accessed` are those of XLA's HloCostAnalysis (loop
-    bodies once, the most expensive branch of a conditional). `*_per_run` multiplies every
-    loop body and condition by the loop's trip count; an unknown one counts once and makes
-    the report a lower bound. So does a custom call: XLA gives it no flops and no bytes. What
-    is known of its arithmetic stands in `custom_call_flops`, else the call is counted in
-    `unknown_custom_call_count`.
+    bodies once, the most expensive branch of a conditional, nothing for custom calls).
+    `total_flops` add what is known of the arithmetic of custom calls, else the call is counted
+    in `unknown_custom_call_count`. `memory_bytes` is the traffic of `memory_traffic`.
+    `*_per_run` multiplies every loop body and condition by the loop's trip count; an unknown
+    one counts once and makes the report a lower bound.
     """
     once = costs.of_computation(module.entry)
     trips = {loop.instruction: loop.trip_count for loop in executions.loops}
     run = costs.with_trip_counts(module.entry, trips) if trips else once
     return CostReport(
-        "program" if _is_whole_program(module) else "device",
-        once.flops,
-        once.matrix_flops,
-        once.transcendentals,
-        once.bytes_accessed,
-        once.custom_call_flops,
-        once.unknown_custom_call_count,
-        run.flops,
-        run.matrix_flops,
-        run.transcendentals,
-        run.bytes_accessed,
-        run.custom_call_flops,
-        run.unknown_custom_call_count,
-        run.is_lower_bound,
-        run.is_upper_bound,
+        scope="program" if _is_whole_program(module) else "device",
+        total_flops=once.total_flops,
+        flops=once.flops,
+        matrix_flops=once.matrix_flops,
+        transcendentals=once.transcendentals,
+        custom_call_flops=once.custom_call_flops,
+        unknown_custom_call_count=once.unknown_custom_call_count,
+        bytes_accessed=once.bytes_accessed,
+        memory_bytes=once.memory_bytes,
+        unknown_traffic_count=once.unknown_traffic_count,
+        total_flops_per_run=run.total_flops,
+        flops_per_run=run.flops,
+        matrix_flops_per_run=run.matrix_flops,
+        transcendentals_per_run=run.transcendentals,
+        custom_call_flops_per_run=run.custom_call_flops,
+        unknown_custom_call_count_per_run=run.unknown_custom_call_count,
+        bytes_accessed_per_run=run.bytes_accessed,
+        memory_bytes_per_run=run.memory_bytes,
+        unknown_traffic_count_per_run=run.unknown_traffic_count,
+        is_lower_bound=run.is_lower_bound,
+        is_total_lower_bound=run.is_total_lower_bound,
+        is_memory_lower_bound=run.is_memory_lower_bound,
+        is_upper_bound=run.is_upper_bound,
     )
 
 

@@ -21,23 +21,23 @@ def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
     """Find elementwise operations outside fusions that take 1 % of all bytes, and 1 MiB."""
     for row in evidence.missed:
         if row.opcode not in MOVES:
-            size = row.known_bytes_accessed_per_run
+            size = row.known_memory_bytes_per_run
             names = name_all(row.members)
             verb = "runs" if row.count == 1 else "run"
             yield _finding_of(
                 row,
                 "missed-fusion",
                 f"{names} ({row.opcode}) {verb} outside any fusion, for {evidence.share(size)} of "
-                "all bytes accessed.",
+                "all memory traffic.",
             )
 
 
 def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
-    """Find copies and layout changes that take 1 % of all bytes accessed, fused or not."""
+    """Find copies and layout changes that take 1 % of all memory traffic, fused or not."""
     for row in evidence.missed:
         if row.opcode in MOVES:
             message = _copy_message(
-                evidence, row.members, row.opcode, row.known_bytes_accessed_per_run
+                evidence, row.members, row.opcode, row.known_memory_bytes_per_run
             )
             yield _finding_of(row, "large-copy", message)
     yield from _find_copy_fusions(evidence)
@@ -46,12 +46,12 @@ def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
 def _copy_message(evidence: Evidence, names: Sequence[str], opcode: str, size_bytes: int) -> str:
     moves = "moves" if len(names) == 1 else "move"
     share = evidence.share(size_bytes)
-    return f"{name_all(names)} ({opcode}) only {moves} data, {share} of all bytes accessed."
+    return f"{name_all(names)} ({opcode}) only {moves} data, {share} of all memory traffic."
 
 
 def _finding_of(row: MissedRow, code: FindingCode, message: str) -> Finding:
     return Finding(
-        row.known_bytes_accessed_per_run,
+        row.known_memory_bytes_per_run,
         "warning",
         code,
         message,
@@ -73,7 +73,7 @@ def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
                 continue
             origin = find_origin(fusion, reversed(body.instructions))
             source = write_source(origin.source_file, origin.source_line)
-            size = evidence.costs.of(fusion).bytes_accessed * runs
+            size = evidence.costs.of(fusion).memory_bytes * runs
             shape = "" if source else str(fusion.shape)
             found.setdefault((shape, source), []).append((fusion.full_name, size))
     for (_, source), members in found.items():
@@ -93,7 +93,7 @@ def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
             once = evidence.costs.of(loop.instruction)
             location = loop.instruction.source_location()
             yield Finding(
-                once.bytes_accessed,
+                once.memory_bytes,
                 "info",
                 "unknown-trip-count",
                 f"How often {name} repeats its body is not known: it counts once in every total.",

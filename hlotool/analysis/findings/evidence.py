@@ -17,7 +17,7 @@ from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.ir.module import Module
 
 LEAST_BYTES: Final = 1 << 20
-LEAST_SHARE: Final = 0.01  # of all bytes accessed in one run
+LEAST_SHARE: Final = 0.01  # of all that crosses memory in one run
 
 
 class Evidence(Struct, frozen=True, dict=True):
@@ -38,7 +38,7 @@ class Evidence(Struct, frozen=True, dict=True):
     @cached_property
     def least_traffic_bytes(self) -> int:
         """From so many bytes in one run on, traffic is worth a finding."""
-        share = self.cost.bytes_accessed_per_run * LEAST_SHARE
+        share = self.cost.memory_bytes_per_run * LEAST_SHARE
         return max(LEAST_BYTES, int(share))
 
     @cached_property
@@ -49,5 +49,5 @@ class Evidence(Struct, frozen=True, dict=True):
         return find_missed(self.executions, self.costs, self.least_traffic_bytes)
 
     def share(self, size_bytes: int) -> str:
-        """Write a part of all bytes accessed in one run: `3 %`."""
-        return percent(size_bytes, self.cost.bytes_accessed_per_run)
+        """Write a part of all that crosses memory in one run: `3 %`."""
+        return percent(size_bytes, self.cost.memory_bytes_per_run)

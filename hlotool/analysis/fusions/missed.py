@@ -18,7 +18,10 @@ from hlotool.analysis.fusions.shared_figures import (
     IsConditional,
     KnownBytesPerRun,
     KnownExecutions,
+    KnownMemoryPerRun,
     Members,
+    MemoryBytes,
+    MemoryPerRun,
     Opcode,
     OperandBytes,
     ResultBytes,
@@ -52,11 +55,14 @@ class MissedRow(Struct, frozen=True):
     computation: Annotated[str, figure("the computation that holds them")]
     operand_bytes: OperandBytes
     result_bytes: ResultBytes
+    memory_bytes: MemoryBytes
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     flops: Flops
     transcendentals: Transcendentals
     executions: TotalExecutions
     known_executions: KnownExecutions
+    memory_bytes_per_run: MemoryPerRun
+    known_memory_bytes_per_run: KnownMemoryPerRun
     bytes_accessed_per_run: BytesPerRun
     known_bytes_accessed_per_run: KnownBytesPerRun
     scope: SharedScope
@@ -83,7 +89,7 @@ def find_missed(
     for computation in executions.executed:
         runs = executions.lower_bound(computation)
         for instruction in computation.instructions:
-            if instruction.opcode in FUSIBLE and (size := costs.of(instruction).bytes_accessed):
+            if instruction.opcode in FUSIBLE and (size := costs.of(instruction).memory_bytes):
                 number = numbers.setdefault(_key(instruction), len(numbers))
                 found.append((number, instruction))
                 moved[number] += size * runs
@@ -94,7 +100,7 @@ def find_missed(
             place = origin.scope, origin.source_file, origin.source_line
             groups.setdefault((number, *place), []).append((instruction, origin))
     rows = (_make_row(members, executions, costs) for members in groups.values())
-    return tuple(row for row in rows if row.known_bytes_accessed_per_run >= least_bytes)
+    return tuple(row for row in rows if row.known_memory_bytes_per_run >= least_bytes)
 
 
 def _key(instruction: Instruction) -> tuple[object, ...]:
@@ -125,11 +131,14 @@ def _make_row(members: list[_Located], executions: Executions, costs: CostModel)
         computation=first.computation.name,
         operand_bytes=costs.operand_bytes(first),
         result_bytes=costs.size_bytes(first.shape),
+        memory_bytes=cost.memory_bytes,
         bytes_accessed=cost.bytes_accessed,
         flops=cost.flops,
         transcendentals=cost.transcendentals,
         executions=runs.exact,
         known_executions=runs.known,
+        memory_bytes_per_run=runs.times(cost.memory_bytes),
+        known_memory_bytes_per_run=cost.memory_bytes * runs.known,
         bytes_accessed_per_run=runs.times(cost.bytes_accessed),
         known_bytes_accessed_per_run=cost.bytes_accessed * runs.known,
         scope=find_common_scope(one.scope for _, one in members),

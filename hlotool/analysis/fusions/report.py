@@ -32,8 +32,9 @@ def find_fusions(
 
     Two fusions are equal when their bodies have the same fingerprint, and they the same kind
     and backend kind. Bytes are those of shapes without tile padding. `bytes_accessed` is
-    XLA's (an operand only sliced is read by its slices, a result updated in place is written
-    by its update), `operand_bytes` and `result_bytes` are the whole of both, `saved_bytes`
+    XLA's own (an operand only sliced is read by its slices, a result updated in place is written
+    by its update), `memory_bytes` what crosses memory space 0 (see
+    `memory_traffic`), `operand_bytes` and `result_bytes` are the whole of both, `saved_bytes`
     the results inside the body that reach no memory. Rows come in dump order.
     """
     groups: dict[tuple[str, str | None, str | None], list[Instruction]] = {}
@@ -65,13 +66,17 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
         instruction_count=len(body.instructions),
         operand_bytes=costs.operand_bytes(fusion),
         result_bytes=costs.size_bytes(fusion.shape),
+        memory_bytes=cost.memory_bytes,
+        memory_bytes_by_space=costs.memory_by_space(fusion),
         bytes_accessed=cost.bytes_accessed,
         saved_bytes=saved,
         flops=cost.flops,
         transcendentals=cost.transcendentals,
-        flops_per_byte=cost.flops / cost.bytes_accessed if cost.bytes_accessed else None,
+        flops_per_byte=cost.flops / cost.memory_bytes if cost.memory_bytes else None,
         executions=runs.exact,
         known_executions=runs.known,
+        memory_bytes_per_run=runs.times(cost.memory_bytes),
+        known_memory_bytes_per_run=cost.memory_bytes * runs.known,
         bytes_accessed_per_run=runs.times(cost.bytes_accessed),
         known_bytes_accessed_per_run=cost.bytes_accessed * runs.known,
         flops_per_run=runs.times(cost.flops),

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hlotool.analysis.fusions.flags import FLAGS, Flag
 from hlotool.analysis.fusions.shared_figures import (
+    ACCESSED,
     FLOATING_POINT,
     BytesPerRun,
     FirstOpName,
@@ -18,7 +19,10 @@ from hlotool.analysis.fusions.shared_figures import (
     IsConditional,
     KnownBytesPerRun,
     KnownExecutions,
+    KnownMemoryPerRun,
     Members,
+    MemoryBytes,
+    MemoryPerRun,
     OperandBytes,
     ResultBytes,
     SharedScope,
@@ -59,18 +63,23 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ]
     operand_bytes: OperandBytes
     result_bytes: ResultBytes
-    bytes_accessed: Annotated[
-        int, once("bytes read and written; of a sliced operand, only the slice", BYTES)
+    memory_bytes: MemoryBytes
+    memory_bytes_by_space: Annotated[
+        tuple[tuple[int, ...], ...],
+        figure("bytes that cross each memory space, in one execution: its number, then bytes"),
     ]
+    bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     saved_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
     flops: Flops
     transcendentals: Transcendentals
     flops_per_byte: Annotated[
         float | None,
-        column("flops per byte accessed; null if none is", RATIO, heading="flops/B"),
+        column("flops per byte of memory_bytes; null if there is none", RATIO, heading="flops/B"),
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
+    memory_bytes_per_run: MemoryPerRun
+    known_memory_bytes_per_run: KnownMemoryPerRun
     bytes_accessed_per_run: BytesPerRun
     known_bytes_accessed_per_run: KnownBytesPerRun
     flops_per_run: Annotated[int | None, per_run(FLOATING_POINT, FLOPS, "known_flops_per_run")]
@@ -108,7 +117,12 @@ class FusionTotals(Struct, frozen=True):
     fusion_count: Annotated[int, figure("fusions in executed computations", COUNT, is_summed=False)]
     distinct_count: Annotated[int, figure("distinct bodies among them", COUNT, is_summed=False)]
     flops_per_run: Annotated[int, figure("their flops in one run of the entry", FLOPS)]
-    bytes_accessed_per_run: Annotated[int, figure("bytes they read and write in one run", BYTES)]
+    memory_bytes_per_run: Annotated[
+        int, figure("their bytes that cross memory space 0 in one run", BYTES)
+    ]
+    bytes_accessed_per_run: Annotated[
+        int, figure("bytes they read and write in one run, as XLA counts them", BYTES)
+    ]
     saved_bytes_per_run: Annotated[
         int, figure("results that never reach memory, in one run", BYTES)
     ]
@@ -122,6 +136,7 @@ def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:
         fusion_count=sum(row.count for row in rows),
         distinct_count=len(rows),
         flops_per_run=sum(row.known_flops_per_run for row in rows),
+        memory_bytes_per_run=sum(row.known_memory_bytes_per_run for row in rows),
         bytes_accessed_per_run=sum(row.known_bytes_accessed_per_run for row in rows),
         saved_bytes_per_run=sum(row.known_saved_bytes_per_run for row in rows),
         is_lower_bound=any(row.executions is None or row.is_lower_bound for row in rows),

@@ -10,7 +10,8 @@ from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, Unit, column, figure
 
 FLOATING_POINT: Final = "floating-point operations"
 ELEMENTARY: Final = "exponentials, logarithms and the like, one per element"
-ACCESSED: Final = "bytes read and written"
+ACCESSED: Final = "bytes read and written as XLA's cost analysis counts them"
+MEMORY: Final = "bytes that cross memory space 0, which on TPU is HBM"
 
 
 def once(meaning: str, unit: Unit) -> Meta:
@@ -52,8 +53,19 @@ TotalExecutions: TypeAlias = Annotated[
 KnownExecutions: TypeAlias = Annotated[
     int, figure("the same with unknown trip counts taken as one", COUNT, is_summed=False)
 ]
+MemoryBytes: TypeAlias = Annotated[int, once(MEMORY, BYTES)]
+MemoryPerRun: TypeAlias = Annotated[
+    int | None, per_run(MEMORY, BYTES, "known_memory_bytes_per_run", "memory/run")
+]
+KnownMemoryPerRun: TypeAlias = Annotated[int, known_per_run(MEMORY, BYTES)]
 BytesPerRun: TypeAlias = Annotated[
-    int | None, per_run(ACCESSED, BYTES, "known_bytes_accessed_per_run", "bytes/run")
+    int | None,
+    figure(
+        f"{ACCESSED} in one run of the entry; null under a loop of unknown trip count",
+        BYTES,
+        heading="bytes/run",
+        once="known_bytes_accessed_per_run",
+    ),
 ]
 KnownBytesPerRun: TypeAlias = Annotated[int, known_per_run(ACCESSED, BYTES)]
 IsConditional: TypeAlias = Annotated[

@@ -41,15 +41,27 @@ class ProgramRow(Struct, frozen=True):
     ] = None
     wire_bytes_per_run: Annotated[
         int | None,
-        column("bytes one device sends in one run of the entry", BYTES, heading="wire/run"),
+        column(
+            "bytes one device sends in one run of the entry",
+            BYTES,
+            heading="wire/run",
+            lower_if="is_wire_lower_bound",
+        ),
     ] = None
-    flops_per_run: Annotated[
+    total_flops_per_run: Annotated[
         int | None,
-        column("floating-point operations of one run, as XLA counts them", FLOPS),
+        column(
+            "floating-point operations of one run, those of known custom calls too",
+            FLOPS,
+            heading="flops/run",
+            lower_if="is_total_lower_bound",
+        ),
     ] = None
-    is_lower_bound: Annotated[
-        bool,
-        figure("whether flops or wire bytes leave out an unknown part"),
+    is_wire_lower_bound: Annotated[
+        bool, figure("whether a size or an execution of a collective is unknown")
+    ] = False
+    is_total_lower_bound: Annotated[
+        bool, figure("whether a trip count or the flops of a custom call are unknown")
     ] = False
     is_upper_bound: Annotated[bool, figure("whether they count work that may not run")] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None

@@ -136,7 +136,7 @@ class _Figures:
             side = self._sides[one.module]
             runs = side.executions.lower_bound(one.computation)
             cost = side.costs.of(one)
-            size_bytes += cost.bytes_accessed * runs
+            size_bytes += cost.memory_bytes * runs
             flops += cost.flops * runs
         return size_bytes, flops
 

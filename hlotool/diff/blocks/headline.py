@@ -40,7 +40,7 @@ def pick_headline(rows: Mapping[str, MetricRow]) -> Headline:
     Where only one side has a buffer assignment, the other's peak is taken as estimated.
     """
     wire = rows.get("collectives.wire_bytes_per_run")
-    flops = rows.get("cost.flops_per_run")
+    flops = rows.get("cost.total_flops_per_run")
     fusions = rows.get("fusions.fusion_count")
     peaks = _peaks(rows)
     sides = [one for one, _ in peaks]

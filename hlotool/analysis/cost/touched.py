@@ -1,0 +1,169 @@
+"""Which bytes does a fusion touch of each operand and each result?
+
+XLA's cost analysis follows a slice only where it reads a parameter directly, and an update in
+place only at the root itself (see `fused_traffic`). Here both are found behind bitcasts, copies
+of layout, tuples, elementwise operations and nested fusions as well.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from hlotool.analysis.cost.fused_traffic import IMMEDIATE_ELEMENTS, MOST_NESTED
+from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
+from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
+from hlotool.ir.shape import ArrayShape
+from hlotool.ir.values import ShapeIndex
+
+_MOST_STEPS: Final = 10_000  # views followed to where a value is made
+_VIEWS: Final = MOVES | {"bitcast", "get-tuple-element"}  # a slice of it is a slice of its operand
+_READS_PART: Final = (SLICES | {"gather"}) - UPDATES_IN_PLACE
+
+Touched: TypeAlias = tuple[ArrayShape, int]  # an array, and how many bytes of it are touched
+
+# An example: one layer's activation is written into the stack of all layers, in place.
+#
+#     stack = bf16[24,1,512] parameter(0)          0 B: what it held is not looked at
+#     new = bf16[512] parameter(1)             1,024 B
+#     layer = s32[] parameter(2)                   4 B
+#     flat = bf16[24,512] bitcast(stack)
+#     row = bf16[1,512] bitcast(new)
+#     all = bf16[24,512] dynamic-update-slice(flat, row, layer, zero)
+#     ROOT r = bf16[24,1,512] bitcast(all)     1,024 B: the update is written
+#
+# Together 2,052 B. XLA's cost analysis sees a bitcast at the root and counts the stack twice.
+
+
+def measure_touched(fusion: Instruction, body: Computation, sizes: Sizes) -> list[Touched]:
+    """Return what a fusion reads of its operands and constants, and writes of its results.
+
+    Of an operand only sliced (slice, dynamic-slice, gather), the slices are read, together at
+    most the operand. Of one updated in place (dynamic-update-slice, scatter), nothing is read
+    but what the update itself reads, and of the result the update is written; the update is in
+    place where the operand's array has the result's shape and layout. Constants of more than
+    one element lie in memory. Raises UnknownCostError where a size is unknown.
+    """
+    reads = _Reads(body, sizes)
+    found: list[Touched] = []
+    for parameter in body.parameters:
+        shape = fusion.operands[parameter.parameter_number].shape
+        found += _spread(list(shape.leaves()), reads.of[parameter], sizes)
+    for one in body.instructions:
+        if one.opcode == "constant":
+            for leaf in one.shape.leaves():
+                if sizes.count_elements(leaf) > IMMEDIATE_ELEMENTS:
+                    found.append((leaf, sizes.content_bytes(leaf)))
+    found += zip(fusion.shape.leaves(), reads.written, strict=False)
+    return found
+
+
+def _spread(arrays: list[ArrayShape], touched: int, sizes: Sizes) -> list[Touched]:
+    """Give each array of a tuple its share of what is read of the tuple."""
+    whole = sum(map(sizes.content_bytes, arrays))
+    return [(one, touched * sizes.content_bytes(one) // whole if whole else 0) for one in arrays]
+
+
+class _Reads:
+    """How many bytes are read of each value of a body, found from the last one to the first.
+
+    `written` has the bytes written of each array of its result. `read_outside` is what is read
+    of that result where the fusion stands in another.
+    """
+
+    def __init__(
+        self, body: Computation, sizes: Sizes, read_outside: int | None = None, depth: int = 0
+    ) -> None:
+        if depth > MOST_NESTED:
+            raise UnknownCostError
+        self._sizes = sizes
+        self._depth = depth
+        self.of: dict[Instruction, int] = {}
+        self.written: list[int] = []
+        results: set[Instruction] = set()
+        for index, shape in body.root.shape.leaves_with_index():
+            made, at = _find_made(body.root, index)
+            whole = sizes.content_bytes(shape)
+            if not at and _is_in_place(made, shape):
+                self.written.append(min(whole, updated_bytes(made, sizes)))
+            else:
+                self.written.append(whole)
+                results.add(made)
+        for one in reversed(body.instructions):
+            whole = sizes.content_bytes(one.shape)
+            read = 0
+            if one in results:
+                read = whole if read_outside is None else read_outside
+            for user in one.users:
+                if read >= whole:
+                    break
+                read += self._read_by(one, user, whole)
+            self.of[one] = min(read, whole)
+
+    def _read_by(self, value: Instruction, user: Instruction, whole: int) -> int:
+        """Return what one user reads of a value that has `whole` bytes."""
+        opcode = user.opcode
+        read = self.of.get(user, whole)
+        if opcode in _VIEWS:
+            return read
+        if opcode == "tuple":
+            return whole if user.users else 0  # the root's elements are results
+        if opcode in ELEMENTWISE:
+            made = self._sizes.content_bytes(user.shape)
+            return whole * read // made if made else 0
+        if opcode == "fusion":
+            return self._read_inside(value, user, read)
+        if user.operands[0] is not value or user.operands.count(value) > 1:
+            return whole
+        if opcode in _READS_PART:
+            return read
+        if opcode in UPDATES_IN_PLACE:
+            return read + (updated_bytes(user, self._sizes) if opcode == "scatter" else 0)
+        return whole
+
+    def _read_inside(self, value: Instruction, fusion: Instruction, read: int) -> int:
+        """Return what a fusion inside the fusion reads of one of its operands."""
+        body = fusion.callee()
+        if body is None:
+            raise UnknownCostError
+        inside = _Reads(body, self._sizes, read, self._depth + 1)
+        return sum(
+            inside.of[one]
+            for one in body.parameters
+            if fusion.operands[one.parameter_number] is value
+        )
+
+
+def _is_in_place(made: Instruction, shape: ArrayShape) -> bool:
+    """Whether a result is an operand's array, just so, with something written into it."""
+    if made.opcode not in UPDATES_IN_PLACE or not made.operands:
+        return False
+    source, index = _find_made(made.operands[0], ())
+    if source.opcode != "parameter":
+        return False
+    return any(leaf == shape for at, leaf in source.shape.leaves_with_index() if at == index)
+
+
+def updated_bytes(update: Instruction, sizes: Sizes) -> int:
+    """Return the bytes that an update in place writes into its first operand."""
+    operands = update.operands
+    if update.opcode == "dynamic-update-slice":
+        return sizes.content_bytes(operands[1].shape)
+    if update.opcode == "scatter":
+        return sum(sizes.content_bytes(one.shape) for one in operands[len(operands) // 2 + 1 :])
+    return 0
+
+
+def _find_made(instruction: Instruction, index: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
+    """Go back through views and tuples to what makes an array."""
+    for _ in range(_MOST_STEPS):
+        operands = instruction.operands
+        if instruction.opcode == "tuple" and index and index[0] < len(operands):
+            instruction, index = operands[index[0]], index[1:]
+        elif instruction.opcode == "get-tuple-element" and operands:
+            instruction, index = operands[0], (instruction.tuple_index, *index)
+        elif instruction.opcode in _VIEWS and operands:
+            instruction = operands[0]
+        else:
+            break
+    return instruction, index

@@ -1,0 +1,47 @@
+"""Memory traffic: small modules in testdata/traffic, whose first lines derive what is expected."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from dump_files import TESTDATA
+
+from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
+from hlotool.ir.module import Module
+from hlotool.parse import parse_module
+from hlotool.program.program import Program
+from hlotool.source import Source
+
+CASES = sorted((TESTDATA / "traffic").glob("*.txt"))
+_EXPECTED = re.compile(r"^// memory (\d+): ([\d +*()]+?)( and more)?$", re.MULTILINE)
+
+
+def read(path: Path) -> tuple[str, Module]:
+    text = path.read_text(encoding="utf-8")
+    return text, parse_module(Source(text, path.name))
+
+
+def expected_of(text: str) -> dict[int, int]:
+    found = {int(space): eval(sums) for space, sums, _ in _EXPECTED.findall(text)}  # noqa: S307
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_one_run_moves_what_the_case_derives(path: Path) -> None:
+    text, module = read(path)
+    cost = Program("", module).cost
+    assert cost.memory_bytes_per_run == expected_of(text)[MAIN_SPACE]
+    assert cost.is_memory_lower_bound == (" and more" in text)
+
+
+def test_each_space_has_its_own() -> None:
+    text, module = read(TESTDATA / "traffic" / "spaces.txt")
+    costs = Program("", module).costs
+    sums: dict[int, int] = {}
+    for one in module.entry.instructions:
+        for space, size in costs.memory_by_space(one):
+            sums[space] = sums.get(space, 0) + size
+    assert sums == expected_of(text)
