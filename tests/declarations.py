@@ -71,7 +71,8 @@ def _check_fields(where: str, fields: Iterable[Field]) -> Iterator[str]:
     for field in fields:
         if not _NAME.fullmatch(field.name) or field.name in _RESERVED:
             yield f"{where}.{field.name} cannot be named in an expression"
-        if (field.unit is Unit.BYTES) != ("bytes" in field.name.split("_")):
+        is_size = field.unit is Unit.BYTES
+        if field.unit is not Unit.LIST and is_size != ("bytes" in field.name.split("_")):
             yield f"{where}.{field.name} and its unit do not agree about bytes"
         if not field.meaning or field.meaning.endswith("."):
             yield f"{where}.{field.name} needs a meaning, without a full stop"

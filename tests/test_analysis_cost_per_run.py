@@ -225,4 +225,7 @@ def test_a_step_of_a_mixture_of_experts() -> None:
     assert found.matrix_flops_per_run == 0
     assert found.unknown_custom_call_count == 0
     assert found.custom_call_flops_per_run == mixture_of_experts_step()
-    assert found.is_lower_bound
+    assert found.total_flops_per_run == found.flops_per_run + found.custom_call_flops_per_run
+    assert not found.is_lower_bound
+    assert not found.is_total_lower_bound
+    assert not found.is_memory_lower_bound

@@ -78,10 +78,10 @@ ADD = scheduled(
 def test_missed_fusion() -> None:
     (found,) = (one for one in find(ADD) if one.code == "missed-fusion")
     assert found == Finding(
-        bytes=12 * MIB,
+        bytes=8 * MIB,
         severity="warning",
         code="missed-fusion",
-        message="a (add) runs outside any fusion, for 100 % of all bytes accessed.",
+        message="a (add) runs outside any fusion, for 100 % of all memory traffic.",
         instruction="a",
         source="m.py:7",
     )
@@ -102,8 +102,8 @@ def test_large_copies_fused_or_not() -> None:
     )
     found = [one.message for one in find(text) if one.code == "large-copy"]
     assert found == [
-        "a and 1 like it (copy) only move data, 67 % of all bytes accessed.",
-        "c (fusion) only moves data, 33 % of all bytes accessed.",
+        "a and 1 like it (copy) only move data, 67 % of all memory traffic.",
+        "c (fusion) only moves data, 33 % of all memory traffic.",
     ]
 
 
@@ -255,7 +255,7 @@ def test_exposed_collective() -> None:
     found = find(collective("bf16", "all-reduce", between=little))
     (message,) = [one.message for one in found if one.code == "exposed-collective"]
     assert message.startswith("Next to nothing is computed while s (all-reduce) sends")
-    work = "k = bf16[64,64] dot(m, m), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    work = "k = bf16[64,64] dot(m, n), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
     assert "exposed-collective" not in codes(find(collective("bf16", "all-reduce", between=work)))
 
 

@@ -108,6 +108,8 @@ ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
         instruction_count=8,
         operand_bytes=8 * 2048 + 4 + 2048,
         result_bytes=2048,
+        memory_bytes=2048 + 4 + 2048 + 2048,
+        memory_bytes_by_space=((0, 6148),),
         bytes_accessed=2048 + 4 + 2048 + 2048,
         saved_bytes=2048 + 2048,  # the slice and the exponential; the bitcast is no copy
         flops=512,
@@ -115,6 +117,8 @@ ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
         flops_per_byte=512 / 6148,
         executions=1,
         known_executions=1,
+        memory_bytes_per_run=6148,
+        known_memory_bytes_per_run=6148,
         bytes_accessed_per_run=6148,
         known_bytes_accessed_per_run=6148,
         flops_per_run=512,

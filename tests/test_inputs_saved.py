@@ -45,7 +45,7 @@ def test_rows_of_a_directory_are_modules_in_the_order_of_their_paths() -> None:
     figures = found.modules[1].figures
     assert figures.record("buffers")["temp_bytes"] == 3
     assert figures.record("buffers")["peak_bytes"] is None
-    assert figures.record("cost")["flops_per_run"] is None
+    assert figures.record("cost")["total_flops_per_run"] is None
     assert figures.record("fusions") == {}
 
 

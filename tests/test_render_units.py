@@ -87,7 +87,7 @@ def test_differences_have_a_sign(value: int | None, text: str) -> None:
         (Sum(M), "1.0 MiB"),
         (Sum(M, is_lower_bound=True), "≥ 1.0 MiB"),
         (Sum(M, is_upper_bound=True), "≤ 1.0 MiB"),
-        (Sum(M, is_lower_bound=True, is_upper_bound=True), "≥≤ 1.0 MiB"),
+        (Sum(M, is_lower_bound=True, is_upper_bound=True), "about 1.0 MiB"),
         (Sum(None, is_lower_bound=True), "?"),
     ],
 )

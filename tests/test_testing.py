@@ -53,7 +53,7 @@ def test_failures_are_sentences() -> None:
     with pytest.raises(AssertionError) as caught:
         assert_budget(TEXT, "cost.matrix_flops < 10", "collectives.count() <= 1", "1 < 2")
     assert str(caught.value).splitlines() == [
-        "cost.matrix_flops < 10: is at least 4.19 M, 4.19 M beyond the limit of 10.",
+        "cost.matrix_flops < 10: is 4.19 M, 4.19 M beyond the limit of 10.",
         "collectives.count() <= 1: found 2, 1 beyond the limit of 1.",
     ]
 

@@ -91,7 +91,7 @@ class DirectoryRow(Struct, frozen=True):
     peak_bytes: int | None = None
     collective_count: int | None = None
     wire_bytes_per_run: int | None = None
-    flops_per_run: int | None = None
+    total_flops_per_run: int | None = None
 
     def figures(self) -> dict[str, object]:
         """Return its figures by the names of metrics."""
@@ -102,7 +102,7 @@ class DirectoryRow(Struct, frozen=True):
             "buffers.peak_bytes": self.peak_bytes,
             "collectives.count": self.collective_count,
             "collectives.wire_bytes_per_run": self.wire_bytes_per_run,
-            "cost.flops_per_run": self.flops_per_run,
+            "cost.total_flops_per_run": self.total_flops_per_run,
         }
 
 

@@ -11,7 +11,7 @@ from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, Unit, column, figure
 FLOATING_POINT: Final = "floating-point operations"
 ELEMENTARY: Final = "exponentials, logarithms and the like, one per element"
 ACCESSED: Final = "bytes read and written as XLA's cost analysis counts them"
-MEMORY: Final = "bytes that cross memory space 0, which on TPU is HBM"
+MEMORY: Final = "bytes that cross memory space 0 (HBM on TPU)"
 
 
 def once(meaning: str, unit: Unit) -> Meta:
