@@ -229,3 +229,15 @@ def test_a_step_of_a_mixture_of_experts() -> None:
     assert not found.is_lower_bound
     assert not found.is_total_lower_bound
     assert not found.is_memory_lower_bound
+
+
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("gpu_h100/pipeline/module_0001.jit_stage.before_optimizations.txt", "mixed"),
+        ("gpu_h100/mlp_train/module_0001.jit_train_step.before_optimizations.txt", "device"),
+    ],
+)
+def test_parts_under_shard_map_are_not_the_whole_program(text: str, scope: str) -> None:
+    module = read_module(TESTDATA / "dumps" / text)
+    assert Program("", module).cost.scope == scope

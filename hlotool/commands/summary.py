@@ -30,6 +30,12 @@ from hlotool.fields import Block, Document, InputPaths, Line
 _ORDER: Final = ("loops", "opcodes", "dtypes")  # of the tables
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _MOST_FINDINGS: Final = 8  # shown as sentences; --rows findings lists all
+# Whose work it is, where that is not one device's.
+_SCOPES: Final = {
+    "device": "",
+    "program": " (whole program, before partitioning)",
+    "mixed": " (before partitioning; parts under shard_map are counted for one device)",
+}
 
 
 @document_command(
@@ -128,7 +134,7 @@ def _memory(found: Summary) -> tuple[Line, ...]:
 
 
 def _cost(found: Summary) -> tuple[Line, ...]:
-    of_whole = " (whole program, before partitioning)" if found.cost.scope == "program" else ""
+    of_whole = _SCOPES[found.cost.scope]
     hidden = (
         ", {custom_call_flops_per_run} in custom calls"
         if found.cost.custom_call_flops_per_run

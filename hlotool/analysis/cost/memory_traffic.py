@@ -59,9 +59,7 @@ def _find_touched(instruction: Instruction, sizes: Sizes) -> Iterable[Touched]:
 def _operands(instruction: Instruction, sizes: Sizes, first: int = 0) -> list[Touched]:
     """Read operands whole, from number `first` on; one that is given twice once."""
     operands = dict.fromkeys(instruction.operands[first:])
-    return [
-        (leaf, sizes.content_bytes(leaf)) for one in operands for leaf in one.shape.leaves()
-    ]
+    return [(leaf, sizes.content_bytes(leaf)) for one in operands for leaf in one.shape.leaves()]
 
 
 def _results(instruction: Instruction, sizes: Sizes) -> list[Touched]:

@@ -11,9 +11,13 @@ from hlotool.analysis.graph.executions import Executions
 from hlotool.fields import BYTES, COUNT, FLOPS, Block, figure
 from hlotool.ir.module import Module
 
-CostScope: TypeAlias = Literal["device", "program"]
+CostScope: TypeAlias = Literal["device", "program", "mixed"]
 
 _PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split it
+# What is between these, or in these, has one device's shapes already (shard_map of JAX):
+# xla/service/sharding_propagation.cc, and xla/service/spmd/shardy/constants.h.
+_MANUAL_CALLS: Final = frozenset(("SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"))
+_MANUAL_BODY: Final = "xla.sdy.manual_computation_body"
 
 
 _FLOPS: Final = "floating-point operations as XLA's cost analysis counts them, without custom calls"
@@ -40,7 +44,10 @@ class CostReport(Struct, frozen=True, kw_only=True):
 
     scope: Annotated[
         CostScope,
-        figure("whether figures are of one device, or of the whole program before partitioning"),
+        figure(
+            "whether figures are of one device, or of the whole program before partitioning, or "
+            "mixed: of that, but for parts written for one device (shard_map), counted once"
+        ),
     ]
     total_flops: Annotated[int, figure(_TOTAL + _ONCE, FLOPS, lower_if=_LOWER_FLOPS)]
     flops: Annotated[int, figure(_FLOPS + _ONCE, FLOPS)]
@@ -89,7 +96,7 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
     trips = {loop.instruction: loop.trip_count for loop in executions.loops}
     run = costs.with_trip_counts(module.entry, trips) if trips else once
     return CostReport(
-        scope="program" if _is_whole_program(module) else "device",
+        scope=_find_scope(module),
         total_flops=once.total_flops,
         flops=once.flops,
         matrix_flops=once.matrix_flops,
@@ -115,12 +122,18 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
     )
 
 
-def _is_whole_program(module: Module) -> bool:
-    """Whether the module is not partitioned yet, so that its shapes are those of all devices.
+def _find_scope(module: Module) -> CostScope:
+    """Say whose shapes a module has.
 
-    The partitioner leaves its mark in the entry's name; only a partitioned module is
-    scheduled.
+    The partitioner leaves its mark in the entry's name, and only a partitioned module is
+    scheduled. Before it, all shapes are those of the whole program, but for manual parts.
     """
     header = module.header
     is_partitioned = header.is_scheduled or module.entry.name.endswith(_PARTITIONED)
-    return header.num_partitions > 1 and not is_partitioned
+    if header.num_partitions <= 1 or is_partitioned:
+        return "device"
+    is_mixed = any(name.startswith(_MANUAL_BODY) for name in module.computations) or any(
+        one.opcode == "custom-call" and one.custom_call_target in _MANUAL_CALLS
+        for one in module.instructions()
+    )
+    return "mixed" if is_mixed else "program"
