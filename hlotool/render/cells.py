@@ -50,8 +50,8 @@ def make_cells(selection: Selection, units: str) -> Cells:
 def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
     """Write one cell; a name that stands inside another is indented, a bound is marked."""
     text = format_field(field, row, units)
-    is_known = field.getter()(row) is not None
-    if is_known and field.is_summable and not field.is_exact and (field.lower_if or row_list.is_sum):
+    may_be_bound = row_list.is_sum and field.is_summable and not field.is_exact
+    if (field.lower_if or may_be_bound) and field.getter()(row) is not None:
         lower_if = (field.lower_if,) if field.lower_if else row_list.lower_if
         is_lower = any(getattr(row, name) for name in lower_if)
         is_upper = any(getattr(row, name) for name in row_list.upper_if)

@@ -77,6 +77,7 @@ MODULES: Final = RowList(
     sort="-allocated_bytes,-instruction_count",
     size="allocated_bytes",
     key="path",
+    upper_if=("is_upper_bound",),
     has_total=False,
 )
 SUMMARY_DIRECTORY: Final = DocumentSpec(
