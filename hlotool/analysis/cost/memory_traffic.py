@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.custom_calls import CustomCallKind, read_custom_call
-from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
+from hlotool.analysis.cost.fused_traffic import NO_BODY
+from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, operand_shape
 from hlotool.analysis.cost.touched import Touched, measure_touched, updated_bytes
 from hlotool.analysis.cost.traffic import is_bitcast_transpose
 from hlotool.ir.module import Instruction
@@ -68,7 +69,7 @@ def _results(instruction: Instruction, sizes: Sizes) -> list[Touched]:
 
 def _slice(instruction: Instruction, sizes: Sizes) -> list[Touched]:
     """Read of the first operand as much as is made of it; indices whole."""
-    source = _expect_array(instruction, 0)
+    source = operand_shape(instruction, 0)
     read = (source, sizes.content_bytes(instruction.shape))
     return [read, *_operands(instruction, sizes, 1), *_results(instruction, sizes)]
 
@@ -77,7 +78,7 @@ def _update(instruction: Instruction, sizes: Sizes) -> list[Touched]:
     """Read update and indices, and write the update; a scatter reads what it adds to."""
     size = updated_bytes(instruction, sizes)
     sources = len(instruction.operands) // 2 if instruction.opcode == "scatter" else 1
-    target = _expect_array(instruction, 0)
+    target = operand_shape(instruction, 0)
     kept = size if instruction.opcode == "scatter" else 0
     return [(target, size + kept), *_operands(instruction, sizes, sources)]
 
@@ -85,7 +86,7 @@ def _update(instruction: Instruction, sizes: Sizes) -> list[Touched]:
 def _fusion(instruction: Instruction, sizes: Sizes) -> list[Touched]:
     body = instruction.callee()
     if body is None:
-        raise UnknownCostError
+        raise UnknownCostError(NO_BODY)
     return measure_touched(instruction, body, sizes)
 
 
@@ -95,7 +96,7 @@ def _custom_call(instruction: Instruction, sizes: Sizes) -> list[Touched]:
     if call.kind is CustomCallKind.NOTHING:
         return []
     if call.kind is CustomCallKind.UNKNOWN:
-        raise UnknownCostError
+        raise UnknownCostError("a custom call may move anything")
     results = _results(instruction, sizes)
     if call.stated_bytes is not None:
         return [(ArrayShape("u8", ()), call.stated_bytes)]
@@ -112,13 +113,6 @@ def _transpose(instruction: Instruction, sizes: Sizes) -> list[Touched]:
     if is_bitcast_transpose(instruction):
         return []
     return [*_operands(instruction, sizes), *_results(instruction, sizes)]
-
-
-def _expect_array(instruction: Instruction, number: int) -> ArrayShape:
-    shape = instruction.operands[number].shape
-    if not isinstance(shape, ArrayShape):
-        raise UnknownCostError
-    return shape
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Instruction, Sizes], list[Touched]]]] = {

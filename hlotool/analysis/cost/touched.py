@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from hlotool.analysis.cost.fused_traffic import IMMEDIATE_ELEMENTS, MOST_NESTED
+from hlotool.analysis.cost.fused_traffic import (
+    IMMEDIATE_ELEMENTS,
+    MOST_NESTED,
+    NO_BODY,
+    TOO_DEEP,
+)
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
@@ -75,7 +80,7 @@ class _Reads:
         self, body: Computation, sizes: Sizes, read_outside: int | None = None, depth: int = 0
     ) -> None:
         if depth > MOST_NESTED:
-            raise UnknownCostError
+            raise UnknownCostError(TOO_DEEP)
         self._sizes = sizes
         self._depth = depth
         self.of: dict[Instruction, int] = {}
@@ -125,7 +130,7 @@ class _Reads:
         """Return what a fusion inside the fusion reads of one of its operands."""
         body = fusion.callee()
         if body is None:
-            raise UnknownCostError
+            raise UnknownCostError(NO_BODY)
         inside = _Reads(body, self._sizes, read, self._depth + 1)
         return sum(
             inside.of[one]
