@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.dataflow.async_end import find_async_end
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.in_place import must_share
 from hlotool.analysis.dataflow.schedule import Schedule, find_async_start, require_schedule
@@ -15,11 +16,9 @@ from hlotool.analysis.dataflow.values import Value, resolve
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Instruction, Module
-from hlotool.ir.opcodes import LATER_STEPS, USES_NOTHING, USES_TOP_ONLY
+from hlotool.ir.opcodes import USES_NOTHING, USES_TOP_ONLY
 
 LifetimeSource: TypeAlias = Literal["live-range", "derived"]
-
-_ASYNC = LATER_STEPS | {"async-start"}
 
 
 class Lifetimes(Struct, frozen=True):
@@ -156,22 +155,15 @@ class _RangeRule:
             there = (nested if index else top)[seen]
             if there > end:  # noqa: PLR1730  max() takes twice as long
                 end = there
-        if instruction.computation in schedule.async_contexts:
-            caller = schedule.callers[schedule.async_contexts[instruction.computation]]
-            end = max(end, self._done(caller))
-            first = find_async_start(caller)
+        done = find_async_end(schedule, instruction.computation)
+        if done is not None:
+            end = max(end, done)
+            first = find_async_start(
+                schedule.callers[schedule.async_contexts[instruction.computation]]
+            )
             if self.is_tpu and first:  # there, what an operation makes begins at its start
                 start = max(start, schedule.positions.get(first, start))
         return LiveRange(start, max(end, start))
-
-    def _done(self, caller: Instruction) -> int:
-        """Return where an asynchronous operation is done."""
-        end = -1
-        step: Instruction | None = caller
-        while step is not None and step.opcode in _ASYNC:
-            end = max(end, self.schedule.positions.get(step, -1))
-            step = next((user for user in step.users if user.opcode in _ASYNC), None)
-        return end
 
 
 def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruction, int]]:
