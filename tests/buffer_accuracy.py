@@ -16,24 +16,38 @@ from hlotool.parse import parse_module
 from hlotool.source import Source
 
 TABLE = ROOT / "docs" / "accuracy.csv"
-HEADING = "dump,values,equal,peak_bytes,estimated_bytes,off"
+HEADING = (
+    "dump,values,equal,peak_bytes,estimated_bytes,off,temp_peak_bytes,estimated_temp_bytes,temp_off"
+)
 NOT_KEPT = "¹"  # marks dumps that are not in the repository
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """One dump: values with a printed range, those derived alike, and both peaks of space 0."""
+    """One dump: values with a printed range, those derived alike, and the peaks of space 0."""
 
     name: str
     value_count: int
     equal_count: int
     peak_bytes: int
     estimated_bytes: int
+    temp_peak_bytes: int
+    estimated_temp_bytes: int
 
     @property
     def error(self) -> float:
         """How much the estimate is off, as a fraction of the real peak."""
-        return self.estimated_bytes / self.peak_bytes - 1
+        return _off(self.estimated_bytes, self.peak_bytes)
+
+    @property
+    def temp_error(self) -> float:
+        """The same for the peak of temp allocations."""
+        return _off(self.estimated_temp_bytes, self.temp_peak_bytes)
+
+
+def _off(estimated: int, real: int) -> float:
+    """Compare two sizes; a dump without temp allocations has to be estimated as such."""
+    return 0.0 if estimated == real else estimated / real - 1
 
 
 def measure(dump: Dump) -> Accuracy:
@@ -44,11 +58,19 @@ def measure(dump: Dump) -> Accuracy:
     module = dump.module if dump.path.is_dir() else sent_module()
     derived = derive_lifetimes(find_values(require_schedule(module)))
     equal = sum(derived.ranges.get(key) == found for key, found in printed.ranges.items())
-    real = analyze_memory(module, dump.assignment).figures.peak.bytes
+    real = analyze_memory(module, dump.assignment).figures.peak
     estimated = analyze_memory(module, None).figures.estimated
-    if real is None or estimated is None:
+    if real.bytes is None or real.temp_peak_bytes is None or estimated is None:
         raise ValueError(f"{dump.name} has no peak")
-    return Accuracy(shown_name(dump), len(printed.ranges), equal, real, estimated.peak_bytes)
+    return Accuracy(
+        shown_name(dump),
+        len(printed.ranges),
+        equal,
+        real.bytes,
+        estimated.peak_bytes,
+        real.temp_peak_bytes,
+        estimated.temp_peak_bytes,
+    )
 
 
 def sent_module() -> Module:
@@ -78,4 +100,8 @@ def measured_dumps() -> list[Dump]:
 def row(found: Accuracy) -> str:
     """Write one row of the table."""
     counts = (found.value_count, found.equal_count, found.peak_bytes, found.estimated_bytes)
-    return f"{found.name},{','.join(map(str, counts))},{found.error:+.2%}"
+    temps = (found.temp_peak_bytes, found.estimated_temp_bytes)
+    return (
+        f"{found.name},{','.join(map(str, counts))},{found.error:+.2%},"
+        f"{','.join(map(str, temps))},{found.temp_error:+.2%}"
+    )

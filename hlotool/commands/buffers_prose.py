@@ -81,18 +81,26 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
 
 
 def _estimate(report: MemoryReport, title: str, color: int) -> list[Line]:
+    """Say what is estimated; the promise stands only behind figures that were measured."""
     estimated, space = report.estimated_of(color), _space(report, color)
+    backend = None if color else report.figures.backend
+    promise = f" (typically within {TYPICAL_PERCENT} %)"
+    temp = "{temp_peak_bytes}"
+    if backend == "tpu":
+        temp = f"at most {temp}"
+    elif backend is not None:
+        temp += promise
     return [
         Line(
-            f"{_plain(title)}: estimate (typically within {TYPICAL_PERCENT} %), as there is no "
-            "buffer assignment: peak {peak_bytes} at {position} of {sequence_length}, "
-            f"{{instruction}}{space}",
+            f"{_plain(title)}: estimate, as there is no buffer assignment: "
+            f"peak {{peak_bytes}}{promise if backend else ''} at {{position}} of "
+            f"{{sequence_length}}, {{instruction}}{space}",
             ESTIMATED,
             estimated,
         ),
         Line(
             "estimated: arguments {argument_bytes}, outputs {output_bytes}, aliased "
-            "{alias_bytes}; temp peak {temp_peak_bytes}",
+            f"{{alias_bytes}}; temp peak {temp}",
             ESTIMATED,
             estimated,
         ),

@@ -130,6 +130,20 @@ DUMPS = (
     Dump("cpu", "nested_loops"),
     Dump("cpu", "conv_quantized"),
     Dump("cpu", "operations"),
+    Dump("cpu", "attention", packed=True, leave_out=SHORT),
+    Dump(
+        "cpu",
+        "attention",
+        "onednn",
+        flags=(
+            "--xla_cpu_use_onednn=true",
+            "--xla_cpu_experimental_onednn_fusion_type=dot,eltwise,reduce",
+            "--xla_cpu_experimental_ynn_fusion_type=",
+        ),
+        packed=True,
+        leave_out=SHORT,
+    ),
+    Dump("cpu", "norms", packed=True, leave_out=SHORT),
     Dump(
         "cpu",
         "affine",

@@ -37,10 +37,11 @@ def table(found: list[Accuracy]) -> str:
 def verdict(found: list[Accuracy]) -> str:
     """Say what the table comes to."""
     equal, near = summary(found)
-    worst = max(found, key=lambda one: abs(one.error))
+    worst = max((one.error for one in found), key=abs)
+    worst_temp = max((one.temp_error for one in found), key=abs)
     return (
         f"{equal:.2%} of the values have the same start and the same end; {near:.0%} of the "
-        f"estimates are within {NEAR:.0%}, the worst {worst.error:+.2%} off."
+        f"estimates are within {NEAR:.0%}, the worst {worst:+.2%} off, of temp {worst_temp:+.2%}."
     )
 
 

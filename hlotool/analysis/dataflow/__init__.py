@@ -4,5 +4,8 @@
 followed; `dataflow` finds them all by `flow_rules`, one for each kind of instruction, and
 drops the `phis` where only one value ever meets. `in_place` says which output must lie in
 the memory of which operand, `may_share` which one may. `lifetimes` puts it together: from
-when to when each value is live.
+when to when each value is live, with an `async_end` for what runs meanwhile.
+
+The estimate of a buffer assignment also asks for the `last_position` of a value and for the
+`post_order` of instructions.
 """

@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.dataflow.async_end import find_async_end
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.in_place import must_share
 from hlotool.analysis.dataflow.schedule import Schedule, require_schedule
 from hlotool.analysis.dataflow.values import Value, resolve
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.ir.async_chain import find_async_start, list_later_steps
+from hlotool.ir.async_chain import find_async_start
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.opcodes import USES_NOTHING, USES_TOP_ONLY
@@ -154,18 +155,15 @@ class _RangeRule:
             there = (nested if index else top)[seen]
             if there > end:  # noqa: PLR1730  max() takes twice as long
                 end = there
-        if instruction.computation in schedule.async_contexts:
-            caller = schedule.callers[schedule.async_contexts[instruction.computation]]
-            end = max(end, self._done(caller))
-            first = find_async_start(caller)
+        done = find_async_end(schedule, instruction.computation)
+        if done is not None:
+            end = max(end, done)
+            first = find_async_start(
+                schedule.callers[schedule.async_contexts[instruction.computation]]
+            )
             if self.is_tpu and first:  # there, what an operation makes begins at its start
                 start = max(start, schedule.positions.get(first, start))
         return LiveRange(start, max(end, start))
-
-    def _done(self, caller: Instruction) -> int:
-        """Return where an asynchronous operation is done."""
-        steps = (caller, *list_later_steps(caller))
-        return max(self.schedule.positions.get(step, -1) for step in steps)
 
 
 def _find_ends(schedule: Schedule) -> tuple[dict[Instruction, int], dict[Instruction, int]]:

@@ -1,21 +1,22 @@
 """Sharing by choice: whether an output may be written over an operand needed no more.
 
-Follows HloDataflowAnalysis::CanShareOperandBufferWithUser and, for GPU fusions, GpuAliasInfo
-(xla/hlo/analysis/hlo_dataflow_analysis.cc, xla/service/gpu/alias_info.cc). The TPU compiler
-keeps its own rules, which are in no open source; nothing is assumed there. Only the estimate
-asks; where an assignment is at hand, offsets tell.
+Follows HloDataflowAnalysis::CanShareOperandBufferWithUser and, for GPU, GpuAliasInfo
+(xla/hlo/analysis/hlo_dataflow_analysis.cc, xla/service/gpu/alias_info.cc). The CPU compiler has
+no rules of its own (xla/service/cpu/cpu_compiler.cc takes AliasInfo as it is), not for the
+fusions of libraries either. The TPU compiler keeps its own, which are in no open source;
+nothing is assumed there. Only the estimate asks; where an assignment is at hand, offsets tell.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from msgspec import Struct
-
+from hlotool.analysis.dataflow.values import Position, Value
 from hlotool.analysis.graph.backend import Backend
-from hlotool.ir.module import Instruction
-from hlotool.ir.opcodes import ELEMENTWISE, UPDATES_IN_PLACE
-from hlotool.ir.shape import ArrayShape, Shape
+from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE
+from hlotool.ir.shape import ArrayShape
 from hlotool.ir.values import ShapeIndex
 
 MOST_FOLLOWED: Final = 10_000  # instructions; larger fusions are taken to share nothing
@@ -26,72 +27,87 @@ _SHARING: Final = (
 )
 
 
-class Pair(NamedTuple):
-    """An operand array of an instruction, and an array it makes."""
+class _Pair(NamedTuple):
+    """An operand of an instruction, by its first place there, and an array it makes."""
 
     user: Instruction
     operand_number: int
-    operand: Shape
-    output: Shape
+    operand: ArrayShape
+    output: ArrayShape
     output_index: ShapeIndex
 
 
-def shares_by_choice(opcode: str, backend: Backend | None) -> bool:
-    """Say whether a backend may write outputs of an opcode over operands at all."""
-    return backend != "tpu" and opcode in _SHARING
+class SharingRule:
+    """What a backend may write over what; it keeps what it found out about fusions."""
+
+    def __init__(self, backend: Backend | None) -> None:
+        self.backend = backend
+        self._made_in_order: dict[Instruction, Collection[Instruction]] = {}
+
+    def concerns(self, opcode: str) -> bool:
+        """Say whether outputs of an opcode may be written over operands at all."""
+        return self.backend != "tpu" and opcode in _SHARING
+
+    def allows(self, seen: Position, output: Value) -> bool:
+        """Say whether a value may be written over another, seen at a position its maker uses."""
+        (operand, index), user = seen, output.instruction
+        if not self.concerns(user.opcode) or index or operand not in user.operands:
+            return False
+        before, after = operand.shape, output.shape
+        if not isinstance(before, ArrayShape) or not isinstance(after, ArrayShape):
+            return False
+        if operand.opcode == "constant":
+            return False
+        pair = _Pair(user, user.operands.index(operand), before, after, output.index)
+        if user.opcode == "fusion":
+            return self._allows_fusion(pair)
+        return before == after and self._allows_other(pair)
+
+    def _allows_other(self, pair: _Pair) -> bool:
+        """Say it of an instruction that is no fusion, for an operand as large as the output."""
+        user, number = pair.user, pair.operand_number
+        if user.opcode in ELEMENTWISE:
+            return True
+        if user.operands.count(user.operands[number]) > 1:
+            return False
+        is_paired = len(user.operands) == 1 or pair.output_index == (number,)
+        if user.opcode in {"all-reduce", "collective-broadcast"}:
+            return self.backend == "gpu" and is_paired
+        if user.opcode == "sort":
+            return is_paired
+        return number == (1 if user.opcode == "triangular-solve" else 0)
+
+    def _allows_fusion(self, pair: _Pair) -> bool:
+        is_gpu = self.backend == "gpu"
+        if not _is_alike(pair.operand, pair.output, is_gpu=is_gpu):
+            return False
+        body = pair.user.callee()
+        if body is None or pair.operand_number >= len(body.parameters):
+            return False
+        parameter = body.parameters[pair.operand_number]
+        made = self._made_in_order.get(parameter)
+        if made is None and len(body.instructions) > MOST_FOLLOWED:
+            made = self._made_in_order[parameter] = ()
+        elif made is None:
+            kind = pair.user.attributes.get("kind", "")
+            made = _follow_on_gpu(parameter, kind) if is_gpu else _follow(parameter, kind)
+            self._made_in_order[parameter] = made
+        return _output_of(body, pair.output_index) in made if is_gpu else bool(made)
 
 
-def may_share(pair: Pair, backend: Backend | None) -> bool:
-    """Say whether a backend may write the output over the operand."""
-    user, number = pair.user, pair.operand_number
-    operand, output = pair.operand, pair.output
-    if not shares_by_choice(user.opcode, backend) or user.operands.count(user.operands[number]) > 1:
-        return False
-    if not isinstance(operand, ArrayShape) or not isinstance(output, ArrayShape):
-        return False
-    if user.opcode == "fusion":
-        return _fusion_may_share(pair, operand, output, backend)
-    if operand != output:
-        return False
-    if user.opcode in {"all-reduce", "collective-broadcast"}:
-        return backend == "gpu" and (len(user.operands) == 1 or pair.output_index == (number,))
-    if user.opcode == "sort":
-        return len(user.operands) == 1 or pair.output_index == (number,)
-    if user.opcode == "triangular-solve":
-        return number == 1
-    if user.opcode in UPDATES_IN_PLACE:
-        return number == 0
-    return user.opcode in ELEMENTWISE
-
-
-def _fusion_may_share(
-    pair: Pair, operand: ArrayShape, output: ArrayShape, backend: Backend | None
-) -> bool:
-    if not _is_alike(operand, output, backend):
-        return False
-    body = pair.user.callee()
-    if body is None or pair.operand_number >= len(body.parameters):
-        return False
-    parameter = body.parameters[pair.operand_number]
-    kind = pair.user.attributes.get("kind")
-    if backend == "gpu":
-        made = _output_of(body.root, pair.output_index)
-        return _Way(made, kind == "kInput").keeps_order_from(parameter)
-    return kind in {"kLoop", "kInput"} and _Way().keeps_order_from(parameter)
-
-
-def _is_alike(operand: ArrayShape, output: ArrayShape, backend: Backend | None) -> bool:
+def _is_alike(operand: ArrayShape, output: ArrayShape, *, is_gpu: bool) -> bool:
     """Whether two arrays of a fusion have one shape; on GPU, as many elements and bytes."""
     if operand is output:
         return True
-    if backend != "gpu":
+    if not is_gpu:
         return operand == output
     is_same_count = operand.element_count == output.element_count
     return is_same_count and operand.unpadded_bytes == output.unpadded_bytes
 
 
-def _output_of(root: Instruction, index: ShapeIndex) -> Instruction:
+def _output_of(body: Computation, index: ShapeIndex) -> Instruction:
     """Return the instruction that makes one output of a fusion."""
+    root = body.root
     for number in index:
         if root.opcode != "tuple" or number >= len(root.operands):
             break
@@ -99,41 +115,60 @@ def _output_of(root: Instruction, index: ShapeIndex) -> Instruction:
     return root
 
 
-class _Way(Struct, frozen=True):
-    """From a fusion's parameter to what is made of it, element by element.
+def _follow(parameter: Instruction, kind: str) -> Collection[Instruction]:
+    """Return what a fusion makes of a parameter, () unless all is made element by element.
 
-    Only elementwise operations and tuples may follow. On GPU, where `output` is given and
-    must be met, also bitcasts and updates in place; and reductions where the fusion is
-    emitted as one, as such kernels reduce before they write anything else.
+    The parameter counts too. Loops may put it into a tuple, a matrix product with `kOutput` may
+    have it added to the result; a library's fusion (`kCustom`) may do neither.
     """
+    root = parameter.computation.root
+    if kind == "kOutput" and root.opcode == "add":
+        is_product = any(one.opcode in MATRIX_PRODUCTS for one in root.operands)
+        return {root} if is_product and parameter.users == (root,) else ()
+    into_tuple = kind in {"kLoop", "kInput"}
+    made = {parameter}
+    for user in parameter.computation.instructions:
+        operands = made.intersection(user.operands)
+        if not operands:
+            continue
+        is_tuple = into_tuple and user.opcode == "tuple"
+        if not is_tuple and not all(_is_elementwise_on(user, one) for one in operands):
+            return ()
+        made.add(user)
+    return made
 
-    output: Instruction | None = None
-    may_reduce: bool = False
 
-    def keeps_order_from(self, parameter: Instruction) -> bool:
-        """Say whether all that follows a parameter goes over it in its own order."""
-        seen = {parameter}
-        followed = {parameter}
-        instructions = parameter.computation.instructions
-        if len(instructions) > MOST_FOLLOWED:
-            return False
-        for user in instructions:
-            if followed.isdisjoint(user.operands):
-                continue
-            if not all(self._allows(user, one) for one in user.operands if one in followed):
-                return False
-            seen.add(user)
-            if not self.may_reduce or user.opcode != "reduce":
-                followed.add(user)
-        return self.output is None or self.output in seen
+def _is_elementwise_on(user: Instruction, operand: Instruction) -> bool:
+    """Whether an element of the result is made of the operand's at the same place, if of any.
 
-    def _allows(self, user: Instruction, operand: Instruction) -> bool:
-        if user.opcode in ELEMENTWISE or user.opcode == "tuple":
-            return True
-        if self.output is None:
-            return False
-        if user.opcode == "reduce":
-            return self.may_reduce
-        return user.opcode == "bitcast" or (
-            user.opcode in UPDATES_IN_PLACE and user.operands[0] is operand
-        )
+    Follows HloInstruction::IsElementwiseOnOperand (xla/hlo/ir/hlo_instruction.cc).
+    """
+    if user.opcode == "dynamic-update-slice":
+        return user.operands[0] is operand and user.operands.count(operand) == 1
+    return user.opcode in ELEMENTWISE or user.opcode == "copy"
+
+
+def _follow_on_gpu(parameter: Instruction, kind: str) -> Collection[Instruction]:
+    """Return what a fusion makes of a parameter, () unless all goes over it in its own order.
+
+    Elementwise operations, tuples, bitcasts and updates in place do; and reductions where the
+    fusion is emitted as one, as such kernels reduce before they write anything else.
+    """
+    made, followed = {parameter}, {parameter}
+    for user in parameter.computation.instructions:
+        operands = followed.intersection(user.operands)
+        if not operands:
+            continue
+        is_last = kind == "kInput" and user.opcode == "reduce"
+        if not is_last and not all(_keeps_order_of(user, one) for one in operands):
+            return ()
+        made.add(user)
+        if not is_last:
+            followed.add(user)
+    return made
+
+
+def _keeps_order_of(user: Instruction, operand: Instruction) -> bool:
+    if user.opcode in ELEMENTWISE or user.opcode in {"tuple", "bitcast"}:
+        return True
+    return user.opcode in UPDATES_IN_PLACE and user.operands[0] is operand

@@ -117,7 +117,7 @@ class MemoryEstimate(Struct, frozen=True):
     output_bytes: Annotated[int, figure("memory that holds an output", BYTES)]
     alias_bytes: Annotated[int, figure("memory that is both argument and output", BYTES)]
     temp_peak_bytes: Annotated[
-        int, figure("estimate of the most in use by temporary values", BYTES)
+        int, figure("estimate of the most in use in temp allocations; on TPU at most", BYTES)
     ]
     is_lower_bound: Annotated[bool, figure("whether a size is unknown and counted as 0")]
 

@@ -1,0 +1,40 @@
+"""In which order does XLA visit instructions where it visits operands first?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.analysis.dataflow.schedule import Schedule
+from hlotool.ir.module import Computation, Instruction
+
+
+def number_post_order(schedule: Schedule) -> dict[Instruction, int]:
+    """Return the place of all that runs: callers before callees, operands before users.
+
+    Follows HloComputation::MakeInstructionPostOrder (xla/hlo/ir/hlo_computation.cc). Callees,
+    and instructions that no other uses, are visited as they are scheduled: XLA goes by the order
+    in which they were made, which is not in a dump. Control dependencies do not count.
+    """
+    order: dict[Instruction, int] = {}
+    for computation in reversed(tuple(schedule.spans)):
+        for instruction in _visit(computation):
+            order[instruction] = len(order)
+    return order
+
+
+def _visit(computation: Computation) -> Iterator[Instruction]:
+    """Yield instructions depth-first, the first operand first."""
+    opened: set[Instruction] = set()
+    closed: set[Instruction] = set()
+    for last in computation.instructions:
+        pending = [] if last.users else [last]
+        while pending:
+            instruction = pending[-1]
+            if instruction not in opened:
+                opened.add(instruction)
+                pending += [one for one in reversed(instruction.operands) if one not in closed]
+                continue
+            pending.pop()
+            if instruction not in closed:
+                closed.add(instruction)
+                yield instruction
