@@ -19,13 +19,13 @@ _NAME: Final = re.compile(rf"(?:ENTRY\s++)?+(?:%?{NAME}\s*+)?+(?=[{{(])")
 _BODY: Final = re.compile(rf"ROOT\s|%?{NAME}\s*+=")
 
 
-def find_module_end(source: Source, start: int) -> int | None:
+def find_module_end(source: Source, start: int, limit: int | None = None) -> int | None:
     """Return the offset behind the last computation of the module that begins at `start`.
 
-    None where something in the module is never closed, or its header does not read: whoever
-    parses it can say what.
+    Nothing is read from `limit` on. None where something in the module is never closed, or its
+    header does not read: whoever parses it can say what.
     """
-    scanner = Scanner(source, start)
+    scanner = Scanner(source, start, limit)
     scanner.skip_blanks()
     try:
         if scanner.starts_with("HloModule"):

@@ -125,14 +125,19 @@ def _find_all_headings(text: str, detection: Detection) -> list[Heading]:
 
 
 def _leave_out_inner(source: Source, headings: list[Heading]) -> list[Heading]:
-    """Leave out what looks like a header inside a module: recovery tables hold modules."""
+    """Leave out what looks like a header inside a module: recovery tables hold modules.
+
+    Where something is never closed, nothing tells; it is looked for once, as that takes time.
+    """
+    marks = [*(mark.start() for mark in _SEPARATOR_LINE.finditer(source.text)), len(source.text)]
     kept: list[Heading] = []
-    end = 0
+    end: int | None = 0
     for heading in headings:
-        if heading.position >= end:
+        if end is None or heading.position >= end:
             kept.append(heading)
-            if not heading.prefix:
-                end = find_module_end(source, heading.position) or 0
+            if end is not None and not heading.prefix:
+                limit = marks[bisect_right(marks, heading.position)]
+                end = find_module_end(source, heading.position, limit)
     return kept
 
 

@@ -20,18 +20,18 @@ class UnknownLines:
         self._first: tuple[Source, int, str] | None = None
 
     def pass_over(self, source: Source, at: int, expected: str) -> int:
-        """Step over the line at an offset and return where the next begins; blank ones are free.
+        """Step over the line at an offset and return where the next begins.
 
-        Raises ParseError at the end of the text, and for a last line without its newline: it
-        may be one of a known kind, cut short.
+        Blank lines and comments do not count. Raises ParseError at the end of the text, and for a
+        last line without its newline: it may be one of a known kind, cut short.
         """
         end = source.text.find("\n", at)
-        line = source.text[at : end if end >= 0 else len(source.text)]
+        line = source.text[at : end if end >= 0 else len(source.text)].strip()
         if end < 0:
-            if self._first is None or line.strip():
+            if self._first is None or line:
                 _refuse(source, at, expected)
             self.refuse(f"the text ends without {expected}")
-        if line.strip():
+        if line and not line.startswith("//"):
             self.count += 1
             self._first = self._first or (source, at, expected)
         return end + 1
