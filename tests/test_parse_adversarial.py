@@ -137,6 +137,28 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "brackets never closed": (lambda: entry(f"r = f32[8] negate({times('(')}"), "nested more than"),
     "a brace never closed": (lambda: attribute("metadata", times("{")), "never closed"),
     "a signature never closed": (lambda: f"HloModule m\n\nENTRY e {times('(')}", "never closed"),
+    "tuples that double": (
+        lambda: entry("t0 = tuple(p)", *(f"t{n + 1} = tuple(t{n}, t{n})" for n in range(60))),
+        "shapes left out have more than 1,048,576 parts together",
+    ),
+    "large tuples": (
+        lambda: entry(
+            f"t = tuple({times('p, ', 3000)}p)", *(f"u{n} = copy(t)" for n in range(DEEP))
+        ),
+        "shapes left out have more than 1,048,576 parts together",
+    ),
+    "ranks that double": (
+        lambda: entry("d0 = f32[1] negate(p)", *(f"d{n + 1} = dot(d{n}, d{n})" for n in range(60))),
+        "shapes left out have more than 1,048,576 parts together",
+    ),
+    "sizes that double": (
+        lambda: entry("d0 = dot(p, p)", *(f"d{n + 1} = dot(d{n}, d{n})" for n in range(60))),
+        "it has more elements than 64 bits count",
+    ),
+    "tuples in tuples": (
+        lambda: entry("t0 = tuple(p)", *(f"t{n + 1} = tuple(t{n})" for n in range(DEEP))),
+        "tuples are nested more than 64 deep",
+    ),
     "quotes": (lambda: entry(f"r = f32[8] negate({times(chr(34))}p)"), "an operand"),
     "odd quotes": (
         lambda: entry(f"r = f32[8] negate(p), k={times(chr(34))}{chr(34)}"),

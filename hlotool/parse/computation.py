@@ -59,7 +59,7 @@ def read_computation(builder: Builder) -> None:
     computation = Computation(name, builder.module, entry is not None)
     known = len(builder.module.computations)
     scanner.pos = match.end()
-    if not _read_body(builder, computation):
+    if not _read_body(builder, computation, match.start(2)):
         builder.forget_after(known)
         scanner.pos = start
         read_computation_slowly(builder)
@@ -72,7 +72,7 @@ def read_computation_slowly(builder: Builder) -> None:
     builder.scanner.depth = 0  # the fast reader may have given up in the middle of something
     head = parse_head(builder)
     computation = Computation(head.name, builder.module, head.is_entry)
-    BodyReader(builder, computation, {}).read_to_close()
+    BodyReader(builder, computation, {}, head.start).read_to_close()
     _finish(builder, computation, head.start)
 
 
@@ -115,7 +115,7 @@ def parse_head(builder: Builder) -> _Head:
     return _Head(name, is_entry, start)
 
 
-def _read_body(builder: Builder, computation: Computation) -> bool:
+def _read_body(builder: Builder, computation: Computation, head: int) -> bool:
     """Read a body line by line, single instructions slowly where needed, and say whether it read.
 
     False when a line does not read, or a name is defined twice: the slow reader has the word.
@@ -125,7 +125,7 @@ def _read_body(builder: Builder, computation: Computation) -> bool:
     scanner.pos = read_lines(computation, defined, shapes, kinds, scanner.pos)
     if scanner.accept("}"):
         return len(defined) == len(computation.instructions)
-    reader = BodyReader(builder, computation, defined)
+    reader = BodyReader(builder, computation, defined, head)
     while not scanner.accept_token("}"):
         try:
             reader.read_instruction()

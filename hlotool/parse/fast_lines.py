@@ -48,7 +48,7 @@ _PLAIN, _LEAVE, _PARAMETER, _CONSTANT = range(4)
 # body of a computation that is written in place of its name. Strings and raw values may look
 # so too; the descent can tell. No printer of XLA writes so, and looking costs a tenth of the
 # time, so it is left out of texts that no hand can have written.
-_DEFINITION = re.compile(r"[\s/]=")
+_DEFINITION = re.compile(r"[\s/%](?:(?<=%)[A-Za-z0-9_.\-]++)?+=")
 LONGEST_HAND_WRITTEN: Final = 1 << 20
 
 

@@ -11,26 +11,45 @@ from sys import intern
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import GIVEN, TAKES_OPERANDS, sugared_opcode
-from hlotool.ir.shape import DTYPE_BITS
+from hlotool.ir.shape import DTYPE_BITS, Shape
 from hlotool.parse.attributes.split import parse_attributes
 from hlotool.parse.builder import Builder
-from hlotool.parse.operands import OPCODE, OPCODE_AHEAD, OperandReader, read_literal
-from hlotool.parse.styles import NO_OPERANDS, NO_SHAPES
+from hlotool.parse.inference import infer_shape
+from hlotool.parse.operands import (
+    OPCODE,
+    OPCODE_AHEAD,
+    UNSTATED,
+    OperandReader,
+    expect_rule,
+    fail_without_shape,
+    read_literal,
+)
+from hlotool.parse.signature import parse_parameter_shapes
+from hlotool.parse.styles import NO_OPERANDS
 from hlotool.parse.sugar import wrap_async
 
 _ROOT = re.compile(r"ROOT(?=[\s%])")
 
 
 class BodyReader:
-    """Reads the instructions of one computation, and bodies nested in them."""
+    """Reads the instructions of one computation, and bodies nested in them.
+
+    `head` is where the computation's name stands; None where it has none.
+    """
 
     def __init__(
-        self, builder: Builder, computation: Computation, defined: dict[str, Instruction]
+        self,
+        builder: Builder,
+        computation: Computation,
+        defined: dict[str, Instruction],
+        head: int | None,
     ) -> None:
         self.builder = builder
         self.scanner = builder.scanner
         self.computation = computation
         self.defined = defined
+        self.head = head
+        self.parameter_shapes: dict[str, Shape] | None = None  # of the head, once asked for
         self.operands = OperandReader(builder, computation, defined)
 
     def read_to_close(self) -> None:
@@ -44,7 +63,7 @@ class BodyReader:
     def read_instruction(self) -> None:
         """Read one instruction, or raise where it stops being one.
 
-        instruction = ["ROOT"] name " =" shape opcode "(" operands ")" { "," attribute }
+        instruction = ["ROOT"] ( name " =" | "%" name "=" ) definition
         """
         scanner = self.scanner
         scanner.skip_blanks()
@@ -54,13 +73,14 @@ class BodyReader:
                 hint="is the file truncated?",
             )
         is_root = scanner.accept_match(_ROOT) is not None
+        has_percent = scanner.accept_token("%")
         name = scanner.expect_name("an instruction, or '}' at the end of the computation")
         start, end = scanner.pos - len(name), scanner.pos
         if name in self.defined:
             scanner.fail(f"the name {name!r} is defined twice in this computation", start, end)
         if is_root and self.computation.marked_root:
             scanner.fail("a computation has only one ROOT", start, end)
-        if scanner.starts_with("="):
+        if scanner.starts_with("=") and not has_percent:
             scanner.fail(f"expected a blank between the name {name!r} and '='")
         scanner.expect("=", f"after the name {name!r}")
         instruction = self._read_definition(name)
@@ -71,14 +91,19 @@ class BodyReader:
             self.computation.marked_root = instruction
 
     def _read_definition(self, name: str) -> Instruction:
-        """Read `shape opcode(operands), attributes` behind `name =`."""
+        """Read what stands behind `name =`.
+
+        definition = [shape] opcode "(" operands ")" { "," attribute }
+        """
         scanner = self.scanner
         scanner.skip_blanks()
         ahead = OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end)
-        if ahead and ahead[1] not in DTYPE_BITS:
-            scanner.fail(NO_SHAPES, scanner.pos, ahead.end(1))
-        shape = self.builder.intern_shape()
+        has_shape = ahead is None or ahead[1] in DTYPE_BITS
+        shape = self.builder.intern_shape() if has_shape else UNSTATED
         opcode = intern(scanner.expect_match(OPCODE, "an opcode"))
+        end = scanner.pos
+        if not has_shape and opcode != "parameter":
+            expect_rule(scanner, opcode)
         instruction = Instruction(name, shape, opcode, (), self.computation)
         if opcode in GIVEN:
             instruction.literal = read_literal(scanner, opcode)
@@ -86,12 +111,27 @@ class BodyReader:
             instruction.operands = self.operands.read(opcode)
         self._read_attributes(instruction)
         self._check_operands(instruction)
+        if not has_shape:
+            instruction.shape = (
+                self._shape_in_head(instruction, end)
+                if opcode == "parameter"
+                else infer_shape(instruction, self.builder.inferred)
+            )
         sugar = sugared_opcode(opcode)
         if sugar:
             instruction.opcode, wrapped = sugar
             if instruction.opcode == "async-start":
                 wrap_async(self.builder, instruction, wrapped)
         return instruction
+
+    def _shape_in_head(self, parameter: Instruction, end: int) -> Shape:
+        """Return a parameter's shape as the computation's head states it; its opcode ends there."""
+        if self.parameter_shapes is None and self.head is not None:
+            self.parameter_shapes = parse_parameter_shapes(self.scanner.source, self.head)
+        shape = (self.parameter_shapes or {}).get(parameter.literal)
+        if shape is None:
+            fail_without_shape(self.scanner, parameter.opcode, end)
+        return shape
 
     def _read_attributes(self, instruction: Instruction) -> None:
         """Read the attributes; bodies among them become computations of their own.
@@ -126,7 +166,7 @@ class BodyReader:
         builder = self.builder
         name = builder.unique_name(f"{instruction.name}.{key}")
         computation = Computation(name, builder.module)
-        BodyReader(builder, computation, {}).read_to_close()
+        BodyReader(builder, computation, {}, None).read_to_close()
         builder.add_computation(computation, start)
         return name
 
