@@ -1,4 +1,4 @@
-"""One instruction or computation by recursive descent: the authority on the grammar.
+"""One instruction by recursive descent: the authority on the grammar.
 
 Follows xla/hlo/parser/hlo_parser.cc. It reads what the fast reader leaves: instructions
 over several lines, comments, nested operands, bodies in place of computation names, sugar.
@@ -7,6 +7,7 @@ over several lines, comments, nested operands, bodies in place of computation na
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from sys import intern
 
 from hlotool.ir.module import Computation, Instruction
@@ -31,10 +32,11 @@ from hlotool.parse.sugar import wrap_async
 _ROOT = re.compile(r"ROOT(?=[\s%])")
 
 
-class BodyReader:
-    """Reads the instructions of one computation, and bodies nested in them.
+class InstructionReader:
+    """Reads single instructions of one computation.
 
-    `head` is where the computation's name stands; None where it has none.
+    `head` is where the computation's name stands, None where it has none. `read_body` reads a
+    computation that is written in place of its name, from behind its opening brace.
     """
 
     def __init__(
@@ -43,24 +45,18 @@ class BodyReader:
         computation: Computation,
         defined: dict[str, Instruction],
         head: int | None,
+        read_body: Callable[[Computation], None],
     ) -> None:
         self.builder = builder
         self.scanner = builder.scanner
         self.computation = computation
         self.defined = defined
         self.head = head
+        self.read_body = read_body
         self.parameter_shapes: dict[str, Shape] | None = None  # of the head, once asked for
         self.operands = OperandReader(builder, computation, defined)
 
-    def read_to_close(self) -> None:
-        """Read instructions up to and over the closing brace.
-
-        body = instruction { instruction } "}"
-        """
-        while not self.scanner.accept_token("}"):
-            self.read_instruction()
-
-    def read_instruction(self) -> None:
+    def read(self) -> None:
         """Read one instruction, or raise where it stops being one.
 
         instruction = ["ROOT"] ( name " =" | "%" name "=" ) definition
@@ -109,7 +105,7 @@ class BodyReader:
             instruction.literal = read_literal(scanner, opcode)
         else:
             instruction.operands = self.operands.read(opcode)
-        self._read_attributes(instruction)
+        self.read_attributes(instruction)
         self._check_operands(instruction)
         if not has_shape:
             instruction.shape = (
@@ -133,7 +129,7 @@ class BodyReader:
             fail_without_shape(self.scanner, parameter.opcode, end)
         return shape
 
-    def _read_attributes(self, instruction: Instruction) -> None:
+    def read_attributes(self, instruction: Instruction) -> None:
         """Read the attributes; bodies among them become computations of their own.
 
         attribute = key "=" ( value | body )
@@ -164,11 +160,11 @@ class BodyReader:
 
     def _read_body(self, instruction: Instruction, key: str, start: int) -> str:
         builder = self.builder
-        name = builder.unique_name(f"{instruction.name}.{key}")
-        computation = Computation(name, builder.module)
-        BodyReader(builder, computation, {}, None).read_to_close()
+        computation = Computation(f"{instruction.name}.{key}", builder.module)
+        self.read_body(computation)
+        computation.name = builder.unique_name(computation.name)  # a body in it may have that name
         builder.add_computation(computation, start)
-        return name
+        return computation.name
 
     def _check_operands(self, instruction: Instruction) -> None:
         """Refuse an empty list where the opcode takes operands: a print style without them."""
