@@ -15,7 +15,10 @@ import pytest
 from dump_files import TESTDATA, find_file, find_folders, read_json, read_text
 
 from hlotool.ir import Computation
+from hlotool.ir.shape import Layout, Shape
 from hlotool.parse import parse_module
+from hlotool.parse.scanner import Scanner
+from hlotool.parse.shape import parse_shape
 from hlotool.source import Source
 
 # Where the C++ name of an opcode is not its spelling in the text.
@@ -114,22 +117,43 @@ READ_FORMS = [name for name, answer in FORM_ANSWERS.items() if "computations" in
 
 @pytest.mark.parametrize("name", READ_FORMS)
 def test_the_form_is_what_xla_reads(name: str) -> None:
-    """Compare by position, since XLA renames what has a name twice and invents names."""
+    """Compare by position, since XLA renames what has a name twice and invents names.
+
+    Shapes too: XLA prints the ones it infers where a text states none.
+    """
     module = parse_module(Source((FORMS / f"{name}.txt").read_bytes().decode()))
     ours = []
     for computation in module.computations.values():
         place = {one: number for number, one in enumerate(computation.instructions)}
         ours.append(
             [
-                [one.opcode, [place[each] for each in one.operands], [place[u] for u in one.users]]
+                [
+                    one.opcode,
+                    [place[each] for each in one.operands],
+                    [place[user] for user in one.users],
+                    outline(one.shape),
+                ]
                 for one in computation.instructions
             ]
         )
     theirs = [
-        [[spell(opcode), operands, users] for opcode, operands, users in rows]
+        [
+            [spell(opcode), operands, users, outline(parse_shape(Scanner(Source(shape))))]
+            for opcode, operands, users, shape in rows
+        ]
         for rows in FORM_ANSWERS[name]["computations"]
     ]
     assert sorted(ours) == sorted(theirs)  # XLA puts the computations it makes elsewhere
+
+
+def outline(shape: Shape) -> list[Any]:
+    """List the arrays of a shape, and where they lie; XLA prints the default layout too."""
+    default = tuple(range(64))
+    return [
+        [index, str(leaf), layout.minor_to_major, layout.tiles, layout.memory_space]
+        for index, leaf in shape.leaves_with_index()
+        for layout in [leaf.layout or Layout(default[: len(leaf.dims)][::-1])]
+    ]
 
 
 def test_every_form_was_shown_to_xla() -> None:

@@ -12,6 +12,7 @@ from described import describe_module
 
 from hlotool.errors import ParseError
 from hlotool.parse import parse_module
+from hlotool.parse.scanner import MOST_NESTED
 from hlotool.source import Source
 
 LONG = 300_000  # characters, at least, of each text
@@ -39,17 +40,19 @@ def nested(opened: str, closed: str, inside: str = "", depth: int = DEEP) -> str
     return opened * depth + inside + closed * depth
 
 
-def nested_bodies(depth: int) -> str:
-    """Write calls whose callees are written in their place, as canonical prints do."""
-    opened = "x = f32[8]{0} parameter(0) ROOT r = f32[8]{0} call(x), to_apply={ "
+def nested_bodies(depth: int, blank: str = " ") -> str:
+    """Write calls whose callees are written in their place; canonical prints do, on lines."""
+    opened = f"x = f32[8]{{0}} parameter(0){blank}ROOT r = f32[8]{{0}} call(x), to_apply={{{blank}"
     return entry(
-        f"ROOT r = f32[8]{{0}} call(p), to_apply={{ {opened * depth}"
-        f"ROOT x = f32[8]{{0}} parameter(0){' }' * (depth + 1)}"
+        f"ROOT r = f32[8]{{0}} call(p), to_apply={{{blank}{opened * depth}"
+        f"ROOT x = f32[8]{{0}} parameter(0){f'{blank}}}' * (depth + 1)}"
     )
 
 
 # Read, whatever their size.
 ACCEPTED: dict[str, Callable[[], str]] = {
+    "computations nested as deeply as may be": lambda: nested_bodies(MOST_NESTED - 1),
+    "computations nested as deeply, on lines": lambda: nested_bodies(MOST_NESTED - 1, "\n  "),
     "JSON nested deeply": lambda: attribute("backend_config", nested('{"a":', "}", "1")),
     "JSON lists nested deeply": lambda: attribute("backend_config", f'{{"a":{nested("[", "]")}}}'),
     "JSON with a huge integer": lambda: attribute("backend_config", f'{{"n":{times("9")}}}'),
@@ -130,6 +133,10 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         "nested more than",
     ),
     "computations nested deeply": (lambda: nested_bodies(DEEP), "nested more than"),
+    "computations nested deeply, on lines": (
+        lambda: nested_bodies(DEEP, "\n  "),
+        "nested more than",
+    ),
     "shardings nested deeply": (
         lambda: attribute("sharding", nested("{", "}", "replicated")),
         "nested more than",
@@ -137,6 +144,28 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "brackets never closed": (lambda: entry(f"r = f32[8] negate({times('(')}"), "nested more than"),
     "a brace never closed": (lambda: attribute("metadata", times("{")), "never closed"),
     "a signature never closed": (lambda: f"HloModule m\n\nENTRY e {times('(')}", "never closed"),
+    "tuples that double": (
+        lambda: entry("t0 = tuple(p)", *(f"t{n + 1} = tuple(t{n}, t{n})" for n in range(60))),
+        "shapes left out have more than 1,048,576 parts together",
+    ),
+    "large tuples": (
+        lambda: entry(
+            f"t = tuple({times('p, ', 3000)}p)", *(f"u{n} = copy(t)" for n in range(DEEP))
+        ),
+        "shapes left out have more than 1,048,576 parts together",
+    ),
+    "ranks that double": (
+        lambda: entry("d0 = f32[1] negate(p)", *(f"d{n + 1} = dot(d{n}, d{n})" for n in range(60))),
+        "shapes left out have more than 1,048,576 parts together",
+    ),
+    "sizes that double": (
+        lambda: entry("d0 = dot(p, p)", *(f"d{n + 1} = dot(d{n}, d{n})" for n in range(60))),
+        "it has more elements than 64 bits count",
+    ),
+    "tuples in tuples": (
+        lambda: entry("t0 = tuple(p)", *(f"t{n + 1} = tuple(t{n})" for n in range(DEEP))),
+        "tuples are nested more than 64 deep",
+    ),
     "quotes": (lambda: entry(f"r = f32[8] negate({times(chr(34))}p)"), "an operand"),
     "odd quotes": (
         lambda: entry(f"r = f32[8] negate(p), k={times(chr(34))}{chr(34)}"),

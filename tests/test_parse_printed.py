@@ -40,7 +40,7 @@ REFUSED = {
     "no_extra_attributes": "attributes are missing",
     "no_ids": "computation names are missing",
     "no_operand_names": "operand names are missing",
-    "no_result_shape": "result shapes are missing",
+    "no_result_shape": "the shape of",
 }
 
 

@@ -8,6 +8,7 @@ from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.shape import Shape
 from hlotool.parse.fast_lines import OpcodeKinds
+from hlotool.parse.inference import SizeLimit
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import ShapeCache, parse_shape
 
@@ -26,6 +27,7 @@ class Builder:
         self.shapes = shapes
         self.kinds = OpcodeKinds()
         self.wrapped: dict[Instruction, Computation] = {}
+        self.inferred = SizeLimit()
         self._numbers: dict[str, int] = {}  # behind names that are taken
         self._has_entry = False
 

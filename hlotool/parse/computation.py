@@ -7,11 +7,10 @@ import re
 from msgspec import Struct
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.module import Computation
 from hlotool.ir.shape import DTYPE_BITS
+from hlotool.parse.body import BodyReader
 from hlotool.parse.builder import Builder
-from hlotool.parse.fast_lines import read_lines
-from hlotool.parse.instruction import BodyReader
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import parse_shape
 from hlotool.parse.strings import unquote
@@ -58,8 +57,10 @@ def read_computation(builder: Builder) -> None:
         return
     computation = Computation(name, builder.module, entry is not None)
     known = len(builder.module.computations)
-    scanner.pos = match.end()
-    if not _read_body(builder, computation):
+    scanner.pos = match.end() - 1
+    try:
+        BodyReader(builder, computation, match.start(2), by_line=True).read_to_close()
+    except ParseError:
         builder.forget_after(known)
         scanner.pos = start
         read_computation_slowly(builder)
@@ -72,7 +73,7 @@ def read_computation_slowly(builder: Builder) -> None:
     builder.scanner.depth = 0  # the fast reader may have given up in the middle of something
     head = parse_head(builder)
     computation = Computation(head.name, builder.module, head.is_entry)
-    BodyReader(builder, computation, {}).read_to_close()
+    BodyReader(builder, computation, head.start, by_line=False).read_to_close()
     _finish(builder, computation, head.start)
 
 
@@ -113,24 +114,3 @@ def parse_head(builder: Builder) -> _Head:
     scanner.expect("{", "before the computation's instructions")
     name = match.group() if match else builder.unique_name("computation")
     return _Head(name, is_entry, start)
-
-
-def _read_body(builder: Builder, computation: Computation) -> bool:
-    """Read a body line by line, single instructions slowly where needed, and say whether it read.
-
-    False when a line does not read, or a name is defined twice: the slow reader has the word.
-    """
-    scanner, shapes, kinds = builder.scanner, builder.shapes, builder.kinds
-    defined: dict[str, Instruction] = {}
-    scanner.pos = read_lines(computation, defined, shapes, kinds, scanner.pos)
-    if scanner.accept("}"):
-        return len(defined) == len(computation.instructions)
-    reader = BodyReader(builder, computation, defined)
-    while not scanner.accept_token("}"):
-        try:
-            reader.read_instruction()
-        except ParseError:
-            return False
-        if scanner.accept("\n"):
-            scanner.pos = read_lines(computation, defined, shapes, kinds, scanner.pos)
-    return len(defined) == len(computation.instructions)

@@ -8,6 +8,7 @@ the two to one answer on every line of testdata and on mutants of them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from sys import intern
 from typing import Final
 
@@ -28,19 +29,19 @@ def _parens(depth: int) -> str:
     return rf"\((?:[^()\"\n]++{inner})*+\)"
 
 
-# One line: an instruction, or anything else, which leaves all groups empty. An instruction
-# that ends in an opening bracket, '=' or ',' goes on below and is refused.
-LINE: Final = re.compile(
-    rf"""
+_INSTRUCTION: Final = rf"""
     [ ]++(ROOT[ ])?+%?+({NAME})[ ]=[ ]
     ({_ARRAY}|{_parens(4)})[ ]
     ([a-z][a-z0-9\-]*+)
     \(([^()"\n]*+(?:(?:[^()"\n]++|{_STRING}|{_parens(2)})*+))\)()
-    (?:,[^\n]*+(?<![=,{{(\[]))?+(?:\n|\Z)
-    | [^\n]*+(?:\n|\Z)
-    """,
-    re.VERBOSE,
+"""
+# One line: an instruction, or anything else, which leaves all groups empty. An instruction
+# that ends in an opening bracket, '=' or ',' goes on below and is refused.
+LINE: Final = re.compile(
+    rf"{_INSTRUCTION}(?:,[^\n]*+(?<![=,{{(\[]))?+(?:\n|\Z) | [^\n]*+(?:\n|\Z)", re.VERBOSE
 )
+# The first line of an instruction that goes on below with a computation's body, or a list of them.
+OPENING_LINE: Final = re.compile(rf"{_INSTRUCTION},[^\n]*+(?<=[={{])\n", re.VERBOSE)
 
 # What the loop must do about an opcode, in the order of its questions.
 _PLAIN, _LOOK, _LEAVE, _PARAMETER, _CONSTANT = range(5)
@@ -49,7 +50,8 @@ _PLAIN, _LOOK, _LEAVE, _PARAMETER, _CONSTANT = range(5)
 # body of a computation that is written in place of its name. Strings and raw values may look
 # so too; the descent can tell. No printer of XLA writes so, and looking costs a tenth of the
 # time, so it is left out of texts that no hand can have written.
-_DEFINITION = re.compile(r"[\s/]=")
+_DEFINITION = re.compile(r"=(?<=[\s/]=)")
+_MARKED_DEFINITION = re.compile(rf"%{NAME}=")
 LONGEST_HAND_WRITTEN: Final = 1 << 20
 
 
@@ -76,13 +78,14 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
     defined: dict[str, Instruction],
     shapes: ShapeCache,
     kinds: OpcodeKinds,
-    start: int,
+    lines: Iterable[re.Match[str]],
 ) -> int:
-    """Read instruction lines from `start` on into `computation`; return where it stopped.
+    """Read matches of `LINE` or `OPENING_LINE` into `computation`; return where it stopped.
 
     That is the beginning of the first line that is not an instruction, or not one for this
-    reader: the caller's slow reader takes over there. No line is read in part. A name
-    defined twice leaves `defined` shorter than the computation; the caller looks.
+    reader: the caller's slow reader takes over there. Attributes are left alone, so what goes
+    on below has to be read by the caller. A name defined twice leaves `defined` shorter than the
+    computation; the caller looks.
 
     line = blank {blank} ["ROOT "] ["%"] name " = " shape " " opcode "(" operands ")"
            {", " attribute} newline
@@ -90,9 +93,10 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
     text = shapes.source.text
     lookup = defined.__getitem__
     look = _DEFINITION.search if len(text) <= LONGEST_HAND_WRITTEN else None
+    look_again = _MARKED_DEFINITION.search
     add = computation.instructions.append
     operands: tuple[Instruction, ...]
-    for match in LINE.finditer(text, start):
+    for match in lines:
         root, name, shape_text, opcode, inside = match.group(1, 2, 3, 4, 5)
         try:
             kind, opcode = kinds[opcode]
@@ -100,7 +104,9 @@ def read_lines(  # noqa: C901, PLR0912 (one loop: a call for each line costs a t
         except KeyError:  # no instruction, or its shape is none
             return match.start()
         attributes = match.start(6)
-        if look and look(text, attributes, match.end()):
+        if look and (
+            look(text, attributes, match.end()) or look_again(text, attributes, match.end())
+        ):
             return match.start()
         if kind < _PARAMETER:
             literal = ""

@@ -29,7 +29,7 @@ _BOOL = re.compile(r"true|false")
 def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
     """Read `HloModule name, key=value…`; the name is '' in fingerprint prints.
 
-    header = "HloModule" [name] { "," key "=" value }
+    header = "HloModule" [name [":"]] { "," key "=" value }
 
     Keys this reader does not know are kept raw in `Header.attributes`.
     """
@@ -37,6 +37,8 @@ def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
     scanner.skip_blanks()
     scanner.accept("%")
     name = scanner.accept_match(_NAME)
+    if name:
+        scanner.accept(":")
     spans: dict[str, tuple[int, int]] = {}
     while scanner.accept_token(","):
         key = scanner.expect_match(_KEY, "an attribute of the module followed by '='")[:-1]

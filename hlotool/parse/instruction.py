@@ -1,4 +1,4 @@
-"""One instruction or computation by recursive descent: the authority on the grammar.
+"""One instruction by recursive descent: the authority on the grammar.
 
 Follows xla/hlo/parser/hlo_parser.cc. It reads what the fast reader leaves: instructions
 over several lines, comments, nested operands, bodies in place of computation names, sugar.
@@ -7,45 +7,60 @@ over several lines, comments, nested operands, bodies in place of computation na
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from sys import intern
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import GIVEN, LATER_STEPS, TAKES_OPERANDS
-from hlotool.ir.shape import DTYPE_BITS
+from hlotool.ir.shape import DTYPE_BITS, Shape
 from hlotool.parse.attributes.split import parse_attributes
 from hlotool.parse.builder import Builder
 from hlotool.parse.find_sugar import find_sugar
-from hlotool.parse.operands import OPCODE, OPCODE_AHEAD, OperandReader, read_literal
-from hlotool.parse.styles import NO_OPERANDS, NO_SHAPES
+from hlotool.parse.inference import infer_shape
+from hlotool.parse.operands import (
+    OPCODE,
+    OPCODE_AHEAD,
+    UNSTATED,
+    OperandReader,
+    expect_rule,
+    fail_without_shape,
+    read_literal,
+)
+from hlotool.parse.signature import parse_parameter_shapes
+from hlotool.parse.styles import NO_OPERANDS
 from hlotool.parse.sugar import bind_late, wrap_async
 
 _ROOT = re.compile(r"ROOT(?=[\s%])")
 
 
-class BodyReader:
-    """Reads the instructions of one computation, and bodies nested in them."""
+class InstructionReader:
+    """Reads single instructions of one computation.
+
+    `head` is where the computation's name stands, None where it has none. `read_body` reads a
+    computation that is written in place of its name, from behind its opening brace.
+    """
 
     def __init__(
-        self, builder: Builder, computation: Computation, defined: dict[str, Instruction]
+        self,
+        builder: Builder,
+        computation: Computation,
+        defined: dict[str, Instruction],
+        head: int | None,
+        read_body: Callable[[Computation], None],
     ) -> None:
         self.builder = builder
         self.scanner = builder.scanner
         self.computation = computation
         self.defined = defined
+        self.head = head
+        self.read_body = read_body
+        self.parameter_shapes: dict[str, Shape] | None = None  # of the head, once asked for
         self.operands = OperandReader(builder, computation, defined)
 
-    def read_to_close(self) -> None:
-        """Read instructions up to and over the closing brace.
-
-        body = instruction { instruction } "}"
-        """
-        while not self.scanner.accept_token("}"):
-            self.read_instruction()
-
-    def read_instruction(self) -> None:
+    def read(self) -> None:
         """Read one instruction, or raise where it stops being one.
 
-        instruction = ["ROOT"] name " =" shape opcode "(" operands ")" { "," attribute }
+        instruction = ["ROOT"] ( name " =" | "%" name "=" ) definition
         """
         scanner = self.scanner
         scanner.skip_blanks()
@@ -55,13 +70,14 @@ class BodyReader:
                 hint="is the file truncated?",
             )
         is_root = scanner.accept_match(_ROOT) is not None
+        has_percent = scanner.accept_token("%")
         name = scanner.expect_name("an instruction, or '}' at the end of the computation")
         start, end = scanner.pos - len(name), scanner.pos
         if name in self.defined:
             scanner.fail(f"the name {name!r} is defined twice in this computation", start, end)
         if is_root and self.computation.marked_root:
             scanner.fail("a computation has only one ROOT", start, end)
-        if scanner.starts_with("="):
+        if scanner.starts_with("=") and not has_percent:
             scanner.fail(f"expected a blank between the name {name!r} and '='")
         scanner.expect("=", f"after the name {name!r}")
         instruction = self._read_definition(name)
@@ -72,22 +88,33 @@ class BodyReader:
             self.computation.marked_root = instruction
 
     def _read_definition(self, name: str) -> Instruction:
-        """Read `shape opcode(operands), attributes` behind `name =`."""
+        """Read what stands behind `name =`.
+
+        definition = [shape] opcode "(" operands ")" { "," attribute }
+        """
         scanner = self.scanner
         scanner.skip_blanks()
         ahead = OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end)
-        if ahead and ahead[1] not in DTYPE_BITS:
-            scanner.fail(NO_SHAPES, scanner.pos, ahead.end(1))
-        shape = self.builder.intern_shape()
+        has_shape = ahead is None or ahead[1] in DTYPE_BITS
+        shape = self.builder.intern_shape() if has_shape else UNSTATED
         opcode = intern(scanner.expect_match(OPCODE, "an opcode"))
+        end = scanner.pos
+        if not has_shape and opcode != "parameter":
+            expect_rule(scanner, opcode)
         instruction = Instruction(name, shape, opcode, (), self.computation)
         if opcode in GIVEN:
             instruction.literal = read_literal(scanner, opcode)
         else:
             instruction.operands = self.operands.read(opcode)
-        bodies = self._read_attributes(instruction)
+        bodies = self.read_attributes(instruction)
         self._check_operands(instruction)
-        sugar = find_sugar(opcode, shape, instruction.operands)
+        if not has_shape:
+            instruction.shape = (
+                self._shape_in_head(instruction, end)
+                if opcode == "parameter"
+                else infer_shape(instruction, self.builder.inferred)
+            )
+        sugar = find_sugar(opcode, instruction.shape, instruction.operands)
         if sugar:
             instruction.opcode, wrapped = sugar
             if instruction.opcode in LATER_STEPS:
@@ -97,7 +124,16 @@ class BodyReader:
                 wrap_async(self.builder, instruction, wrapped, is_callee_printed=is_callee_printed)
         return instruction
 
-    def _read_attributes(self, instruction: Instruction) -> list[str]:
+    def _shape_in_head(self, parameter: Instruction, end: int) -> Shape:
+        """Return a parameter's shape as the computation's head states it; its opcode ends there."""
+        if self.parameter_shapes is None and self.head is not None:
+            self.parameter_shapes = parse_parameter_shapes(self.scanner.source, self.head)
+        shape = (self.parameter_shapes or {}).get(parameter.literal)
+        if shape is None:
+            fail_without_shape(self.scanner, parameter.opcode, end)
+        return shape
+
+    def read_attributes(self, instruction: Instruction) -> list[str]:
         """Read the attributes; return the keys of bodies, which become computations of their own.
 
         attribute = key "=" ( value | body )
@@ -133,11 +169,11 @@ class BodyReader:
 
     def _read_body(self, instruction: Instruction, key: str, start: int) -> str:
         builder = self.builder
-        name = builder.unique_name(f"{instruction.name}.{key}")
-        computation = Computation(name, builder.module)
-        BodyReader(builder, computation, {}).read_to_close()
+        computation = Computation(f"{instruction.name}.{key}", builder.module)
+        self.read_body(computation)
+        computation.name = builder.unique_name(computation.name)  # a body in it may have that name
         builder.add_computation(computation, start)
-        return name
+        return computation.name
 
     def _check_operands(self, instruction: Instruction) -> None:
         """Refuse an empty list where the opcode takes operands: a print style without them."""

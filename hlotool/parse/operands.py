@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from sys import intern
-from typing import Final
+from typing import Final, NoReturn
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import GIVEN
-from hlotool.ir.shape import ArrayShape, Shape
+from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.parse.builder import Builder
+from hlotool.parse.inference import can_infer, infer_shape
 from hlotool.parse.scanner import NAME, Scanner
-from hlotool.parse.styles import CUT_OPERANDS, DELETED_OPERAND, NO_OPERANDS
+from hlotool.parse.styles import CUT_OPERANDS, DELETED_OPERAND, NO_OPERANDS, NO_SHAPE
 
 OPCODE: Final = re.compile(r"[a-z][a-z0-9_\-]*+")
 OPCODE_AHEAD: Final = re.compile(r"(?!b\()([a-z][a-z0-9_\-]*+)\s*+\(")  # `b(` is a buffer's shape
+UNSTATED: Final = TupleShape(())  # the shape of what states none, until it is inferred
 _NAME = re.compile(NAME)
 _PARAMETER_NUMBER = re.compile(r"[0-9]++")
 _ELEMENT = re.compile(r"#([0-9]{1,9})")
@@ -65,12 +67,11 @@ class OperandReader:
         if _DELETED.match(scanner.text, scanner.pos, scanner.end) and "null" not in self.defined:
             scanner.fail(DELETED_OPERAND, scanner.pos, scanner.pos + 4)
         shape: Shape | None = None
-        start = scanner.pos
         if scanner.peek() == "(" or scanner.starts_with("b(") or self._array_is_next():
             shape = self.builder.intern_shape()
             scanner.skip_blanks()
         if OPCODE_AHEAD.match(scanner.text, scanner.pos, scanner.end):
-            return self._read_nested(shape, start)
+            return self._read_nested(shape)
         scanner.accept("%")
         start = scanner.pos
         name = scanner.expect_match(_NAME, "an operand")
@@ -90,24 +91,24 @@ class OperandReader:
         match = _NAME.match(self.scanner.text, self.scanner.pos, self.scanner.end)
         return match is not None and self.scanner.text.startswith("[", match.end())
 
-    def _read_nested(self, shape: Shape | None, start: int) -> Instruction:
+    def _read_nested(self, shape: Shape | None) -> Instruction:
         """Read an operand written in place; it becomes `opcode.anon` of the computation."""
         scanner = self.scanner
-        if shape is None:
-            scanner.fail(
-                "an operand written in place needs its shape, as in 'f32[8] negate(…)'",
-                start,
-                start + 1,
-            )
         scanner.enter("operands")
         opcode = intern(scanner.expect_match(OPCODE, "an opcode"))
-        nested = Instruction(self._free_name(f"{opcode}.anon"), shape, opcode, (), self.computation)
+        if shape is None:
+            expect_rule(scanner, opcode)
+        nested = Instruction(
+            self._free_name(f"{opcode}.anon"), shape or UNSTATED, opcode, (), self.computation
+        )
         if opcode in GIVEN:
             nested.literal = read_literal(scanner, opcode)
         else:
             nested.operands = self.read(opcode)
         nested.start = scanner.pos
         nested.given_attributes = {}
+        if shape is None:
+            nested.shape = infer_shape(nested, self.builder.inferred)
         scanner.leave()
         self.add(nested)
         return nested
@@ -145,6 +146,17 @@ class OperandReader:
         """Define an instruction: it stands in the computation, and has a name from here on."""
         self.defined[instruction.name] = instruction
         self.computation.instructions.append(instruction)
+
+
+def expect_rule(scanner: Scanner, opcode: str) -> None:
+    """Refuse an opcode that stands before the cursor without a shape, if it needs one."""
+    if not can_infer(opcode):
+        fail_without_shape(scanner, opcode, scanner.pos)
+
+
+def fail_without_shape(scanner: Scanner, opcode: str, end: int) -> NoReturn:
+    """Raise at an opcode that ends at `end`: nothing says what shape it has."""
+    scanner.fail(NO_SHAPE.format(opcode), end - len(opcode), end)
 
 
 def read_literal(scanner: Scanner, opcode: str) -> str:

@@ -17,7 +17,7 @@ from hlotool.errors import ParseError
 from hlotool.parse.templates import NAMELESS, describe_template, find_placeholder
 from hlotool.source import Source
 
-# Levels of tuples, operands or computations: eight frames each for the deepest, well under
+# Levels of tuples, operands or computations: ten frames each for the deepest, well under
 # Python's limit of 1,000; real programs nest less than ten.
 MOST_NESTED: Final = 64
 

@@ -12,7 +12,7 @@ from hlotool.source import Source
 
 _DTYPE = re.compile(r"[a-z][a-z0-9]*+")
 _DIMENSION = re.compile(r"(<=)?([0-9]{1,19})|\?")
-_LAYOUT_OPENS = re.compile(r"\{(?:\s*+[0-9:]|\})")
+_LAYOUT_OPENS = re.compile(r"\s*+\{(?=\s*+[0-9:])|\{(?=\})")
 
 # An array as machines print it; dimensions of ten digits and more are left to the descent.
 _ARRAY = re.compile(r"([a-z][a-z0-9]*+)\[((?:[0-9]{1,9},)*+[0-9]{1,9})?+\](\{[^{}\s]*+\})?+")
@@ -80,9 +80,10 @@ def _parse_array(scanner: Scanner) -> ArrayShape:
         scanner.expect("]", "or ',' after a dimension")
     if not is_countable(dims):
         scanner.fail("the array has more elements than 64 bits count", start, scanner.pos)
-    layout = None
-    if _LAYOUT_OPENS.match(scanner.text, scanner.pos, scanner.end):
-        layout = parse_layout(scanner, len(dims))
+    opens = scanner.accept_match(_LAYOUT_OPENS)
+    if opens:
+        scanner.pos = opens.end() - 1
+    layout = parse_layout(scanner, len(dims)) if opens else None
     return ArrayShape(dtype, tuple(dims), layout, tuple(dynamic))
 
 

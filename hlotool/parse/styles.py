@@ -14,9 +14,9 @@ NO_NAMES: Final = (
     "computation names are missing: this text was printed with print_ids off, and its operands "
     "cannot be told apart; dump it again with ids"
 )
-NO_SHAPES: Final = (
-    "result shapes are missing: this text was printed with print_result_shape off; "
-    "dump it again with result shapes"
+NO_SHAPE: Final = (
+    "the shape of {} is missing, and cannot be inferred: write it, or print the text again "
+    "with print_result_shape on"
 )
 NO_OPERANDS: Final = (
     "operand names are missing: this text was printed with print_operand_names off; "

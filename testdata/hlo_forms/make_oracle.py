@@ -2,7 +2,7 @@
 
     python testdata/hlo_forms/make_oracle.py        (needs jaxlib, pinned in pyproject.toml)
 
-One row an instruction: opcode, positions of operands, positions of users. Names are left
+One row an instruction: opcode, positions of operands, positions of users, shape. Names are left
 out, because XLA makes them unique in the module and invents some. Forms that XLA refuses,
 which older or closed compilers print, have the first line of its reason instead.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 # In a process of its own: some texts abort XLA.
-_CHILD = """
+_CHILD = r"""
 import json, re, sys
 from jaxlib import _hlo
 try:
@@ -33,6 +33,7 @@ for computation in module.computations():
             one.opcode.name,
             [place[operand.name] for operand in one.operands()],
             [place[user.name] for user in one.users()],
+            re.match(r"\S+ = (.*?) [a-z][a-z0-9-]*\(", one.to_string().removeprefix("ROOT "))[1],
         ]
         for one in instructions
     ])

@@ -33,9 +33,10 @@ _ATTRIBUTE = re.compile(rf", ({NAME})=({_CHUNK}++)(?=, (?!device_ids=){NAME}=|\Z
 _KEY = re.compile(rf"({NAME})=")
 _PLAIN = re.compile(r"[^\s,{}()\[\]\"'/]++|/(?![/*])")
 _MORE = re.compile(r"[ \t]*+\{")  # on the same line: on the next, an unnamed computation begins
+_LITERAL = re.compile(r"[ \t]++(?=[^\s,{}/])")  # what stands behind the shape of a literal
 _CLOSED = re.compile(QUOTED, re.DOTALL)
 
-_BODY_BEGINS = re.compile(rf"ROOT\s|%?{NAME}\s++=|\{{")
+_BODY_BEGINS = re.compile(rf"ROOT\s|%?{NAME}\s++=|%{NAME}=|\{{")
 
 # A definition at the beginning of a line: no value reaches over it, only a body holds it.
 _SWALLOWED = re.compile(rf"\n[ \t]*+(?:ROOT )?+%?+{NAME} = (?:[a-z][a-z0-9]*+\[|\()")
@@ -141,6 +142,7 @@ def skip_value(scanner: Scanner, key: str) -> int:
     """Step over one value and return where it starts; raise where it is none.
 
     value = chunk { chunk } { " " "{" … "}" }        (`mesh['a'=2] {'a'}`, `s32[2] {1,2}`)
+          | shape " " chunk                          (`literal=s32[] 1`)
     chunk = plain | string | "(" … ")" | "[" … "]" | "{" … "}"
 
     One attribute has a comma outside brackets: `mesh[…], device_ids=(…) {'a'}`.
@@ -154,6 +156,8 @@ def skip_value(scanner: Scanner, key: str) -> int:
             _skip_chunks(scanner, key)
         else:
             scanner.pos = before
+    if key == "literal" and scanner.accept_match(_LITERAL):
+        _skip_chunks(scanner, key)
     while opener := _MORE.match(scanner.text, scanner.pos, scanner.end):
         scanner.pos = opener.end() - 1
         scanner.skip_group(f"the value of {key!r}")
