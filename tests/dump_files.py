@@ -1,8 +1,8 @@
 """Where dumps stand, and how a file of one is read: plain, or compressed as in testdata/packed.
 
 Beside those of testdata there may be more in `../shared`, which only the project's own machine
-has: CONTRIBUTING.md lists what they show. `../shared/dumps/odd` holds texts that are not read
-rightly yet; no test takes them.
+has: CONTRIBUTING.md lists what they show. What `../shared/dumps/odd` holds is shown by the golden
+sessions of that name.
 """
 
 from __future__ import annotations

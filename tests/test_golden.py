@@ -6,7 +6,7 @@
 
 A session has one or more commands, each after `$ `; `[exit N]` follows one that does not
 end with 0. A command may end in `| head -3`, `| jq EXPR` and the like: it is then run by
-a shell, and skipped where the tool is not installed.
+a shell, and skipped where the tool is not installed; so is what reads `../shared` without it.
 `make golden` rewrites the output of every session; a new one needs only its `$` lines.
 """
 
@@ -20,6 +20,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from dump_files import SHARED
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "testdata" / "golden"
@@ -70,6 +71,8 @@ def test_golden(path: Path, request: pytest.FixtureRequest) -> None:
     missing = next(filter(None, map(missing_tool, commands)), "")
     if missing:
         pytest.skip(f"{missing} is not installed")
+    if any("../shared/" in command for command in commands) and not SHARED.is_dir():
+        pytest.skip("needs ../shared")
     actual = "".join(run(command) for command in commands)
     if request.config.getoption("--update-golden"):
         path.write_text(actual, encoding="utf-8")

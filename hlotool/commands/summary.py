@@ -135,6 +135,11 @@ def _memory(found: Summary) -> tuple[Line, ...]:
 
 def _cost(found: Summary) -> tuple[Line, ...]:
     of_whole = _SCOPES[found.cost.scope]
+    products = (
+        ", {matrix_flops_per_run} of them in matrix products"
+        if found.cost.matrix_flops_per_run
+        else ""
+    )
     hidden = (
         ", {custom_call_flops_per_run} in custom calls"
         if found.cost.custom_call_flops_per_run
@@ -142,8 +147,8 @@ def _cost(found: Summary) -> tuple[Line, ...]:
     )
     return (
         Line(
-            f"work per run{of_whole}: {{total_flops_per_run}} flops, {{matrix_flops_per_run}} of "
-            f"them in matrix products{hidden}; {{memory_bytes_per_run}} of memory traffic",
+            f"work per run{of_whole}: {{total_flops_per_run}} flops{products}{hidden}; "
+            f"{{memory_bytes_per_run}} of memory traffic",
             COST,
             found.cost,
         ),
