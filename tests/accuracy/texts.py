@@ -25,8 +25,8 @@ from hlotool.program.loading import load_program
 _SUFFIXES = {".txt", ".hlo", ".gz", ".zst"}
 REFUSED = Path(__file__).with_name("refused.csv")
 _BEGINNINGS = ("HloModule", "BufferAssignment:")
-# Pieces of texts, and descriptions of folders and pairs that tests make.
-_NO_TEXTS = (TESTDATA / "inputs", TESTDATA / "diff" / "cases")
+# Pieces of texts, sessions, and descriptions of folders and pairs that tests make.
+_NO_TEXTS = (TESTDATA / "inputs", TESTDATA / "diff" / "cases", TESTDATA / "golden")
 # The parser refuses it; where a file is read, what stands behind a module is cut away.
 _CUT = TESTDATA / "bad" / "text_behind_the_end.txt"
 
