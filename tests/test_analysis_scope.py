@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from dump_files import SHARED, find_file, needs_shared, read_text
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.analysis.origin.scope import find_scope
+from hlotool.parse import parse_module
+from hlotool.program.program import Program
+from hlotool.source import Source
 
 CASES = {
     "": None,
@@ -74,3 +80,30 @@ def test_any_text_gives_a_scope_without_empty_components(op_name: str) -> None:
 
 def test_deep_nesting_ends() -> None:
     assert find_scope("jvp(" * 100_000 + "x" + ")" * 100_000 + "/mul") is not None
+
+
+@needs_shared
+def test_unrolled_layers_with_rematerialization() -> None:
+    """Forward and backward pass of twelve layers meet: the scopes are those of the forward pass.
+
+    48 of the 93 collectives have an op_name that states its layer twice. What stands behind
+    `checkpoint` and `rematted_computation` is the module; 12 gather for several modules of their
+    layer, `(mlp/dot_general:rematted_computation/attention/dot_general:…)`.
+    """
+    path = find_file(SHARED / "dumps" / "pairs" / "gpu.unroll12", "gpu_after_optimizations.txt")
+    assert path is not None
+    module = parse_module(Source(read_text(path)))
+    rows = Program("unroll12", module).collectives.rows
+    twice = re.compile(
+        r"jit\(train_step\)/transpose\(jvp\((layer_[0-9]+)\)\)/jvp\(\1\)/checkpoint/"
+        r"(?:(?:rematted_computation/)?(attention|mlp)/[a-z_]+|\(.*\))"
+    )
+    found = [(row.scope, match) for row in rows if (match := twice.fullmatch(row.op_name or ""))]
+    assert (len(rows), len(found)) == (93, 48)
+    assert all(scope == "/".join(filter(None, match.groups())) for scope, match in found)
+    assert sum(match[2] is None for _, match in found) == 12
+    names = {one.metadata().op_name for one in module.instructions()}
+    forward = {find_scope(name) for name in names if "transpose(" not in name}
+    backward = {find_scope(name) for name in names if "transpose(" in name}
+    whole_layers = {f"layer_{number}" for number in range(12)} | {"layer_*"}
+    assert backward <= forward | whole_layers
