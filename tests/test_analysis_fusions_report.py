@@ -166,7 +166,7 @@ def test_equal_bodies_fold() -> None:
     """The scope is what they share; without one of its own, a fusion takes its body's."""
     (row,) = find(LAYERS).rows
     assert (row.name, row.count, row.members, row.executions) == ("a", 2, ("a", "b"), 2)
-    assert (row.scope, row.op_name) == ("decoder", None)
+    assert (row.scope, row.op_name) == ("decoder/layers_*/mlp", None)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from dump_files import SHARED, find_file, needs_shared, read_text
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.analysis.origin.scope import find_scope
+from hlotool.parse import parse_module
+from hlotool.program.program import Program
+from hlotool.source import Source
 
 CASES = {
     "": None,
@@ -34,6 +40,28 @@ CASES = {
     "jit(f)/(adamw/reduce_sum:jvp(head)/reduce_sum)": None,
     "aten__add.547/aten__add": None,
     "model/layer.1/MatMul": "model/layer.1",
+    # What JAX 0.10.2 writes for jax.checkpoint inside scopes; the forward pass of each has no
+    # `transpose`, and its scope is the same. The path stands twice, or nearly so.
+    "transpose(jvp(layer_11))/jvp(layer_11)/checkpoint/attention/dot_general": "layer_11/attention",
+    "jit(f)/transpose(jvp(a))/l_0/jvp(a)/l_0/checkpoint/rematted_computation/mlp/tanh": "a/l_0/mlp",
+    "jit(f)/transpose(jvp(a))/l_0/jvp(a)/l_0/add_any": "a/l_0",
+    "jit(f)/transpose(jvp(a))/l_1/jvp(a)/l_1/remat2": "a/l_1",
+    "jit(g)/t/transpose(jvp(a))/l_0/t/jvp(a)/l_0/checkpoint/mlp/mul": "t/a/l_0/mlp",
+    "jit(g)/t/transpose(jvp(t))/jvp()/checkpoint/l_0/mlp/mul": "t/l_0/mlp",
+    "jit(g)/t/transpose(t)/jvp(a)/l_0/select_n": "t/a/l_0",
+    "jit(B)/transpose(jvp(a))/jvp(a)/checkpoint/block/checkpoint/mlp/mul": "a/block/mlp",
+    "jit(f)/jvp(transpose(jvp(a)))/l_0/jvp(jvp(a))/l_0/checkpoint/mlp/mul": "a/l_0/mlp",
+    "jit(f)/vmap(transpose(jvp(a)))/l_0/vmap(jvp(a))/l_0/checkpoint/mlp/mul": "a/l_0/mlp",
+    "jit(D)/transpose(jvp(a))/while/body/closed_call/l/l/checkpoint/mlp/mul": "a/l/mlp",
+    "jit(f)/transpose(jvp(l_0))/jvp(l_0)/checkpoint/(mlp/dot_general:mlp/mul)": "l_0/mlp",
+    # Scopes that really stand in one another stay: nothing says that the path begins again.
+    "jit(H)/transpose(jvp(l))/jvp(l)/checkpoint/l/l/attention/mul": "l/l/l/attention",
+    "jit(f)/transpose(jvp(l))/l/mul": "l/l",
+    "jit(f)/jvp(l)/l/checkpoint/mul": "l/l",
+    "jit(f)/transpose(jvp(a))/while/body/closed_call/l/l/mul": "a/l/l",
+    # Numbered siblings that XLA merged.
+    "jit(f)/(jvp(l_0)/mlp/dot_general:jvp(l_1)/mlp/dot_general)": "l_*/mlp",
+    "jit(f)/(jvp(l_0)/mlp/dot_general:jvp(l_1)/attention/dot_general)": "l_*",
     "jit(f)/jvp(unbalanced/mul": "jvp(unbalanced",
     "jit(f)/unknown(head)/mul": "unknown(head)",
 }
@@ -53,3 +81,30 @@ def test_any_text_gives_a_scope_without_empty_components(op_name: str) -> None:
 
 def test_deep_nesting_ends() -> None:
     assert find_scope("jvp(" * 100_000 + "x" + ")" * 100_000 + "/mul") is not None
+
+
+@needs_shared
+def test_unrolled_layers_with_rematerialization() -> None:
+    """Forward and backward pass of twelve layers meet: the scopes are those of the forward pass.
+
+    48 of the 93 collectives have an op_name that states its layer twice. What stands behind
+    `checkpoint` and `rematted_computation` is the module; 12 gather for several modules of their
+    layer, `(mlp/dot_general:rematted_computation/attention/dot_general:…)`.
+    """
+    path = find_file(SHARED / "dumps" / "pairs" / "gpu.unroll12", "gpu_after_optimizations.txt")
+    assert path is not None
+    module = parse_module(Source(read_text(path)))
+    rows = Program("unroll12", module).collectives.rows
+    twice = re.compile(
+        r"jit\(train_step\)/transpose\(jvp\((layer_[0-9]+)\)\)/jvp\(\1\)/checkpoint/"
+        r"(?:(?:rematted_computation/)?(attention|mlp)/[a-z_]+|\(.*\))"
+    )
+    found = [(row.scope, match) for row in rows if (match := twice.fullmatch(row.op_name or ""))]
+    assert (len(rows), len(found)) == (93, 48)
+    assert all(scope == "/".join(filter(None, match.groups())) for scope, match in found)
+    assert sum(match[2] is None for _, match in found) == 12
+    names = {one.metadata().op_name for one in module.instructions()}
+    forward = {find_scope(name) for name in names if "transpose(" not in name}
+    backward = {find_scope(name) for name in names if "transpose(" in name}
+    whole_layers = {f"layer_{number}" for number in range(12)} | {"layer_*"}
+    assert backward <= forward | whole_layers

@@ -14,11 +14,17 @@ from hlotool.analysis.memory.instant import find_position, instant_at
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import find_peaks, timeline
 from hlotool.analysis.memory.value_rows import all_rows, rows_at
+from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.shared.stack_option import (
+    explain_missing_stacks,
+    show_stacks,
+    stack_option,
+)
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
@@ -39,6 +45,7 @@ class Asked(Struct, frozen=True):
     has_timeline: bool = False
     has_donation: bool = False
     limit_bytes: int | None = None
+    has_stacks: bool = False
 
 
 @document_command("buffers", BUFFERS, example=_EXAMPLE)
@@ -67,6 +74,7 @@ class Asked(Struct, frozen=True):
     is_flag=True,
     help="List parameters that are, or could be, donated.",
 )
+@stack_option
 @click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
 def buffers(
     request: Request,
@@ -93,10 +101,13 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
     position = find_position(report, asked.at, main)
     is_all = asked.is_all or position is None
     instant = None if is_all or position is None else instant_at(report, position, color)
-    rows: dict[str, Any] = {
-        "rows": all_rows(report, program.module, color)
+    values = (
+        all_rows(report, program.module, color)
         if instant is None
-        else rows_at(report, program.module, instant.position, color),
+        else rows_at(report, program.module, instant.position, color)
+    )
+    rows: dict[str, Any] = {
+        "rows": add_stacks(values, program.module) if asked.has_stacks else values,
         "spaces": report.figures.spaces,
     }
     blocks: dict[str, Any] = {
@@ -113,18 +124,20 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
     _add_lists(rows, program, report, asked, main)
     focus = _focus(asked, options)
     curve = _curve_lines(rows, report, main, options)
+    spec = choose_buffer_columns(
+        is_tiled=report.figures.backend == "tpu",
+        is_all=is_all,
+        has_copies=any(row.copy_instruction for row in rows.get("donation", ())),
+    )
+    missing = explain_missing_stacks(program.module) if asked.has_stacks else ()
     return Document(
-        spec=choose_buffer_columns(
-            is_tiled=report.figures.backend == "tpu",
-            is_all=is_all,
-            has_copies=any(row.copy_instruction for row in rows.get("donation", ())),
-        ),
+        spec=show_stacks(spec) if asked.has_stacks else spec,
         input=program.paths,
         rows=rows,
         blocks=blocks,
         scalars=report.figures,
         lines=(*heading(program, report, main, instant), *curve),
-        notes=notes(report, main, blocks.get("headroom")),
+        notes=(*notes(report, main, blocks.get("headroom")), *missing),
         shown=_shown(report, asked, is_all, focus),
         focus=focus,
     )

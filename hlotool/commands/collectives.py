@@ -10,10 +10,16 @@ from hlotool.analysis.collectives.answer import COLLECTIVES, choose_collective_c
 from hlotool.analysis.collectives.link_times import estimate_collective_times, find_link_speed
 from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
 from hlotool.analysis.collectives.report import CollectiveOptions
+from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.collectives_prose import describe, find_notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.shared.stack_option import (
+    explain_missing_stacks,
+    show_stacks,
+    stack_option,
+)
 from hlotool.fields import Document
 from hlotool.fields.quantity import parse_bandwidth, parse_time
 
@@ -36,6 +42,7 @@ hlotool collectives dump/ --chip h100 --devices-per-node 8"""
     help="Say which collectives leave a node of N consecutive devices.",
 )
 @click.option("--expand", is_flag=True, help="List the operands of combined collectives.")
+@stack_option
 @click.option("--chip", metavar="NAME", help="Estimate times on this chip's links: h100, v5p, ….")
 @click.option("--bandwidth", metavar="SPEED", help="Estimate times at this speed: 450GB/s.")
 @click.option("--latency", metavar="TIME", help="Add this much for each collective: 5us.")
@@ -51,6 +58,7 @@ def collectives(
     mesh: str | None,
     devices_per_node: int | None,
     expand: bool,
+    has_stacks: bool,
     chip: str | None,
     bandwidth: str | None,
     latency: str | None,
@@ -73,6 +81,11 @@ def collectives(
     program = load_one(request)
     report = program.analyze_collectives(wanted)
     rows = report.rows if link is None else estimate_collective_times(report.rows, link)
+    spec, notes = choose_collective_columns(rows), find_notes(rows, wanted, link)
+    if has_stacks:
+        module = program.expect_module()
+        rows, spec = add_stacks(rows, module), show_stacks(spec)
+        notes += explain_missing_stacks(module)
     lists: dict[str, Sequence[object]] = {
         "rows": rows,
         "by_kind": report.totals.by_kind,
@@ -82,7 +95,7 @@ def collectives(
     if expand:
         lists["operands"] = report.operands
     document = Document(
-        spec=choose_collective_columns(rows),
+        spec=spec,
         input=program.paths,
         blocks={
             "totals": report.totals,
@@ -91,7 +104,7 @@ def collectives(
         },
         rows=lists,
         lines=describe(program.expect_module(), report),
-        notes=find_notes(rows, wanted, link),
+        notes=notes,
         shown=_choose_tables(lists),
     )
     print_document(document, options)

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
+from msgspec import Struct
 
 from hlotool.analysis.cost.chips import Chip, find_chip
 from hlotool.analysis.fusions.answer import FUSION_TOTALS, FUSIONS, FUSIONS_ON_CHIP
 from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.fusions.roofline import estimate_fusion_times
+from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.shared.stack_option import (
+    explain_missing_stacks,
+    show_stacks,
+    stack_option,
+)
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
 from hlotool.ir import Instruction
@@ -38,6 +45,7 @@ hlotool fusions dump/ --chip h100"""
 @click.option(
     "--recompute", is_flag=True, help="List expensive operations that several fusions repeat."
 )
+@stack_option
 @click.option("--chip", metavar="NAME", default="", help="Estimate times at this chip's peaks.")
 @click.option(
     "--chip-file",
@@ -52,6 +60,7 @@ def fusions(
     missed: bool,
     above: str,
     recompute: bool,
+    has_stacks: bool,
     chip: str,
     chip_file: str,
     options: RowOptions,
@@ -63,7 +72,7 @@ def fusions(
     report = program.fusions
     rows = estimate_fusion_times(report.rows, found_chip) if found_chip else report.rows
     lines = _header(report, found_chip)
-    lists: dict[str, Sequence[object]] = {}
+    lists: dict[str, Sequence[Struct]] = {}
     if expand:
         lists["expanded"] = expand_fusion(expand, program.expect_module(), program.costs)
         lines = _describe(report, expand, find_fusion(expand, program.expect_module()))
@@ -71,13 +80,21 @@ def fusions(
         lists["missed"] = program.find_missed(least_bytes)
     if recompute:
         lists["recompute"] = program.recomputed
+    answer: dict[str, Sequence[Struct]] = {"rows": rows, **lists}
+    spec = FUSIONS_ON_CHIP if found_chip else FUSIONS
+    notes: tuple[Line, ...] = ()
+    if has_stacks:
+        module = program.expect_module()
+        answer = {name: add_stacks(found, module) for name, found in answer.items()}
+        spec, notes = show_stacks(spec), explain_missing_stacks(module)
     print_document(
         Document(
-            FUSIONS_ON_CHIP if found_chip else FUSIONS,
+            spec,
             program.paths,
-            rows={"rows": rows, **lists},
+            rows=answer,
             blocks={"totals": report.totals},
             lines=lines,
+            notes=notes,
             shown=tuple(lists) or ("rows",),
             focus=next(iter(lists), ""),
         ),

@@ -31,6 +31,8 @@ class Options(TypedDict, total=False):
     null_text: str
     is_summed: bool
     is_signed: bool
+    is_path: bool
+    is_below: bool
     is_exact: bool
     once: str
     lower_if: str

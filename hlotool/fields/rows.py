@@ -27,8 +27,9 @@ class Fold(Struct, frozen=True):
 
     Rows fold when they agree in every field of `keys` and, where `name` is given, in that
     field without its computation and trailing number (`fusion.12` and `body/fusion.7` agree).
-    Summable fields, a `count` among them, are added up; other fields show `*` where the rows
-    differ.
+    Numbers at the end of a path's components do not count (`layer_0/mlp` and `layer_1/mlp`
+    agree). Summable fields, a `count` among them, are added up; a path shows what the rows
+    share, other fields `*` where they differ.
     """
 
     keys: tuple[str, ...]

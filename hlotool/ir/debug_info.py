@@ -30,3 +30,14 @@ class DebugInfo(Struct, frozen=True):
         """Return the innermost line of a stack frame, or None for an unknown number."""
         row = self.frames.get(frame)
         return self.locations.get(row.location) if row else None
+
+    def find_stack(self, frame: int) -> tuple[SourceLocation, ...]:
+        """Return the lines of a stack frame and of its callers, innermost first.
+
+        Unknown lines are left out; a frame that calls itself ends the stack.
+        """
+        found: dict[int, SourceLocation | None] = {}
+        while frame in self.frames and frame not in found:
+            found[frame] = self.find_location(frame)
+            frame = self.frames[frame].parent
+        return tuple(location for location in found.values() if location)

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from hlotool.fields import VARIOUS, Fold, RowList
+from hlotool.fields import VARIOUS, Field, Fold, RowList
+from hlotool.fields.paths import fold_numbers, share_path
 
 _APPENDED = re.compile(r"[0-9]+|clone|remat[0-9]*")
 _INDEX = re.compile(r"\{[0-9,]*\}")
 
 
-def fold_rows(row_list: RowList, fold: Fold, rows: Sequence[object]) -> list[object]:
+def fold_rows(
+    row_list: RowList, fold: Fold, rows: Sequence[object], *, keeps_numbers: bool = False
+) -> list[object]:
     """Merge rows that agree in the keys of `fold`, keeping the place of the first.
 
     Summable fields are added up; one that is unknown in any row is unknown in the sum. A
-    merged row's name is what the names have in common, with `.*` after it; any other field
-    in which the rows differ is VARIOUS.
+    merged row's name is what the names have in common, with `.*` after it, and its paths are
+    what theirs share; any other field in which the rows differ is VARIOUS. `keeps_numbers`:
+    paths must be equal, numbers and all.
     """
-    readers = [row_list.field(name).getter() for name in fold.keys]
+    fields = [row_list.field(name) for name in fold.keys]
+    readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]
     read_name = row_list.field(fold.name).getter() if fold.name else None
     merged: dict[tuple[object, ...], list[object]] = {}
     for row in rows:
@@ -30,6 +35,27 @@ def fold_rows(row_list: RowList, fold: Fold, rows: Sequence[object]) -> list[obj
             key += split_name(str(read_name(row)))
         merged.setdefault(key, []).append(row)
     return [_merge(row_list, fold, group) for group in merged.values()]
+
+
+def read_folded(field: Field) -> Callable[[object], object]:
+    """Return the function that reads a field as it is compared: a path without its numbers."""
+    read = field.getter()
+    if not field.is_path:
+        return read
+
+    def read_path(row: object) -> object:
+        path = read(row)
+        return fold_numbers(path) if isinstance(path, str) else path
+
+    return read_path
+
+
+def share_values(field: Field, values: Sequence[object]) -> object:
+    """Return what rows have in common in a field; VARIOUS where that is nothing."""
+    if all(value == values[0] for value in values):
+        return values[0]
+    paths = [value for value in values if isinstance(value, str)]
+    return share_path(paths) if field.is_path and len(paths) == len(values) else VARIOUS
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -61,7 +87,7 @@ def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
             known = [value for value in values if isinstance(value, int | float)]
             changes[field.attribute] = sum(known) if len(known) == len(values) else None
         elif any(value != values[0] for value in values):
-            changes[field.attribute] = VARIOUS
+            changes[field.attribute] = share_values(field, values)
     if fold.name:
         field = row_list.field(fold.name)
         base, index = split_name(str(field.getter()(rows[0])))

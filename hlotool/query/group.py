@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Sum, Unit
+from hlotool.query.fold import read_folded, share_values
 from hlotool.query.names import parse_names
 from hlotool.query.sums import sum_fields
 from hlotool.source import Source
@@ -28,6 +29,7 @@ class _Plan(Struct, frozen=True):
     whole: Sum  # of `measured` over all rows
     keys: tuple[tuple[str, str], ...]  # signs and names to sort by
     limit: int
+    keeps_numbers: bool
 
 
 def group_rows(
@@ -38,11 +40,13 @@ def group_rows(
     *,
     sort: str = "",
     limit: int = 0,
+    keeps_numbers: bool = False,
 ) -> Grouping:
     """Divide rows by each field of `by` in turn, and add up `summed` in every group.
 
-    Groups come largest first unless `sort` says otherwise, equal ones by label; `limit`
-    cuts every level. Raises UsageError for a field that cannot stand in `--by`.
+    Groups come largest first unless `sort` says otherwise, equal ones by label; `limit` cuts
+    every level. Numbered siblings among paths are one group, `layer_*`, unless
+    `keeps_numbers`. Raises UsageError for a field that cannot stand in `--by`.
     """
     for field in by:
         if field.name in {COUNT.name, SHARE.name}:
@@ -60,6 +64,7 @@ def group_rows(
         _measure(row_list, rows, measured),
         _keys(row_list, by, summed, sort, measured),
         limit,
+        keeps_numbers,
     )
     groups, rest = _divide(plan, rows, 0)
     return Grouping(by, plan.summed, groups, _summarise(plan, None, rows), rest)
@@ -100,11 +105,16 @@ def _divide(
     """Divide rows by the field of this depth, and each part by the ones below."""
     if depth == len(plan.by):
         return (), None
-    read = plan.by[depth].getter()
+    field = plan.by[depth]
+    read = field.getter()
+    read_key = read if plan.keeps_numbers else read_folded(field)
     parts: dict[object, list[object]] = {}
     for row in rows:
-        parts.setdefault(read(row), []).append(row)
-    whole = [(_summarise(plan, label, part), part) for label, part in parts.items()]
+        parts.setdefault(read_key(row), []).append(row)
+    whole = []
+    for part in parts.values():
+        label = share_values(field, [read(row) for row in part])
+        whole.append((_summarise(plan, label, part), part))
     ordered = _sort_groups(plan, whole, depth)
     kept = ordered[: plan.limit] if plan.limit else ordered
     groups = []

@@ -27,6 +27,7 @@ class Query(Struct, frozen=True):
     default_limit: int = 0
     is_wide: bool = False
     is_folded: bool = False
+    keeps_numbers: bool = False  # layer_0 and layer_1 stay apart
 
 
 def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Selection:
@@ -46,7 +47,7 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
         return _group(row_list, rows, columns, query, limit)
     totals = _totals(row_list, rows, columns) if row_list.has_total else ()
     if query.is_folded and row_list.fold is not None:
-        rows = fold_rows(row_list, row_list.fold, rows)
+        rows = fold_rows(row_list, row_list.fold, rows, keeps_numbers=query.keeps_numbers)
     rows = sort_rows(row_list, rows, query.sort)
     kept = rows[:limit] if limit else rows
     return Selection(
@@ -66,6 +67,8 @@ def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
 
     columns = column { "," column }
     column = ["+" | "-"] name      if all have a sign, they change the default columns
+
+    What stands below the rows is no column, and stays.
     """
     default = [field for field in row_list.fields if field.in_table or query.is_wide]
     if not query.columns:
@@ -73,6 +76,7 @@ def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
     named = parse_names(query.columns, "--columns", row_list.fields, signs="+-")
     chosen = default if all(sign for sign, _ in named) else []
     chosen += [field for _, field in named]
+    chosen += [field for field in row_list.fields if field.is_below and field.in_table]
     removed = {field.name for sign, field in named if sign == "-"}
     return tuple(dict.fromkeys(field for field in chosen if field.name not in removed))
 
@@ -97,7 +101,15 @@ def _group(
             )
 
     summed = tuple(field for field in columns if field.is_summable and field not in by)
-    grouping = group_rows(row_list, rows, by, summed, sort=query.sort, limit=limit)
+    grouping = group_rows(
+        row_list,
+        rows,
+        by,
+        summed,
+        sort=query.sort,
+        limit=limit,
+        keeps_numbers=query.keeps_numbers,
+    )
     return Selection(
         row_list=row_list,
         columns=columns,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Uni
 from hlotool.render.units import UNKNOWN, format_bounds, format_field, format_sum, format_value
 
 _INDENT = "  "
+_NO_LABEL = "(none)"  # of a group whose rows have no value
 TOTAL, COUNT_TITLE, SHARE_TITLE = "TOTAL", "count", "share"
 
 
@@ -29,13 +30,15 @@ class Cells(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     more: str  # `… and 312 smaller (1.2 GiB)`, or ''
     total: tuple[str, ...]  # empty where there is none
+    below: tuple[tuple[str, ...], ...] = ()  # the lines below each row; empty where there are none
 
 
-def make_cells(selection: Selection, units: str) -> Cells:
-    """Write every cell of a selection."""
+def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Cells:
+    """Write every cell of a selection; if it is flat, what stands below rows is a column too."""
     if selection.grouping is not None:
         return _make_group_cells(selection.row_list, selection.grouping, units)
-    columns = selection.columns
+    below = [each for each in selection.columns if each.is_below and not is_flat]
+    columns = [each for each in selection.columns if each not in below]
     return Cells(
         tuple(Column(each.title, each.is_numeric, _is_cuttable(each)) for each in columns),
         tuple(
@@ -43,8 +46,19 @@ def make_cells(selection: Selection, units: str) -> Cells:
             for row in selection.rows
         ),
         _say_rest(selection.row_list, selection.rest, units),
-        _total_row(selection, units),
+        _total_row(selection, columns, units),
+        tuple(tuple(_lines(below, row, units)) for row in selection.rows) if below else (),
     )
+
+
+def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[str]:
+    """Write what stands below a row, an item a line."""
+    for field in fields:
+        value = field.getter()(row)
+        if isinstance(value, tuple):
+            yield from (format_value(item, field.items, units) for item in value)
+        elif value is not None:
+            yield format_field(field, row, units)
 
 
 def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
@@ -64,18 +78,19 @@ def _is_cuttable(field: Field) -> bool:
     return field.unit in {Unit.TEXT, Unit.LIST}
 
 
-def _total_row(selection: Selection, units: str) -> tuple[str, ...]:
+def _total_row(selection: Selection, columns: Sequence[Field], units: str) -> tuple[str, ...]:
     """Write the TOTAL; its word stands in the first column that has no sum."""
     sums = selection.totals
     if not any(sums) or selection.rows_total <= 1:
         return ()
+    pairs = [pair for pair in zip(selection.columns, sums, strict=True) if pair[0] in columns]
     cells = [
         ""
         if total is None
         else format_sum(total, _sum_unit(field), units, is_signed=field.is_signed)
-        for field, total in zip(selection.columns, sums, strict=True)
+        for field, total in pairs
     ]
-    free = next((index for index, total in enumerate(sums) if total is None), None)
+    free = next((index for index, (_, total) in enumerate(pairs) if total is None), None)
     if free is None:
         cells[0] = f"{TOTAL} {cells[0]}"
     else:
@@ -124,7 +139,7 @@ def _walk(
     """Write groups and, below each, the groups it consists of; as deep as --by is long."""
     for group in groups:
         field = grouping.by[depth]
-        label = field.null_text
+        label = field.null_text or _NO_LABEL
         if group.label is not None:
             label = format_value(group.label, field.unit, units)
         yield _group_row(grouping, group, _INDENT * depth + label, units)

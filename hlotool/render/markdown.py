@@ -20,7 +20,7 @@ def render_markdown(document: Document, selections: Sequence[Selection], units: 
     for selection in selections:
         if selection.row_list.title and len(selections) > 1:
             blocks.append(f"**{escape(selection.row_list.title)}**")
-        blocks.append(_render_table(make_cells(selection, units)))
+        blocks.append(_render_table(make_cells(selection, units, is_flat=True)))
     blocks += [escape(render_line(line, units)) for line in document.notes]
     return "\n\n".join(blocks) + "\n"
 

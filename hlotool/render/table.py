@@ -10,6 +10,7 @@ from hlotool.render.look import Look
 from hlotool.render.prose import render_line
 
 _GAP = 2  # blanks between columns
+_INDENT = 4  # blanks before what stands below a row
 _LEAST = 12  # a name is not cut below this
 _NOTHING = "(no rows)"
 
@@ -52,6 +53,7 @@ def render_table(cells: Cells, look: Look) -> str:
     heading, *lines = [line.rstrip() for line in text.split("\n")]
     if total:
         lines[-1] = look.bold(lines[-1])
+    lines = _add_below(lines, cells, look)
     if cells.more:
         lines.insert(len(lines) - bool(total), look.dim(cells.more))
     if dropped:
@@ -59,6 +61,17 @@ def render_table(cells: Cells, look: Look) -> str:
         lines.append(look.dim(f"(no room for {names}; -w shows all)"))
     rule = (" " * _GAP).join("-" * width for width in widths)
     return "\n".join([look.bold(heading), rule, *lines])
+
+
+def _add_below(lines: list[str], cells: Cells, look: Look) -> list[str]:
+    """Put below each row the lines that belong there."""
+    made: list[str] = []
+    for number, line in enumerate(lines):
+        made.append(line)
+        for text in cells.below[number] if number < len(cells.below) else ():
+            indented = " " * _INDENT + text
+            made.append(look.dim(indented if look.width is None else _cut(indented, look.width)))
+    return made
 
 
 def _says_something(total: tuple[str, ...], shown: Sequence[int]) -> bool:

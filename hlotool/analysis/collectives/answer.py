@@ -44,6 +44,7 @@ COLLECTIVE_ROWS: Final = RowList(
             "operand_count",
             "problem",
             "scope",
+            "stack",
         ),
         name="name",
     ),

@@ -65,7 +65,9 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     ]
     rendezvous: Annotated[str | None, figure("the name under which both ends meet", null_text="")]
     channel_id: Annotated[int | None, figure("its channel", NUMBER, null_text="")]
-    scope: Annotated[str | None, column("module path in the user's program", null_text="")]
+    scope: Annotated[
+        str | None, column("module path in the user's program", null_text="", is_path=True)
+    ]
     op_name: Annotated[str | None, figure("its op_name", null_text="")]
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]

@@ -47,7 +47,9 @@ class OperandRow(Struct, frozen=True):
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
     op_name: Annotated[str | None, column("op_name of the operand", null_text="")]
-    scope: Annotated[str | None, figure("module path in the user's program", null_text="")]
+    scope: Annotated[
+        str | None, figure("module path in the user's program", null_text="", is_path=True)
+    ]
 
 
 def list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRow]:

@@ -101,7 +101,7 @@ def _make_row(
 ) -> CollectiveRow:
     one, groups = transfer.collective, transfer.groups
     payload, wire = transfer.payload, transfer.wire
-    op_name, location = _find_source(one)
+    op_name, location, frame = _find_source(one)
     return CollectiveRow(
         name=one.begin.full_name,
         count=1,
@@ -148,18 +148,20 @@ def _make_row(
         members=tuple(member.full_name for member in one.members),
         replica_groups=groups.expand() if with_groups else None,
         source_target_pairs=groups.expand_pairs() if with_groups else None,
+        stack_frame=frame or None,
     )
 
 
-def _find_source(one: LogicalCollective) -> tuple[str, SourceLocation | None]:
-    """Return the operation's op_name and source line.
+def _find_source(one: LogicalCollective) -> tuple[str, SourceLocation | None, int]:
+    """Return the operation's op_name and source line, with the line's row of StackFrames.
 
     Where it has none, those of what it stands in.
     """
-    op_name, location = "", None
+    op_name, location, frame = "", None, 0
     for instruction in (one.operation, one.begin, one.done):
         if instruction is not None and not (op_name and location):
             metadata = instruction.metadata()
             op_name = op_name or metadata.op_name
-            location = location or instruction.source_location(metadata)
-    return op_name, location
+            if location is None and (location := instruction.source_location(metadata)):
+                frame = metadata.stack_frame_id
+    return op_name, location, frame

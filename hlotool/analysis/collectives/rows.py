@@ -10,6 +10,7 @@ from hlotool.analysis.collectives.device_groups import GroupMode, Pairs
 from hlotool.analysis.collectives.maker import Maker
 from hlotool.analysis.collectives.mesh_axes import Span
 from hlotool.analysis.collectives.networks import Network
+from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, SECONDS, TIMES, column, figure
 from hlotool.ir.groups import Groups
 
@@ -177,7 +178,9 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     origin: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
-    scope: Annotated[str | None, column("module path in the user's program", null_text="")]
+    scope: Annotated[
+        str | None, column("module path in the user's program", null_text="", is_path=True)
+    ]
     op_name: Annotated[str | None, figure("its op_name", null_text="")]
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]
@@ -218,3 +221,5 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Pairs | None,
         figure("with --wide: the devices of each pair, by flattened id", null_text=""),
     ] = None
+    stack: Stack = None
+    stack_frame: StackFrame = None

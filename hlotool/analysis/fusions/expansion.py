@@ -20,6 +20,7 @@ from hlotool.analysis.fusions.shared_figures import (
     SharedScope,
 )
 from hlotool.analysis.origin.origin import find_origin
+from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.errors import UsageError
 from hlotool.fields import BYTES, FLOPS, column, figure
 from hlotool.ir.module import Instruction, Module
@@ -58,6 +59,8 @@ class ExpandedRow(Struct, frozen=True):
     op_name: FirstOpName
     source_file: FirstSourceFile
     source_line: FirstSourceLine
+    stack: Stack = None
+    stack_frame: StackFrame = None
 
 
 def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[ExpandedRow, ...]:
@@ -139,6 +142,7 @@ def _make_row(
         op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
+        stack_frame=origin.frame or None,
     )
 
 

@@ -34,6 +34,7 @@ from hlotool.analysis.fusions.shared_figures import (
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
+from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, TIMES, column, figure
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, MOVES
@@ -71,6 +72,8 @@ class MissedRow(Struct, frozen=True):
     source_line: FirstSourceLine
     is_conditional: IsConditional
     members: Members
+    stack: Stack = None
+    stack_frame: StackFrame = None
 
 
 def find_missed(
@@ -147,4 +150,5 @@ def _make_row(members: list[_Located], executions: Executions, costs: CostModel)
         source_line=origin.source_line,
         is_conditional=runs.is_conditional,
         members=tuple(one.full_name for one in instructions),
+        stack_frame=origin.frame or None,
     )

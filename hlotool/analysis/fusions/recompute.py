@@ -27,6 +27,7 @@ from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.graph.value_numbers import Numbering
 from hlotool.analysis.origin.origin import find_common_scope, find_origin
+from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import FLOPS, TIMES, column, figure
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import MATRIX_PRODUCTS, TRANSCENDENTAL
@@ -62,6 +63,8 @@ class RecomputeRow(Struct, frozen=True):
     members: Annotated[
         tuple[str, ...], column("the instructions that compute it", heading="computed in")
     ]
+    stack: Stack = None
+    stack_frame: StackFrame = None
 
 
 def find_recomputed(
@@ -125,4 +128,5 @@ def _make_row(
         source_line=origins[0].source_line,
         is_conditional=runs.is_conditional,
         members=tuple(one.full_name for one in repeats),
+        stack_frame=origins[0].frame or None,
     )

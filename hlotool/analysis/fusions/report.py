@@ -91,6 +91,7 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
         is_conditional=runs.is_conditional,
         is_lower_bound=cost.is_lower_bound,
         members=tuple(one.full_name for one in members),
+        stack_frame=origin.frame or None,
     )
 
 

@@ -32,6 +32,7 @@ from hlotool.analysis.fusions.shared_figures import (
     once,
     per_run,
 )
+from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, SECONDS, TIMES, column, figure
 
 Bound: TypeAlias = Literal["compute", "memory"]
@@ -109,6 +110,8 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     is_conditional: IsConditional
     is_lower_bound: Annotated[bool, figure("whether part of the body cannot be counted")]
     members: Members
+    stack: Stack = None
+    stack_frame: StackFrame = None
 
 
 class FusionTotals(Struct, frozen=True):

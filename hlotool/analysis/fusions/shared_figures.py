@@ -74,7 +74,12 @@ IsConditional: TypeAlias = Annotated[
 
 # Where in the user's program they come from.
 SharedScope: TypeAlias = Annotated[
-    str | None, column("the module path that all of them share, from op_name", null_text="")
+    str | None,
+    column(
+        "what their module paths share, from op_name; stars for what differs",
+        null_text="",
+        is_path=True,
+    ),
 ]
 FirstOpName: TypeAlias = Annotated[str | None, figure("op_name of the first", null_text="")]
 FirstSourceFile: TypeAlias = Annotated[

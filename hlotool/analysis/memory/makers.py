@@ -7,80 +7,157 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from hlotool.analysis.dataflow.in_place import follow
-from hlotool.analysis.graph.call_graph import find_callers
+from hlotool.analysis.graph.call_graph import find_branches, find_callers
 from hlotool.ir.module import Computation, Instruction, Module
-from hlotool.ir.opcodes import MOVES
+from hlotool.ir.opcodes import CONTROL_FLOW, MOVES
+from hlotool.ir.shape import TupleShape
 from hlotool.ir.values import ShapeIndex
 
 MOST_MAKERS: Final = 64  # of one value; whoever asks wants the near ones
 _MOST_OPERANDS: Final = 8  # of one instruction that are followed
-_MOVING: Final = MOVES | {"bitcast", "convert", "copy-done", "copy-start"}
-_CALLING: Final = frozenset(("call", "conditional", "custom-call", "reduce", "sort"))
+# Their elements are those of the first operand, all or some of them.
+_MOVING: Final = MOVES | {
+    "async-done", "async-update", "bitcast", "convert", "copy-done", "copy-start",
+    "dynamic-slice", "opt-barrier", "pad", "slice",
+}  # fmt: skip
+_UPDATING: Final = "dynamic-update-slice"
+_JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
+_ENTERED: Final = frozenset(("async-start", "call", "fusion"))
+_CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
 
 
 class Makers:
     """Finds the instructions that make a value, for one module."""
 
     def __init__(self, module: Module) -> None:
-        loops = find_callers(module, {"while"})
-        self.loops = {computation: found[0] for computation, found in loops.items()}
+        self.entry = module.entry
+        found = find_callers(module, {"while"})
+        self.loops = {computation: callers[0] for computation, callers in found.items()}
+        self.loop_lines = {
+            (place.file, place.line)
+            for loop in dict.fromkeys(self.loops.values())
+            for one in (loop, *(condition.root for condition in loop.callees("condition")))
+            if (place := one.source_location())
+        }
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield an instruction, then what makes its value: nearest first, at most MOST_MAKERS.
 
-        The last round of a loop makes its state, the inside of a fusion its result, the
-        update what is written in place, and the operand what is only copied, converted or
-        brought into another layout.
+        The last round of a loop makes its state, or what enters it where no round changes it;
+        the inside of a fusion, a call or an asynchronous start its result, the update what is
+        written in place, the operand what is only moved: copied, converted, cut out, brought
+        into another layout. Of what a loop does for itself, the operands are makers. An entry
+        parameter is yielded where the value is only moved from it.
         """
-        seen = {instruction}
         pending = deque([_Step(instruction, index)])
+        seen = {(instruction, index)}
         for _ in range(MOST_MAKERS):
             if not pending:
                 return
             step = pending.popleft()
             yield step.instruction
-            for other in self._behind(step, instruction.computation):
-                if other.instruction not in seen and other.instruction.opcode != "constant":
-                    seen.add(other.instruction)
+            for other in self._behind(step):
+                place = other.instruction, other.shape_index
+                if place not in seen and self._may_tell(other):
+                    seen.add(place)
                     pending.append(other)
 
-    def _behind(self, step: _Step, home: Computation) -> list[_Step]:
+    def is_vague(self, instruction: Instruction) -> bool:
+        """Whether an instruction's scope and line are no value's own, if another's are known.
+
+        So it is where it runs others, where it is a fusion of several results, and in the line
+        that calls a loop: there JAX puts what cuts the state of a round out of arrays, stacks
+        results and counts.
+        """
+        if instruction.opcode in CONTROL_FLOW:
+            return True
+        if instruction.opcode == "fusion" and isinstance(instruction.shape, TupleShape):
+            return True
+        return self._is_of_loop(instruction)
+
+    def _is_of_loop(self, instruction: Instruction) -> bool:
+        place = instruction.source_location()
+        return place is not None and (place.file, place.line) in self.loop_lines
+
+    def _may_tell(self, step: _Step) -> bool:
+        one = step.instruction
+        is_given = one.opcode == "parameter" and one.computation is self.entry
+        return one.opcode != "constant" and (step.is_moved or not is_given)
+
+    def _behind(self, step: _Step) -> list[_Step]:
         one, index = step.instruction, step.shape_index
         opcode = one.opcode
         if opcode == "parameter":
             return self._before_parameter(step)
         if opcode == "while":
-            return [_Step(*follow(body.root, index)) for body in one.callees("body")]
-        if opcode == "fusion":
-            bodies = one.callees("calls")
-            return [_Step(*follow(body.root, index), one, is_moved=True) for body in bodies]
-        is_moving = opcode in _MOVING or opcode == "dynamic-update-slice"
-        if not is_moving and (one.computation is home or opcode in _CALLING):
-            return []
+            return [step.to(body.root, index) for body in one.callees("body")]
+        if opcode == "conditional":
+            return [step.into(branch, index) for branch in find_branches(one)]
+        if opcode in _ENTERED:
+            callee = one.callee()
+            inner = index[1:] if opcode == "async-start" else index
+            return [step.into(callee, inner)] if callee else []
+        return self._before_operation(step)
+
+    def _before_operation(self, step: _Step) -> list[_Step]:
+        """Go from an operation to the operands that make its result, if any do."""
+        one = step.instruction
         operands = one.operands[:_MOST_OPERANDS]
-        if opcode == "dynamic-update-slice":
-            operands = operands[1:2]
-        is_moved = step.is_moved and is_moving
-        return [_Step(*follow(each, ()), step.fusion, is_moved=is_moved) for each in operands]
+        if one.opcode == _UPDATING:
+            return [step.to(each) for each in operands[1:2]]
+        if one.opcode in _MOVING or _is_joined(one):
+            index = step.shape_index if one.opcode == "opt-barrier" else ()
+            return [step.to(each, index) for each in operands[:1]]
+        if self._is_of_loop(one):
+            return [step.to(each)._replace(is_moved=False) for each in operands]
+        if step.is_in_fusion and one.opcode not in _CALLING:
+            changed = step._replace(is_moved=False, is_handed_on=False)
+            return [changed.to(each) for each in operands]
+        return []
 
     def _before_parameter(self, step: _Step) -> list[_Step]:
-        """Go from a parameter to what the loop, or the fusion that only moves it, puts in."""
-        parameter = step.instruction
+        """Go from a parameter to what the loop, or the caller that only moves it, puts in."""
+        parameter, index = step.instruction, step.shape_index
         loop = self.loops.get(parameter.computation)
         if loop is not None:
-            bodies = loop.callees("body")
-            return [_Step(*follow(body.root, step.shape_index)) for body in bodies]
-        if step.fusion is None or not step.is_moved:
+            last = [step.to(body.root, index) for body in loop.callees("body")]
+            is_kept = all((one.instruction, one.shape_index) == (parameter, index) for one in last)
+            return [step.to(each, index) for each in loop.operands[:1]] if is_kept else last
+        caller = step.caller
+        if caller is None or caller.instruction.opcode == "conditional" or not step.is_handed_on:
             return []
         number = parameter.parameter_number
-        outer = step.fusion.operands[number : number + 1]
-        return [_Step(*follow(each, ())) for each in outer]
+        outer = caller._replace(is_moved=step.is_moved)
+        return [outer.to(each, index) for each in caller.instruction.operands[number : number + 1]]
 
 
 class _Step(NamedTuple):
-    """Where the search is: inside `fusion`, and having only met operations that move data."""
+    """Where the search is: in what `caller` calls, or where the value is defined.
+
+    `is_moved`: it has only met operations that move data. `is_handed_on`: so it is inside the
+    caller, but for what a loop does for itself.
+    """
 
     instruction: Instruction
     shape_index: ShapeIndex
-    fusion: Instruction | None = None
-    is_moved: bool = False
+    caller: _Step | None = None
+    is_moved: bool = True
+    is_handed_on: bool = True
+
+    @property
+    def is_in_fusion(self) -> bool:
+        """Whether the instruction is a part of a fusion."""
+        return self.caller is not None and self.caller.instruction.opcode == "fusion"
+
+    def to(self, instruction: Instruction, index: ShapeIndex = ()) -> _Step:
+        """Go to another instruction, or to what it only names."""
+        found, at = follow(instruction, index)
+        return self._replace(instruction=found, shape_index=at)
+
+    def into(self, callee: Computation, index: ShapeIndex) -> _Step:
+        """Go to the result of what the instruction calls."""
+        return self.to(callee.root, index)._replace(caller=self, is_handed_on=True)
+
+
+def _is_joined(instruction: Instruction) -> bool:
+    return instruction.opcode == "custom-call" and instruction.custom_call_target == _JOINING

@@ -6,30 +6,39 @@ of an assignment repeats.
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple, TypeAlias
+
 from msgspec import Struct
 
 from hlotool.analysis.memory.definers import find_definers
 from hlotool.analysis.memory.makers import Makers
+from hlotool.analysis.memory.users import Users
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.values import ShapeIndex, SourceLocation
 
+Teller: TypeAlias = Literal["own", "maker", "user"]
+
 
 class ValueOrigin(Struct, frozen=True):
     """What is known about where a value comes from; None for what is not.
 
-    `opcode` and `op_name` are those of the defining instruction. Loops, fusions and copies
-    often have no op_name, or one that names no module; `scope` and the source line are then
-    those of what makes the value. `moved_parameter` names the entry parameter of which the
-    value is a copy, or a conversion.
+    `opcode` and `op_name` are those of the defining instruction. Scope and source line are its
+    own, or those of what makes the value. If neither has a line, that of what uses the value
+    stands in, and so does the scope if there is no scope either. `frame` is the line's row of
+    StackFrames. `moved_parameter` names the entry parameter of which the value is a copy, a
+    conversion or a part.
     """
 
     opcode: str | None = None
     op_name: str | None = None
     scope: str | None = None
+    scope_from: Teller | None = None
     source_file: str | None = None
     source_line: int | None = None
+    source_from: Teller | None = None
+    frame: int = 0
     moved_parameter: str | None = None
 
 
@@ -38,39 +47,32 @@ class ValueOrigins:
 
     def __init__(self, module: Module | None, assignment: BufferAssignment) -> None:
         self.assignment = assignment
-        self.entry = module.entry if module else None
-        self.makers = Makers(module) if module else None
+        self.search = _Search(module) if module else None
         self.definers = find_definers(module, assignment) if module else {}
 
     def of(self, value: BufferValue) -> ValueOrigin:
         """Return the origin of a value."""
         instruction = self.definers.get(value.instruction)
-        if instruction is None or self.makers is None:
+        if instruction is None or self.search is None:
             return self._read_text(value)
-        return self._ask_makers(self.makers, instruction, value.index or ())
-
-    def _ask_makers(
-        self, makers: Makers, instruction: Instruction, index: ShapeIndex
-    ) -> ValueOrigin:
-        """Take scope and line from the first that have one, up to the parameter it all is."""
-        scope: str | None = None
-        place: SourceLocation | None = None
-        moved: str | None = None
-        for maker in makers.of(instruction, index):
-            if maker.opcode == "parameter" and maker.computation is self.entry:
-                moved = maker.metadata().op_name or None
-                break
-            scope = scope or find_scope(maker.metadata().op_name)
-            place = place or maker.source_location()
-            if scope and place:
-                break
+        index = value.index or ()
+        found = self.search.among_makers(instruction, index)
+        is_given = instruction.opcode == "parameter" and found.moved_parameter is not None
+        used = _Sighting()
+        if found.line is None and not is_given:
+            used = self.search.among_users(instruction, index)
+        scope = found.scope or (used.scope if found.line is None else None)
+        line = found.line or used.line
         return ValueOrigin(
             instruction.opcode,
             instruction.metadata().op_name or None,
-            scope,
-            place.file if place else None,
-            place.line if place else None,
-            moved,
+            scope.text if scope else None,
+            _who(instruction, found.scope, scope),
+            line.place.file if line else None,
+            line.place.line if line else None,
+            _who(instruction, found.line, line),
+            line.teller.metadata().stack_frame_id if line else 0,
+            found.moved_parameter,
         )
 
     def _read_text(self, value: BufferValue) -> ValueOrigin:
@@ -78,10 +80,103 @@ class ValueOrigins:
         if definition is None:
             return ValueOrigin()
         metadata = definition.metadata
+        scope, file = find_scope(metadata.op_name), metadata.source_file or None
         return ValueOrigin(
             definition.opcode,
             metadata.op_name or None,
-            find_scope(metadata.op_name),
-            metadata.source_file or None,
+            scope,
+            "own" if scope else None,
+            file,
             metadata.source_line or None,
+            "own" if file else None,
         )
+
+
+class _Scope(NamedTuple):
+    """A scope, and the instruction that has it."""
+
+    text: str
+    teller: Instruction
+
+
+class _Line(NamedTuple):
+    """A source line, and the instruction that has it."""
+
+    place: SourceLocation
+    teller: Instruction
+
+
+def _who(
+    instruction: Instruction, made: _Scope | _Line | None, shown: _Scope | _Line | None
+) -> Teller | None:
+    """Say who told what is shown; `made` is what the makers told, the instruction among them."""
+    if shown is None or made is None:
+        return "user" if shown else None
+    return "own" if made.teller is instruction else "maker"
+
+
+class _Sighting(Struct):
+    """The scope and the line that were met first. `is_vague`: only vague makers had any."""
+
+    scope: _Scope | None = None
+    line: _Line | None = None
+    moved_parameter: str | None = None
+    is_vague: bool = False
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything was met."""
+        return self.scope is not None or self.line is not None
+
+    def look_at(self, instruction: Instruction) -> None:
+        """Take what is not known yet."""
+        metadata = instruction.metadata()
+        if self.scope is None and (scope := find_scope(metadata.op_name)):
+            self.scope = _Scope(scope, instruction)
+        if self.line is None and (place := instruction.source_location(metadata)):
+            self.line = _Line(place, instruction)
+
+
+class _Search:
+    """Looks for a scope and a line in one module."""
+
+    def __init__(self, module: Module) -> None:
+        self.entry = module.entry
+        self.makers = Makers(module)
+        self.users = Users(module)
+        self.of_users: dict[Instruction, _Sighting] = {}
+
+    def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
+        """Look at what makes a value, nearest first, up to the parameter it all is.
+
+        Those whose own place says little of the value are looked at last.
+        """
+        found = _Sighting()
+        vague: list[Instruction] = []
+        for maker in self.makers.of(instruction, index):
+            if maker.opcode == "parameter" and maker.computation is self.entry:
+                found.moved_parameter = maker.metadata().op_name or None
+                break
+            if self.makers.is_vague(maker):
+                vague.append(maker)
+                continue
+            found.look_at(maker)
+            if found.scope and found.line:
+                return found
+        found.is_vague = not found.is_any
+        for maker in vague:
+            found.look_at(maker)
+        return found
+
+    def among_users(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
+        """Look at what uses a value, for the nearest line; a vague one comes last."""
+        best = _Sighting()
+        for user in self.users.of(instruction, index):
+            found = self.of_users.get(user)
+            if found is None:
+                found = self.of_users[user] = self.among_makers(user, ())
+            if found.line and not found.is_vague:
+                return found
+            if found.is_any and (not best.is_any or best.is_vague > found.is_vague):
+                best = found
+        return best

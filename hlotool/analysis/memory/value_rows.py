@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.padding import padding_bytes_of, unpadded_bytes_of
-from hlotool.analysis.memory.parameter_name import find_parameter_name
+from hlotool.analysis.memory.parameter_name import find_parameter_name, find_parameter_tree
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.use_counts import UseCounts
-from hlotool.analysis.memory.value_origin import ValueOrigins
+from hlotool.analysis.memory.value_origin import Teller, ValueOrigin, ValueOrigins
+from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, NUMBER, TIMES, column, figure
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue, LiveRange
 from hlotool.ir.module import Module
@@ -47,10 +48,22 @@ class BufferRow(Struct, frozen=True):
         str | None,
         figure(
             "module path in the op_name, without transformations; where the instruction has none, "
-            "that of what makes the value"
+            "that of what makes the value",
+            is_path=True,
         ),
     ]
-    source: Annotated[str | None, column("file and line without directories")]
+    scope_from: Annotated[
+        Teller | None,
+        figure("whose scope that is: the instruction's own, its maker's or a user's"),
+    ]
+    source: Annotated[
+        str | None,
+        column("file and line without directories; with `for`, of what uses the value"),
+    ]
+    source_from: Annotated[
+        Teller | None,
+        figure("whose line that is: the instruction's own, its maker's or a user's"),
+    ]
     parameter_name: Annotated[
         str | None,
         figure("the program's name for the parameter whose memory it is", null_text=""),
@@ -58,8 +71,10 @@ class BufferRow(Struct, frozen=True):
     origin: Annotated[
         str | None,
         column(
-            "name of the parameter, else the scope, else the parameter it is a copy of",
+            "name of the parameter, else the scope, else the parameter it is a copy of; with "
+            "`for`, the scope of what uses the value",
             heading="belongs to",
+            is_path=True,
         ),
     ]
     instruction: Annotated[str, figure("the defining instruction")]
@@ -97,6 +112,15 @@ class BufferRow(Struct, frozen=True):
         str | None,
         figure("the parameter whose memory it is: its name, else its number", null_text="(none)"),
     ]
+    parameter_tree: Annotated[
+        str | None,
+        figure(
+            "the part of the program's arguments that holds that parameter: params, mu, nu, batch",
+            null_text="(none)",
+        ),
+    ]
+    stack: Stack = None
+    stack_frame: StackFrame = None
 
 
 def rows_at(
@@ -166,9 +190,11 @@ class _Describer:
             born=live.start if live else None,
             dies=live.end if live else None,
             scope=origin.scope,
-            source=_short_source(origin.source_file, origin.source_line),
+            scope_from=origin.scope_from,
+            source=_mark(_short_source(origin.source_file, origin.source_line), origin.source_from),
+            source_from=origin.source_from,
             parameter_name=parameter_name,
-            origin=parameter_name or origin.scope or origin.moved_parameter,
+            origin=_find_owner(parameter_name, origin),
             instruction=value.instruction,
             index=value.index,
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,
@@ -185,11 +211,25 @@ class _Describer:
             source_file=origin.source_file,
             source_line=origin.source_line,
             parameter=parameter_name or _text(allocation.parameter),
+            parameter_tree=find_parameter_tree(parameter_name) if parameter_name else None,
+            stack_frame=origin.frame or None,
         )
 
 
 def _text(number: int | None) -> str | None:
     return None if number is None else str(number)
+
+
+def _find_owner(parameter_name: str | None, origin: ValueOrigin) -> str | None:
+    """Say what a value belongs to; to what uses it only where nothing else is known."""
+    made_in = None if origin.scope_from == "user" else origin.scope
+    used_in = _mark(origin.scope, origin.scope_from)
+    return parameter_name or made_in or origin.moved_parameter or used_in
+
+
+def _mark(text: str | None, told_by: Teller | None) -> str | None:
+    """Mark what is not said of the value itself but of what uses it."""
+    return f"for {text}" if text and told_by == "user" else text
 
 
 def _short_source(file: str | None, line: int | None) -> str | None:

@@ -7,16 +7,21 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from hlotool.analysis.origin.scope import find_scope
+from hlotool.fields.paths import share_path
 from hlotool.ir.module import Instruction
 
 
 class Origin(Struct, frozen=True):
-    """The user's name, module path and source line of an instruction; None where unknown."""
+    """The user's name, module path and source line of an instruction; None where unknown.
+
+    `frame` is the row of StackFrames that the line comes from, 0 for none.
+    """
 
     op_name: str | None = None
     scope: str | None = None
     source_file: str | None = None
     source_line: int | None = None
+    frame: int = 0
 
 
 def find_origin(instruction: Instruction, others: Iterable[Instruction] = ()) -> Origin:
@@ -29,31 +34,28 @@ def find_origin(instruction: Instruction, others: Iterable[Instruction] = ()) ->
     op_name = metadata.op_name or None
     scope = find_scope(op_name) if op_name else None
     location = instruction.source_location(metadata)
+    frame = metadata.stack_frame_id
     for other in others:
         if scope is not None and location is not None:
             break
         metadata = other.metadata()
         scope = scope or find_scope(metadata.op_name)
-        location = location or other.source_location(metadata)
+        if location is None:
+            location, frame = other.source_location(metadata), metadata.stack_frame_id
     return Origin(
         op_name,
         scope,
         location.file if location else None,
         location.line if location else None,
+        frame if location else 0,
     )
 
 
 def find_common_scope(scopes: Iterable[str | None]) -> str | None:
-    """Return the path that all scopes begin with, None for none; unknown ones do not count.
+    """Return what scopes have in common, as `share_path` writes it; unknown ones do not count.
 
     >>> find_common_scope(["decoder/layers_0/mlp", "decoder/layers_1/mlp", None])
-    'decoder'
+    'decoder/layers_*/mlp'
     """
-    paths = [scope.split("/") for scope in scopes if scope]
-    if not paths:
-        return None
-    shortest, longest = min(paths), max(paths)
-    length = 0
-    while length < min(len(shortest), len(longest)) and shortest[length] == longest[length]:
-        length += 1
-    return "/".join(shortest[:length]) or None
+    known = [scope for scope in scopes if scope]
+    return share_path(known) if known else None

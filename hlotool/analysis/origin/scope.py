@@ -5,29 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-_CACHE_SIZE: Final = 1 << 16
-_DEEPEST: Final = 64  # wrappers inside one component; beyond that it is left as it stands
+from hlotool.analysis.origin.components import Component, read_component, split
+from hlotool.fields.paths import share_start
 
-# Wrappers whose argument is the scope they were applied in: `transpose(jvp(head))`.
-_TRANSFORMS: Final = frozenset(
-    (
-        "jvp", "transpose", "vmap", "vjp", "linearize", "remat", "checkpoint", "rematted",
-        "batch", "partial_eval", "custom_jvp", "custom_vjp", "mask", "shard_map",
-    )
-)  # fmt: skip
-# Wrappers whose argument is the name of a compiled function, not of a module.
-_CALLS: Final = frozenset(("jit", "pjit", "pmap", "xmap", "xla_call", "soft_pmap", "named_call"))
+_CACHE_SIZE: Final = 1 << 16
+
 # Components that JAX writes for control flow and rematerialization.
-_STRUCTURE: Final = frozenset(
-    (
-        "", "closed_call", "core_call", "checkpoint", "remat", "remat2", "rematted_computation",
-        "custom_jvp_call", "custom_jvp_call_jaxpr", "custom_vjp_call", "custom_vjp_call_jaxpr",
-        "custom_lin", "shard_map", "pjit", "xla_call", "core_closed_call",
-    )
-)  # fmt: skip
+_REMATERIALIZED: Final = frozenset(("checkpoint", "remat", "remat2", "rematted_computation"))
+_STRUCTURE: Final = _REMATERIALIZED | {
+    "", "closed_call", "core_call", "custom_jvp_call", "custom_jvp_call_jaxpr",
+    "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin", "shard_map", "pjit", "xla_call",
+    "core_closed_call",
+}  # fmt: skip
 _CONTROL: Final = frozenset(("while", "cond"))  # followed by `body`, `cond`, `branch_N_fun`
-_OPENING: Final = "([{"
-_CLOSING: Final = ")]}"
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
@@ -38,31 +28,57 @@ def find_scope(op_name: str) -> str | None:
     backward pass of a layer meet: `jit(f)` goes whole; `jvp`, `transpose`, `vmap` and their
     kin leave their argument; `while/body`, `while/cond`, `cond/branch_N_fun`, `closed_call`,
     `checkpoint`, `rematted_computation` and einsum equations go; so does the last
-    component, the primitive. Where XLA merged several names, `a/x;a/y` or `(a/x:a/y)`, what
-    they share is the scope. None when nothing is left, as for parameters, whose name is
-    not a path.
+    component, the primitive. The backward pass of a rematerialized layer states its path
+    twice, `transpose(jvp(layer_1))/jvp(layer_1)/checkpoint/mlp`; once stays. Where XLA
+    merged several names, `a/x;a/y` or `a/(x:y)`, what they share is the scope. None when
+    nothing is left, as for parameters, whose name is not a path.
     """
-    return "/".join(_shared_start([_merged_path(name) for name in op_name.split(";")])) or None
+    names = [parts for name in split(op_name, ";") for parts in _split_merged(name)]
+    return "/".join(share_start([_Path(parts).names for parts in names])) or None
 
 
-def _merged_path(name: str) -> list[str]:
-    """Read one name whose last component may stand for several: `jit(f)/(a/x:a/y)`."""
-    parts = _split(name, "/")
+def _split_merged(name: str) -> list[list[str]]:
+    """Split one name; its last component may stand for several: `jit(f)/(a/x:a/y)`."""
+    parts = split(name, "/")
     last = parts[-1]
     if not (last.startswith("(") and last.endswith(")")):
-        return _module_path(parts)
-    inner = [_module_path(_split(one, "/")) for one in _split(last[1:-1], ":")]
-    return _module_path([*parts[:-1], ""]) + _shared_start(inner)
+        return [parts]
+    return [[*parts[:-1], *split(one, "/")] for one in split(last[1:-1], ":")]
 
 
-def _module_path(parts: list[str]) -> list[str]:
-    """Drop the primitive and all structure from the components of one name."""
-    *rest, primitive = parts
-    names = [name for part in rest for name in _unwrapped(part)]
-    path: list[str] = []
-    for name, following in zip(names, [*names[1:], primitive], strict=False):
-        if path and path[-1] in _CONTROL and _is_region(path[-1], name):
+class _Path:
+    """Reads the module path, `names`, from the components of one name.
+
+    JAX transposes a rematerialized computation equation by equation, and puts the path at
+    which it does so before the whole path of the equation, counted from the same root:
+    `train/transpose(jvp(model))/layer_0/train/jvp(model)/layer_0/checkpoint/mlp/dot_general`.
+    Inside a loop the root is the loop's body, and nothing is wrapped again:
+    `transpose(jvp(model))/while/body/closed_call/layer/layer/checkpoint/mlp/dot_general`.
+    """
+
+    def __init__(self, parts: list[str]) -> None:
+        self.names: list[str] = []
+        self.start = 0  # of what was traced together: the whole, or the body of a loop
+        self.last_wrapped = 0  # the place of the last name at which a transformation begins
+        self.is_transposed = self.is_in_loop = False
+        *rest, primitive = parts
+        found = [one for part in rest for one in read_component(part)]
+        for one, following in zip(found, [*found, Component(primitive)][1:], strict=True):
+            self._add(one, following.name, primitive)
+        self._drop_repeated(is_rematerialized=primitive in _REMATERIALIZED)
+
+    def _add(self, one: Component, following: str, primitive: str) -> None:
+        name, path = one.name, self.names
+        if one.is_wrapped:
+            self._drop_repeated(is_rematerialized=False)
+            self.last_wrapped = len(path)
+            self.is_transposed |= one.is_transposed
+        if len(path) > self.start and path[-1] in _CONTROL and _is_region(path[-1], name):
             path.pop()
+            self.start = self.last_wrapped = len(path)
+            self.is_in_loop = True
+        elif name in _REMATERIALIZED:
+            self._drop_repeated(is_rematerialized=True)
         elif not (
             name in _STRUCTURE
             or "->" in name
@@ -70,75 +86,19 @@ def _module_path(parts: list[str]) -> list[str]:
             or (name.startswith(f"{primitive}.") and name[len(primitive) + 1 :].isdigit())
         ):
             path.append(name)
-    return path
+
+    def _drop_repeated(self, *, is_rematerialized: bool) -> None:
+        """Drop the second half of what was traced together, if it is the first once more."""
+        length, odd = divmod(len(self.names) - self.start, 2)
+        middle = self.start + length
+        if odd or not length or not self.is_transposed:
+            return
+        is_stated_again = self.last_wrapped >= middle or (self.is_in_loop and is_rematerialized)
+        if is_stated_again and self.names[self.start : middle] == self.names[middle:]:
+            del self.names[middle:]
+            self.start = self.last_wrapped = middle
 
 
 def _is_region(control: str, name: str) -> bool:
     """Whether `name` is a part of a loop or of a conditional, as JAX calls them."""
     return name in {"body", "cond"} if control == "while" else name.startswith("branch_")
-
-
-def _unwrapped(part: str) -> list[str]:
-    """Take the wrappers off one component; their argument may itself be a path."""
-    for _ in range(_DEEPEST):
-        head, bracket, inner = part.partition("(")
-        if not bracket or not inner.endswith(")"):
-            return [part]
-        if head in _CALLS:
-            return []
-        if head not in _TRANSFORMS:
-            return [part]
-        part = inner[:-1]
-    return _split(part, "/") if "(" not in part else [part]
-
-
-def _split(text: str, separator: str) -> list[str]:
-    """Split at a separator outside brackets and quotes; unbalanced text splits everywhere."""
-    pieces = text.split(separator)
-    if len(pieces) == 1:
-        return pieces
-    if "'" in text or '"' in text:
-        return _split_quoted(text, separator) or pieces
-    if not ("(" in text or "[" in text or "{" in text):
-        return pieces
-    parts: list[str] = []
-    held: list[str] = []
-    depth = 0
-    for piece in pieces:
-        held.append(piece)
-        depth += sum(map(piece.count, _OPENING)) - sum(map(piece.count, _CLOSING))
-        if not depth:
-            parts.append(separator.join(held))
-            held = []
-    return pieces if depth else parts
-
-
-def _split_quoted(text: str, separator: str) -> list[str]:
-    """Split, character by character, text that may hold quotes; return none if unbalanced."""
-    parts: list[str] = []
-    start = depth = 0
-    quote = ""
-    for place, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char in _OPENING:
-            depth += 1
-        elif char in _CLOSING:
-            depth -= 1
-        elif char == separator and not depth:
-            parts.append(text[start:place])
-            start = place + 1
-    return [] if depth or quote else [*parts, text[start:]]
-
-
-def _shared_start(paths: list[list[str]]) -> list[str]:
-    """Return the components with which all paths begin."""
-    shared = paths[0]
-    for path in paths[1:]:
-        length = 0
-        while length < min(len(shared), len(path)) and shared[length] == path[length]:
-            length += 1
-        shared = shared[:length]
-    return shared

@@ -117,7 +117,10 @@ def _select(
     query = options.query(row_list.limit)
     if row_list is not target:
         query = Query(
-            default_limit=query.default_limit, is_wide=query.is_wide, is_folded=query.is_folded
+            default_limit=query.default_limit,
+            is_wide=query.is_wide,
+            is_folded=query.is_folded,
+            keeps_numbers=query.keeps_numbers,
         )
     return select_rows(row_list, document.rows[row_list.name], query)
 

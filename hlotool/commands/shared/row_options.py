@@ -26,6 +26,7 @@ class RowOptions(Struct, frozen=True):
     rows: str = ""
     by: str = ""
     columns: str = ""
+    keeps_numbers: bool = False
     is_wide: bool = False
     units: str = "auto"
     output: str = ""
@@ -57,6 +58,7 @@ class RowOptions(Struct, frozen=True):
             default_limit=default_limit if self.is_for_eyes else 0,
             is_wide=self.is_wide or not self.is_for_eyes,
             is_folded=self.is_for_eyes,
+            keeps_numbers=self.keeps_numbers,
         )
 
 
@@ -97,6 +99,11 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             metavar="FIELD,…",
             default="",
             help="Group rows by these fields, nested in this order.",
+        ),
+        click.Option(
+            ["--numbered", "keeps_numbers"],
+            is_flag=True,
+            help="Keep layer_0 and layer_1 apart; else they are one row or group, layer_*.",
         ),
         click.Option(
             ["--columns"],

@@ -54,7 +54,7 @@ class CollectiveChange(Struct, frozen=True):
     left_exposed_count: Annotated[int | None, figure(_EXPOSED, COUNT, heading="old exposed")]
     right_exposed_count: Annotated[int | None, figure(_EXPOSED, COUNT, heading="new exposed")]
     is_lower_bound: Annotated[bool, figure("whether a trip count is unknown")]
-    scope: Annotated[str | None, column("module path of the largest", null_text="")]
+    scope: Annotated[str | None, column("module path of the largest", null_text="", is_path=True)]
     source_file: Annotated[str | None, figure("file of the largest")]
     source_line: Annotated[int | None, SOURCE_LINE]
 

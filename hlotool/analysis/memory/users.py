@@ -1,0 +1,92 @@
+"""Which instructions use a value?"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from hlotool.analysis.graph.call_graph import find_branches, find_callers
+from hlotool.ir.module import Instruction, Module
+from hlotool.ir.opcodes import CONTROL_FLOW
+from hlotool.ir.values import ShapeIndex
+
+MOST_USERS: Final = 64  # of one value; whoever asks wants the near ones
+_HANDING_ON: Final = CONTROL_FLOW | {"get-tuple-element", "parameter", "tuple"}
+_SAME_SHAPE: Final = frozenset(("copy", "opt-barrier"))  # tuples go through them as they are
+
+
+class Users:
+    """Finds the instructions that use a value, for one module."""
+
+    def __init__(self, module: Module) -> None:
+        found = find_callers(module, CONTROL_FLOW | {"fusion"})
+        self.callers = {computation: callers[0] for computation, callers in found.items()}
+
+    def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+        """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
+
+        Nearest first; the inside of a loop before what comes behind it. Tuples, loops, calls and
+        branches only hand a value on, to what takes it out again, to what they run, and to what
+        uses their results: they are not yielded themselves.
+        """
+        pending = deque([_Place(instruction, index)])
+        seen = set(pending)
+        for _ in range(MOST_USERS):
+            if not pending:
+                return
+            place = pending.popleft()
+            if place.instruction is not instruction and place.instruction.opcode not in _HANDING_ON:
+                yield place.instruction
+            for other in self._after(place):
+                if other not in seen:
+                    seen.add(other)
+                    pending.append(other)
+
+    def _after(self, place: _Place) -> Iterator[_Place]:
+        one, index = place
+        if one.is_root and (caller := self.callers.get(one.computation)) is not None:
+            yield from _leave(one, caller, index)
+        for user in one.users:
+            for number, operand in enumerate(user.operands):
+                if operand is one:
+                    yield from _enter(user, number, index)
+
+
+class _Place(NamedTuple):
+    """Where a value is seen: at an index of a result, or somewhere below it."""
+
+    instruction: Instruction
+    shape_index: ShapeIndex
+
+
+def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[_Place]:
+    """Yield where a value is seen that an instruction takes as an operand."""
+    opcode = user.opcode
+    if opcode == "tuple":
+        yield _Place(user, (number, *index))
+    elif opcode == "get-tuple-element":
+        if not index or index[0] == user.tuple_index:
+            yield _Place(user, index[1:])
+    elif opcode == "while":
+        for callee in (*user.callees("body"), *user.callees("condition")):
+            yield from (_Place(each, index) for each in callee.parameters)
+        yield _Place(user, index)
+    elif opcode == "conditional":
+        branches = find_branches(user)[number - 1 : number] if number else []
+        yield from (_Place(each, index) for branch in branches for each in branch.parameters)
+    elif opcode in {"call", "async-start"}:
+        called = user.callee()
+        given = called.parameters[number : number + 1] if called is not None else ()
+        yield from (_Place(each, index) for each in given)
+    else:
+        yield _Place(user, index if opcode in _SAME_SHAPE else ())
+
+
+def _leave(root: Instruction, caller: Instruction, index: ShapeIndex) -> Iterator[_Place]:
+    """Yield where the result of a computation is seen by what calls it."""
+    if caller.opcode != "while":
+        yield _Place(caller, index if caller.opcode != "async-start" else ())
+    elif root.computation in caller.callees("body"):
+        yield _Place(caller, index)
+        yield from (_Place(each, index) for each in root.computation.parameters)
