@@ -8,7 +8,7 @@ import pytest
 from cost_cases import Case, list_dumps
 
 from hlotool.analysis.findings import FINDERS, Evidence, Finding, find_findings
-from hlotool.analysis.findings.finding import FINDINGS
+from hlotool.analysis.findings.finding import ADVICE, FINDINGS
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir import Module
 from hlotool.parse import parse_module
@@ -50,11 +50,12 @@ def scheduled(*lines: str, header: str = "", before: str = "") -> str:
 
 @pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
 def test_findings_of_dumps_are_sentences(case: Case) -> None:
-    """In order of their bytes, with names that are there and codes that are declared."""
+    """Warnings first, in order of their bytes, with names that are there and codes that are declared."""
     findings = find_findings(collect(case.module))
     names = {one.name for one in case.module.instructions()}
-    sizes = [one.bytes for one in findings if one.bytes is not None]
-    assert sizes == sorted(sizes, reverse=True)
+    ranks = [(one.severity == "warning", one.bytes or 0) for one in findings]
+    assert ranks == sorted(ranks, reverse=True)
+    assert all(one.advice == ADVICE[one.code] for one in findings)
     for one in findings:
         assert one.code in FINDINGS.field("code").values
         assert one.instruction is None or one.instruction in names
@@ -84,6 +85,7 @@ def test_missed_fusion() -> None:
         message="a (add) runs outside any fusion, for 100 % of all memory traffic.",
         instruction="a",
         source="m.py:7",
+        advice=ADVICE["missed-fusion"],
     )
     small = ADD.replace("1024,1024", "64,1024")
     assert "missed-fusion" not in codes(find(small))

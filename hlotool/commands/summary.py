@@ -180,7 +180,7 @@ def _findings(found: Summary) -> tuple[Line, ...]:
     for one in shown:
         size = "{bytes}: " if one.bytes is not None else ""
         place = " ({source})" if one.source else ""
-        lines.append(Line(f"* {size}{{message}}{place}", _FINDING, one))
+        lines.append(Line(f"* {size}{{message}} Try: {{advice}}.{place}", _FINDING, one))
     if len(shown) < len(found.findings):
         more = len(found.findings) - len(shown)
         lines.append(Line(f"… and {more} more; --rows findings lists all"))

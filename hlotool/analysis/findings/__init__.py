@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.findings.communication import (
     find_exposed_collectives,
     find_f32_collectives,
@@ -23,7 +25,7 @@ from hlotool.analysis.findings.compute import (
     find_unknown_trip_counts,
 )
 from hlotool.analysis.findings.evidence import Evidence
-from hlotool.analysis.findings.finding import Finding
+from hlotool.analysis.findings.finding import ADVICE, Finding
 from hlotool.analysis.findings.memory import (
     find_fragmentation,
     find_missed_donations,
@@ -49,6 +51,9 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
 
 
 def find_findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """Ask every function of `FINDERS`; largest first, those without bytes last."""
+    """Ask every function of `FINDERS`: warnings first, then the largest; each with its advice."""
     found = [finding for find in FINDERS for finding in find(evidence)]
-    return tuple(sorted(found, key=lambda one: (-(one.bytes or -1), one.code, one.message)))
+    found.sort(
+        key=lambda one: (one.severity != "warning", -(one.bytes or -1), one.code, one.message)
+    )
+    return tuple(replace(one, advice=ADVICE[one.code]) for one in found)

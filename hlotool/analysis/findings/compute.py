@@ -86,20 +86,22 @@ def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
 
 
 def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
-    """Find loops whose trip count neither stands in the dump nor follows from it."""
-    for loop in evidence.executions.loops:
-        if loop.trip_count is None:
-            name = loop.instruction.full_name
-            once = evidence.costs.of(loop.instruction)
-            location = loop.instruction.source_location()
-            yield Finding(
-                once.memory_bytes,
-                "info",
-                "unknown-trip-count",
-                f"How often {name} repeats its body is not known: it counts once in every total.",
-                name,
-                write_source(location.file, location.line) if location else None,
-            )
+    """Find loops whose trip count neither stands in the dump nor follows from it: one for all."""
+    loops = [one.instruction for one in evidence.executions.loops if one.trip_count is None]
+    if not loops:
+        return
+    verb = "repeats its body" if len(loops) == 1 else "repeat their bodies"
+    counts = "it counts" if len(loops) == 1 else "each counts"
+    location = loops[0].source_location()
+    yield Finding(
+        None,
+        "info",
+        "unknown-trip-count",
+        f"How often {name_all([one.full_name for one in loops])} {verb} is not known: {counts} "
+        "once in every total.",
+        loops[0].full_name,
+        write_source(location.file, location.line) if location else None,
+    )
 
 
 def find_contradicted_trip_counts(evidence: Evidence) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -25,8 +26,25 @@ FindingCode: TypeAlias = Literal[
 Severity: TypeAlias = Literal["info", "warning"]
 
 
+# What to try, as the end of a sentence.
+ADVICE: Final[Mapping[FindingCode, str]] = {
+    "contradicted-trip-count": "trust no total of this loop before you know which count is right",
+    "donation-copied": "keep the parameter's last use before the update, or donate another",
+    "donation-missed": "donate them, as with jax.jit(donate_argnums=…)",
+    "exposed-collective": "give the scheduler work that does not need the result",
+    "f32-collective": "convert to 16 bits before sending",
+    "fragmentation": "order allocations otherwise: smaller temporaries leave smaller gaps",
+    "large-copy": "keep one layout, or write in place what is copied",
+    "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
+    "padding": "make the last two dimensions multiples of the tile",
+    "unknown-cost": "read totals as lower bounds",
+    "unknown-custom-call": "give the kernel a cost estimate",
+    "unknown-trip-count": "loops of known length, such as scan or fori_loop, are counted",
+}
+
+
 class Finding(Struct, frozen=True):
-    """One finding. `source` is `file:line`."""
+    """One finding. `source` is `file:line`; `advice` is set by `find_findings`."""
 
     bytes: Annotated[
         int | None,
@@ -50,13 +68,14 @@ class Finding(Struct, frozen=True):
     source: Annotated[
         str | None, column("its line in the user's program, file:line", null_text="")
     ] = None
+    advice: Annotated[str, figure("what to try, in half a sentence")] = ""
 
 
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    "what is worth a look, most bytes first",
-    sort="-bytes",
+    "what is worth a look: warnings first, most bytes first",
+    sort="-severity,-bytes",
     size="bytes",
     key="code",
     has_total=False,

@@ -53,13 +53,16 @@ def _name(row: DonationRow) -> str:
 
 
 def find_padding(evidence: Evidence) -> Iterator[Finding]:
-    """Find spaces of which more than 10 % at the peak, and 1 MiB, is tile padding."""
+    """Find spaces of which more than 10 % at the peak, and 1 MiB, is tile padding.
+
+    A warning for space 0, which is what runs out.
+    """
     for space in _spaces(evidence):
         padding, peak = space.padding_bytes or 0, space.peak_bytes or 0
         if padding > LEAST_BYTES and padding > LEAST_PADDING_SHARE * peak:
             yield Finding(
                 padding,
-                "warning",
+                "info" if space.color else "warning",
                 "padding",
                 f"{percent(padding, peak)} of what {_space_name(space)} holds at its peak is tile "
                 "padding.",
@@ -74,7 +77,7 @@ def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
         if gaps > LEAST_BYTES and gaps > LEAST_FRAGMENTATION_SHARE * allocated:
             yield Finding(
                 gaps,
-                "warning",
+                "info",
                 "fragmentation",
                 f"{percent(gaps, allocated)} of {_space_name(space)} is reserved for temporaries "
                 "that never need it all at once.",
