@@ -50,7 +50,7 @@ def scheduled(*lines: str, header: str = "", before: str = "") -> str:
 
 @pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
 def test_findings_of_dumps_are_sentences(case: Case) -> None:
-    """Warnings first, in order of their bytes, with names that are there and codes that are declared."""
+    """Warnings first, most bytes first; names are there, codes are declared."""
     findings = find_findings(collect(case.module))
     names = {one.name for one in case.module.instructions()}
     ranks = [(one.severity == "warning", one.bytes or 0) for one in findings]
