@@ -9,7 +9,6 @@ nothing is assumed there. Only the estimate asks; where an assignment is at hand
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from hlotool.analysis.dataflow.values import Position, Value
@@ -19,7 +18,7 @@ from hlotool.ir.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE
 from hlotool.ir.shape import ArrayShape
 from hlotool.ir.values import ShapeIndex
 
-MOST_FOLLOWED: Final = 10_000  # instructions; larger fusions are taken to share nothing
+MOST_FOLLOWED: Final = 10_000  # instructions behind one output of a GPU fusion
 _SHARING: Final = (
     ELEMENTWISE
     | UPDATES_IN_PLACE
@@ -42,7 +41,7 @@ class SharingRule:
 
     def __init__(self, backend: Backend | None) -> None:
         self.backend = backend
-        self._made_in_order: dict[Instruction, Collection[Instruction]] = {}
+        self._reordered: dict[Computation, set[Instruction]] = {}
 
     def concerns(self, opcode: str) -> bool:
         """Say whether outputs of an opcode may be written over operands at all."""
@@ -85,14 +84,15 @@ class SharingRule:
         if body is None or pair.operand_number >= len(body.parameters):
             return False
         parameter = body.parameters[pair.operand_number]
-        made = self._made_in_order.get(parameter)
-        if made is None and len(body.instructions) > MOST_FOLLOWED:
-            made = self._made_in_order[parameter] = ()
-        elif made is None:
-            kind = pair.user.attributes.get("kind", "")
-            made = _follow_on_gpu(parameter, kind) if is_gpu else _follow(parameter, kind)
-            self._made_in_order[parameter] = made
-        return _output_of(body, pair.output_index) in made if is_gpu else bool(made)
+        kind = pair.user.attributes.get("kind", "")
+        if kind == "kOutput" and body.root.opcode == "add" and not is_gpu:
+            return _is_added_to_product(parameter, body.root)
+        reordered = self._reordered.get(body)
+        if reordered is None:
+            reordered = self._reordered[body] = _find_reordered(body, kind, is_gpu=is_gpu)
+        if parameter in reordered:
+            return False
+        return not is_gpu or _leads_to(parameter, _output_of(body, pair.output_index), kind)
 
 
 def _is_alike(operand: ArrayShape, output: ArrayShape, *, is_gpu: bool) -> bool:
@@ -115,27 +115,29 @@ def _output_of(body: Computation, index: ShapeIndex) -> Instruction:
     return root
 
 
-def _follow(parameter: Instruction, kind: str) -> Collection[Instruction]:
-    """Return what a fusion makes of a parameter, () unless all is made element by element.
+def _is_added_to_product(parameter: Instruction, root: Instruction) -> bool:
+    """Whether a parameter's one use is to be added to a matrix product."""
+    is_sum = any(one.opcode in MATRIX_PRODUCTS for one in root.operands)
+    return is_sum and parameter.users == (root,)
 
-    The parameter counts too. Loops may put it into a tuple, a matrix product with `kOutput` may
-    have it added to the result; a library's fusion (`kCustom`) may do neither.
+
+def _find_reordered(body: Computation, kind: str, *, is_gpu: bool) -> set[Instruction]:
+    """Return what a fusion, directly or not, goes over in another than its own order.
+
+    On GPU, reductions do not count where the fusion is emitted as one, as such kernels reduce
+    before they write anything else.
     """
-    root = parameter.computation.root
-    if kind == "kOutput" and root.opcode == "add":
-        is_product = any(one.opcode in MATRIX_PRODUCTS for one in root.operands)
-        return {root} if is_product and parameter.users == (root,) else ()
-    into_tuple = kind in {"kLoop", "kInput"}
-    made = {parameter}
-    for user in parameter.computation.instructions:
-        operands = made.intersection(user.operands)
-        if not operands:
+    keeps = _keeps_order_on_gpu if is_gpu else _is_elementwise_on
+    into_tuple = is_gpu or kind in {"kLoop", "kInput"}
+    found: set[Instruction] = set()
+    for user in reversed(body.instructions):
+        if is_gpu and kind == "kInput" and user.opcode == "reduce":
             continue
         is_tuple = into_tuple and user.opcode == "tuple"
-        if not is_tuple and not all(_is_elementwise_on(user, one) for one in operands):
-            return ()
-        made.add(user)
-    return made
+        for operand in user.operands:
+            if user in found or not (is_tuple or keeps(user, operand)):
+                found.add(operand)
+    return found
 
 
 def _is_elementwise_on(user: Instruction, operand: Instruction) -> bool:
@@ -148,27 +150,23 @@ def _is_elementwise_on(user: Instruction, operand: Instruction) -> bool:
     return user.opcode in ELEMENTWISE or user.opcode == "copy"
 
 
-def _follow_on_gpu(parameter: Instruction, kind: str) -> Collection[Instruction]:
-    """Return what a fusion makes of a parameter, () unless all goes over it in its own order.
-
-    Elementwise operations, tuples, bitcasts and updates in place do; and reductions where the
-    fusion is emitted as one, as such kernels reduce before they write anything else.
-    """
-    made, followed = {parameter}, {parameter}
-    for user in parameter.computation.instructions:
-        operands = followed.intersection(user.operands)
-        if not operands:
-            continue
-        is_last = kind == "kInput" and user.opcode == "reduce"
-        if not is_last and not all(_keeps_order_of(user, one) for one in operands):
-            return ()
-        made.add(user)
-        if not is_last:
-            followed.add(user)
-    return made
-
-
-def _keeps_order_of(user: Instruction, operand: Instruction) -> bool:
-    if user.opcode in ELEMENTWISE or user.opcode in {"tuple", "bitcast"}:
+def _keeps_order_on_gpu(user: Instruction, operand: Instruction) -> bool:
+    if user.opcode in ELEMENTWISE or user.opcode == "bitcast":
         return True
     return user.opcode in UPDATES_IN_PLACE and user.operands[0] is operand
+
+
+def _leads_to(parameter: Instruction, output: Instruction, kind: str) -> bool:
+    """Whether an output of a GPU fusion is made of a parameter, by no reduction on the way."""
+    seen = {output}
+    pending = [output]
+    while pending and len(seen) <= MOST_FOLLOWED:
+        one = pending.pop()
+        if one is parameter:
+            return True
+        for operand in one.operands:
+            is_end = kind == "kInput" and operand.opcode == "reduce"
+            if operand not in seen and not is_end:
+                seen.add(operand)
+                pending.append(operand)
+    return False
