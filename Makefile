@@ -53,7 +53,7 @@ docs: $(VENV)/installed ## Rewrite docs/schema and docs/fields.md from the decla
 bench: $(BENCH)/installed ## Measure speed against jaxlib and print the ratios
 	$(BENCH)/bin/python tests/bench/run.py
 
-accuracy: $(VENV)/installed-test ## Lifetimes and estimates against XLA's own, and which texts are read
+accuracy: $(VENV)/installed-test ## Lifetimes, estimates, known origins, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
 .PHONY: help demo test mutants lint golden docs budgets bench accuracy

@@ -9,7 +9,7 @@ from dump_files import SHARED, find_file, needs_shared, read_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.origin.scope import find_scope
+from hlotool.analysis.origin.scope import find_scope, is_of_loop
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
 from hlotool.source import Source
@@ -77,6 +77,26 @@ def test_any_text_gives_a_scope_without_empty_components(op_name: str) -> None:
     scope = find_scope(op_name)
     # Inside quotes a `/` is no separator: `'//'` is one component.
     assert scope is None or "'" in scope or "" not in scope.split("/")
+
+
+OF_LOOP = {
+    "jit(f)/jvp()/while": True,
+    "jit(f)/jit(main)/jvp(model)/while[cond_nconsts=0 body_nconsts=1]": True,
+    "jit(f)/jvp(model)/while/body/dynamic_update_slice": True,
+    "jit(f)/while/body/jit(dynamic_index_in_dim)/dynamic_slice": True,
+    "jit(f)/while/cond/lt": True,
+    "jit(f)/while/body/add;jit(f)/while": True,
+    "jit(f)/while/body/closed_call/mul": False,
+    "jit(f)/while/body/mlp/mul": False,
+    "jit(f)/while/body/add;jit(f)/mul": False,
+    "jit(f)/meanwhile": False,
+    "": False,
+}
+
+
+@pytest.mark.parametrize(("op_name", "is_it"), OF_LOOP.items())
+def test_what_belongs_to_a_loop(op_name: str, is_it: bool) -> None:
+    assert is_of_loop(op_name) is is_it
 
 
 def test_deep_nesting_ends() -> None:

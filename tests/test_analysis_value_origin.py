@@ -202,6 +202,38 @@ def test_who_made_it(name: str, place: tuple[int | None, str | None, str | None]
     assert found.scope_from in {found.source_from, None}
 
 
+# `y = jnp.cumsum(x @ w)`, in one line, of which XLA makes a loop: the product is still its own.
+ONE_LINE = """HloModule m, is_scheduled=true
+
+round {
+  ROOT s = f32[4] parameter(0), metadata={op_name="jit(f)/jit(cumsum)/cumsum" source_file="m.py" \
+source_line=5}
+}
+
+goes_on {
+  s = f32[4] parameter(0)
+  ROOT c = pred[] constant(false)
+}
+
+ENTRY main {
+  x = f32[4] parameter(0), metadata={op_name="x"}
+  first = f32[4] tanh(x), \
+metadata={op_name="jit(f)/norm/tanh" source_file="m.py" source_line=4}
+  product = f32[4] multiply(first, x), \
+metadata={op_name="jit(f)/mlp/mul" source_file="m.py" source_line=5}
+  loop = f32[4] while(product), condition=goes_on, body=round, \
+metadata={op_name="jit(f)/jit(cumsum)/cumsum" source_file="m.py" source_line=5}
+  ROOT o = (f32[4], f32[4]) tuple(loop, first)
+}
+"""
+
+
+def test_what_only_shares_the_line_of_a_loop_keeps_it() -> None:
+    found = origins(ONE_LINE)["product"]
+    assert (found.source_line, found.source_from) == (5, "own")
+    assert (found.scope, found.scope_from) == ("mlp", "own")
+
+
 def test_a_part_of_a_parameter_is_named() -> None:
     assert origins(STACKED)["kept"].moved_parameter == "state['w']"
 

@@ -11,7 +11,8 @@ memory space reserves and where it peaks, `padding` what tiles add, `xla_peak` w
 that XLA prints is another one.
 
 `instant` is the position that rows show, `holdings` who has which bytes there, `value_rows`
-all that is told of a value: `value_origin` (which asks its `makers`), `use_counts` and
-`parameter_name`; `definers` says which instruction it names. `allocation_rows`, `timeline`,
-`donation` and `headroom` are the other parts of the `answer` of `hlotool buffers`.
+all that is told of a value: `value_origin` (which asks its `makers`, then its `users`),
+`use_counts` and `parameter_name`; `definers` says which instruction it names.
+`allocation_rows`, `timeline`, `donation` and `headroom` are the other parts of the `answer` of
+`hlotool buffers`.
 """

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.analysis.graph.call_graph import find_branches, find_callers
+from hlotool.analysis.origin.scope import is_of_loop
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import CONTROL_FLOW, MOVES
 from hlotool.ir.shape import TupleShape
@@ -65,9 +66,8 @@ class Makers:
     def is_vague(self, instruction: Instruction) -> bool:
         """Whether an instruction's scope and line are no value's own, if another's are known.
 
-        So it is where it runs others, where it is a fusion of several results, and in the line
-        that calls a loop: there JAX puts what cuts the state of a round out of arrays, stacks
-        results and counts.
+        So it is where it runs others, where it is a fusion of several results, and where it is a
+        loop's own: there JAX cuts the state of a round out of arrays, stacks results and counts.
         """
         if instruction.opcode in CONTROL_FLOW:
             return True
@@ -75,9 +75,14 @@ class Makers:
             return True
         return self._is_of_loop(instruction)
 
-    def _is_of_loop(self, instruction: Instruction) -> bool:
+    def is_in_loop_line(self, instruction: Instruction) -> bool:
+        """Whether an instruction's line is one that calls a loop, and so may be the loop's."""
         place = instruction.source_location()
         return place is not None and (place.file, place.line) in self.loop_lines
+
+    def _is_of_loop(self, instruction: Instruction) -> bool:
+        is_directly_in_one = is_of_loop(instruction.metadata().op_name)
+        return is_directly_in_one and self.is_in_loop_line(instruction)
 
     def _may_tell(self, step: _Step) -> bool:
         one = step.instruction

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from hlotool.analysis.graph.call_graph import find_branches, find_callers
@@ -38,7 +39,7 @@ class Users:
             place = pending.popleft()
             if place.instruction is not instruction and place.instruction.opcode not in _HANDING_ON:
                 yield place.instruction
-            for other in self._after(place):
+            for other in islice(self._after(place), MOST_USERS):
                 if other not in seen:
                     seen.add(other)
                     pending.append(other)

@@ -116,7 +116,7 @@ def _who(
 
 
 class _Sighting(Struct):
-    """The scope and the line that were met first. `is_vague`: only vague makers had any."""
+    """The scope and the line that were met first. `is_vague`: no line but a loop's was met."""
 
     scope: _Scope | None = None
     line: _Line | None = None
@@ -128,12 +128,12 @@ class _Sighting(Struct):
         """Whether anything was met."""
         return self.scope is not None or self.line is not None
 
-    def look_at(self, instruction: Instruction) -> None:
+    def look_at(self, instruction: Instruction, *, with_line: bool = True) -> None:
         """Take what is not known yet."""
         metadata = instruction.metadata()
         if self.scope is None and (scope := find_scope(metadata.op_name)):
             self.scope = _Scope(scope, instruction)
-        if self.line is None and (place := instruction.source_location(metadata)):
+        if with_line and self.line is None and (place := instruction.source_location(metadata)):
             self.line = _Line(place, instruction)
 
 
@@ -149,7 +149,7 @@ class _Search:
     def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
         """Look at what makes a value, nearest first, up to the parameter it all is.
 
-        Those whose own place says little of the value are looked at last.
+        What says little of the value is looked at last, and so are lines that call a loop.
         """
         found = _Sighting()
         vague: list[Instruction] = []
@@ -157,13 +157,14 @@ class _Search:
             if maker.opcode == "parameter" and maker.computation is self.entry:
                 found.moved_parameter = maker.metadata().op_name or None
                 break
-            if self.makers.is_vague(maker):
+            is_vague = self.makers.is_vague(maker)
+            if is_vague or self.makers.is_in_loop_line(maker):
                 vague.append(maker)
-                continue
-            found.look_at(maker)
+            if not is_vague:
+                found.look_at(maker, with_line=maker not in vague[-1:])
             if found.scope and found.line:
                 return found
-        found.is_vague = not found.is_any
+        found.is_vague = found.line is None
         for maker in vague:
             found.look_at(maker)
         return found

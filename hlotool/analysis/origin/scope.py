@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
@@ -18,6 +19,19 @@ _STRUCTURE: Final = _REMATERIALIZED | {
     "core_closed_call",
 }  # fmt: skip
 _CONTROL: Final = frozenset(("while", "cond"))  # followed by `body`, `cond`, `branch_N_fun`
+# A loop, or a primitive directly in one, or in a helper of JAX: `jit(dynamic_index_in_dim)`.
+_OF_LOOP: Final = re.compile(
+    r"(?:^|/)while(?:\[[^\]]*\])?(?:/(?:body|cond)(?:/jit\([^()]*\))*(?:/[^/()]+)?)?\Z"
+)
+
+
+def is_of_loop(op_name: str) -> bool:
+    """Whether an `op_name` is that of a loop, or of what stands directly in its body.
+
+    There are the primitives that JAX adds to a scan, `…/while/body/dynamic_slice`, and of the
+    user's those in no function and scope of their own.
+    """
+    return all(_OF_LOOP.search(name) for name in op_name.split(";"))
 
 
 @lru_cache(maxsize=_CACHE_SIZE)

@@ -2,6 +2,7 @@
 
 `command` makes a function a subcommand that prints documents. `dump_options` are PATH and the
 options that choose in it, `request` the value they become and the way to one program.
-`row_options` are those about rows and output; `output` prints a document as they have it.
-`budgets` runs those of `--budget` and of `hlotool check`. `say` and `progress` speak on stderr.
+`row_options` are those about rows and output, `stack_option` is --stack; `output` prints a
+document as they have it. `budgets` runs those of `--budget` and of `hlotool check`. `say` and
+`progress` speak on stderr.
 """
