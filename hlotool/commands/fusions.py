@@ -22,6 +22,7 @@ _EXAMPLE = """\
 hlotool fusions dump/ --by kind,root_opcode
 hlotool fusions module_0001.jit_step.gpu_after_optimizations.txt --where '"trivial" in flags'
 hlotool fusions dump/ --missed --recompute
+hlotool fusions dump/ --rows custom_calls
 hlotool fusions dump/ --chip h100"""
 
 
@@ -75,7 +76,7 @@ def fusions(
         Document(
             FUSIONS_ON_CHIP if found_chip else FUSIONS,
             program.paths,
-            rows={"rows": rows, **lists},
+            rows={"rows": rows, "custom_calls": program.custom_calls, **lists},
             blocks={"totals": report.totals},
             lines=lines,
             shown=tuple(lists) or ("rows",),
