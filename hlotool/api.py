@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 from msgspec import Struct
 
 from hlotool.analysis.collectives.report import CollectiveReport
+from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.value_rows import BufferRow
@@ -89,6 +90,10 @@ class Dump:
     def fusions(self) -> FusionReport:
         """Return what `hlotool fusions` shows."""
         return self.program.fusions
+
+    def custom_calls(self) -> tuple[CustomCallRow, ...]:
+        """Return what `hlotool fusions --rows custom_calls` shows."""
+        return self.program.custom_calls
 
     def collectives(self) -> CollectiveReport:
         """Return what `hlotool collectives` shows."""

@@ -12,12 +12,14 @@ Count: TypeAlias = str | int | float | None  # an expression, or a number as it 
 class CustomCallTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a `[[custom_call]]`; None where one is not given."""
 
-    target: str
+    target: str = ""
     flops: Count = None
     bytes: Count = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for one that says nothing."""
+        """Raise ValueError for one that is about no call, or says nothing."""
+        if not self.target:
+            raise ValueError("a custom_call needs a target")
         if self.flops is None and self.bytes is None:
             raise ValueError("a custom_call needs flops, bytes or both")
 
