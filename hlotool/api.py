@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 from msgspec import Struct
 
 from hlotool.analysis.collectives.report import CollectiveReport
+from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.value_rows import BufferRow
@@ -31,6 +32,7 @@ from hlotool.inputs import (
 )
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
+from hlotool.program.call_rules import CallRule
 from hlotool.program.loading import load_program
 from hlotool.program.program import Program
 
@@ -89,6 +91,10 @@ class Dump:
         """Return what `hlotool fusions` shows."""
         return self.program.fusions
 
+    def custom_calls(self) -> tuple[CustomCallRow, ...]:
+        """Return what `hlotool fusions --rows custom_calls` shows."""
+        return self.program.custom_calls
+
     def collectives(self) -> CollectiveReport:
         """Return what `hlotool collectives` shows."""
         return self.program.collectives
@@ -102,13 +108,15 @@ def load(
     buffers: str | None = None,
     live_range: str | None = None,
     module_text: str | None = None,
+    config: str | os.PathLike[str] | None = None,
 ) -> Dump:
     """Read one program from a path, from HLO text, or from a compiled JAX function.
 
     A string with a line break, or one that begins with `HloModule`, is text; any other is a
     path: a file, or a dump directory with one matching module (`module` is a regular
     expression searched in module names). A file's siblings are found by name, or named by
-    `buffers`, `live_range` and `module_text`. Raises HlotoolError for anything that is not a
+    `buffers`, `live_range` and `module_text`. `config` is an hlotool.toml whose `[[custom_call]]`
+    tables count; none is looked for. Raises HlotoolError for anything that is not a
     dump, NothingCheckedError where several modules match, in a directory or in one text.
     """
     named = NamedFiles(buffers, live_range, module_text)
@@ -116,7 +124,7 @@ def load(
     if len(found.inputs) > 1:
         names = ", ".join(sorted({_name_of(one) for one in found.inputs}))
         raise NothingCheckedError(f"{path} holds several modules ({names}); choose with module=.")
-    return _read(found.inputs[0], path)
+    return _read(found.inputs[0], path, _read_rules(config))
 
 
 def load_all(
@@ -124,10 +132,12 @@ def load_all(
     *,
     stage: StageChoice = "after",
     module: str | None = None,
+    config: str | os.PathLike[str] | None = None,
 ) -> list[Dump]:
     """Read every program that `load` could choose, in the order of the files' names."""
     path, found = _find(dump, stage, module, NamedFiles())
-    return [_read(one, path) for one in found.inputs]
+    call_rules = _read_rules(config)
+    return [_read(one, path, call_rules) for one in found.inputs]
 
 
 def _find(
@@ -151,7 +161,17 @@ def _name_of(one: Input) -> str:
     return f"{one.name}#{part}" if part else one.name
 
 
-def _read(found: Input, path: str) -> Dump:
-    program = load_program(found, path, with_buffers=True)
+def _read_rules(config: str | os.PathLike[str] | None) -> tuple[CallRule, ...]:
+    """Return what a configuration says of custom calls."""
+    if config is None:
+        return ()
+    from hlotool.check.config import read_config  # noqa: PLC0415  few name one
+    from hlotool.check.written_calls import compile_call_costs  # noqa: PLC0415
+
+    return compile_call_costs(read_config(os.fspath(config)))
+
+
+def _read(found: Input, path: str, call_rules: tuple[CallRule, ...]) -> Dump:
+    program = load_program(found, path, with_buffers=True, call_rules=call_rules)
     program.expect_module()
     return Dump(program)

@@ -24,9 +24,9 @@ BELOW = {
     "render": BOTTOM,
     "inputs": BOTTOM | {"ir", "parse"},  # the kind of a file is told by what it parses as
 }
-BELOW["program"] = BOTTOM | {"ir", "parse", "analysis", "inputs"}
+BELOW["program"] = BOTTOM | {"ir", "parse", "analysis", "inputs", "query"}
 BELOW["diff"] = BELOW["program"] | {"program"}
-BELOW["check"] = BELOW["diff"] | {"diff", "query"}
+BELOW["check"] = BELOW["diff"] | {"diff"}
 BELOW["commands"] = BELOW["check"] | {"check", "render"}
 BELOW["cli"] = BOTTOM | {"commands", "query"}
 BELOW["__main__"] = {"cli"}

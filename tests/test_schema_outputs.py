@@ -28,6 +28,7 @@ CASES = [
     f"buffers {DUMPS[0]}",
     *(f"fusions {dump}" for dump in DUMPS),
     f"fusions {DUMPS[1]} --missed --recompute --chip h100",
+    "fusions testdata/dumps/gpu_h100/library_calls --rows custom_calls",
     f"fusions {DUMPS[1]} --by kind,root_opcode -n 2",
     *(f"diff {STEP} {STEP}.{other}" for other in ("batch2x", "bf16", "remat")),
     f"diff testdata/diff/summary.json {STEP} --by change",

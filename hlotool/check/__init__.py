@@ -5,4 +5,7 @@ parsed once. `judge` holds a rule against a program: `limits` is the arithmetic 
 `place` finds the rows and the source line to name, `results` declares the answer, `sentence`
 writes it out. `run` does this for all modules of a dump. `baseline` writes the figures that
 later runs compare with.
+
+A project also says what custom calls cost that tell nothing themselves: `custom_call` is such
+a rule as written, `written_calls` compiles them. `pattern` compiles patterns of both.
 """

@@ -1,4 +1,4 @@
-"""The budgets a project keeps: `hlotool.toml`, or `[tool.hlotool]` in `pyproject.toml`.
+"""What a project keeps in `hlotool.toml`, or in `[tool.hlotool]` of `pyproject.toml`.
 
 baseline = "hlotool-baseline.json"
 
@@ -9,6 +9,11 @@ metric = "buffers.temp_bytes"
 max = "8GiB"
 max_increase = "2%"
 message = "Did a remat policy change?"
+
+[[custom_call]]
+target = "^my_kernel$"
+flops = "2 * operand0_elements * operand1_dim1"
+bytes = "operand_bytes + result_bytes"
 """
 
 from __future__ import annotations
@@ -17,13 +22,15 @@ import os
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Final, TypeVar, get_args
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, fields, replace
 
 from hlotool.check.budget import Budget, BudgetTable
+from hlotool.check.custom_call import CustomCallTable, WrittenCall
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.inputs.read.text import display_name, read_bytes
@@ -31,7 +38,9 @@ from hlotool.query.names import either, suggest
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
-_BUDGET_LINE: Final = re.compile(r"\s*\[\[\s*(?:tool\.hlotool\.)?budget\s*\]\]")
+_TABLE_LINE: Final = re.compile(r"\s*\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]")
+_TABLES: Final = {"budget": "budgets", "custom_call": "custom calls"}  # of which there are many
+_OF: Final = {BudgetTable: " of a budget", CustomCallTable: " of a custom_call"}
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _NO_CHOICE: Final = "Invalid enum value "
 
@@ -49,6 +58,7 @@ class Config(Struct, frozen=True):
     module: str = ""
     stage: StageChoice | None = None
     budgets: tuple[Budget, ...] = ()
+    custom_calls: tuple[WrittenCall, ...] = ()
 
     @property
     def baseline_path(self) -> str:
@@ -57,12 +67,13 @@ class Config(Struct, frozen=True):
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of a file, its budgets not yet read."""
+    """The keys of a file, its tables not yet read."""
 
     baseline: str = ""
     module: str = ""
     stage: StageChoice | None = None
     budget: tuple[dict[str, object], ...] = ()
+    custom_call: tuple[dict[str, object], ...] = ()
 
 
 def find_config(directory: str = ".") -> Config:
@@ -115,18 +126,30 @@ def _read(path: str) -> Config | None:
 
 
 def _make_config(table: object, path: str, text: str) -> Config:
-    """Read the table of a file, and each of its budgets with its line."""
+    """Read the table of a file, and each of the tables in it with its line."""
     name = display_name(path)
     if not isinstance(table, dict):
         raise UsageError(f"{name}: [tool.hlotool] must be a table.")
     said = _convert(table, _File, name)
-    lines = [n for n, line in enumerate(text.splitlines(), 1) if _BUDGET_LINE.match(line)]
-    lines += [0] * len(said.budget)  # tables inside an array have no line of their own
-    budgets = []
-    for one, line in zip(said.budget, lines, strict=False):
-        read = _convert(one, BudgetTable, f"{name}:{line}" if line else name)
-        budgets.append(Budget(**asdict(read), line=line))
-    return Config(path, said.baseline, said.module, said.stage, _told_apart(budgets))
+    budgets = [
+        Budget(**asdict(read), line=line)
+        for read, line in _read_tables(said.budget, BudgetTable, "budget", text, name)
+    ]
+    custom_calls = tuple(
+        WrittenCall(**asdict(read), line=line)
+        for read, line in _read_tables(said.custom_call, CustomCallTable, "custom_call", text, name)
+    )
+    return Config(path, said.baseline, said.module, said.stage, _told_apart(budgets), custom_calls)
+
+
+def _read_tables(
+    tables: Sequence[dict[str, object]], record: type[Record], key: str, text: str, name: str
+) -> Iterator[tuple[Record, int]]:
+    """Read the tables written as `[[key]]`, each with its line; 0 for those inside an array."""
+    found = (_TABLE_LINE.match(line) for line in text.splitlines())
+    lines = [n for n, match in enumerate(found, 1) if match and match[1] == key]
+    for table, line in zip(tables, chain(lines, repeat(0)), strict=False):
+        yield _convert(table, record, f"{name}:{line}" if line else name), line
 
 
 def _told_apart(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
@@ -154,12 +177,12 @@ def _explain(error: str, record: type[Struct]) -> str:
     keys = {each.name: each.type for each in fields(record)}
     unknown = _UNKNOWN.match(error)
     if unknown:
-        of = " of a budget" if record is BudgetTable else ""
+        of = _OF.get(record, "")
         return f"there is no key {unknown[1]!r}{of}; {suggest(unknown[1], keys)}"
     what, _, place = error.replace(" | null`", "`").partition(" - at `$.")
     key = place.rstrip("`").partition("[")[0]
-    if key == "budget":
-        return "budgets are written as [[budget]], each a table of its own"
+    if key in _TABLES:
+        return f"{_TABLES[key]} are written as [[{key}]], each a table of its own"
     if what.startswith(_NO_CHOICE):
         choices = [word for part in (keys[key], *get_args(keys[key])) for word in get_args(part)]
         words = [word for word in choices if isinstance(word, str)]

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hlotool.check.budget import Budget, Limit
 from hlotool.check.limits import Limits, Number, tidy
+from hlotool.check.pattern import compile_pattern
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Unit
 from hlotool.program.figures import ROW_LISTS
@@ -75,7 +76,7 @@ def compile_rule(budget: Budget, config: str = "") -> Rule:
     what does not exist, and UsageError for a bad pattern or limit.
     """
     place = f"{config}:{budget.line}" if budget.line else config or "--budget"
-    module = _compile_pattern(budget.module, place)
+    module = compile_pattern(budget.module, "module", place) if budget.module else None
     limits: Limits | None = None
     says = budget.text
     if budget.kind == "expression":
@@ -93,15 +94,6 @@ def compile_rule(budget: Budget, config: str = "") -> Rule:
         one.rows if isinstance(one, Aggregate) else one.path for one in find_reads(tree)
     )
     return Rule(budget, says, tree, limits, find_unit(tree, VOCABULARY), module, paths)
-
-
-def _compile_pattern(text: str, place: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(text) if text else None
-    except re.error as error:
-        raise UsageError(
-            f"{place}: module {text!r} is not a regular expression: {error}."
-        ) from error
 
 
 def _split_rows(text: str, place: str) -> tuple[str, str]:

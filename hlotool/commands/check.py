@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import click
+from msgspec.structs import replace
 
 from hlotool import __version__
 from hlotool.check.baseline import expect_no_other_file, measure_baseline, write_baseline
@@ -14,6 +15,7 @@ from hlotool.check.rule import compile_rule
 from hlotool.check.run import Run
 from hlotool.check.sentence import write_sentence
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
+from hlotool.commands.shared.call_rules import read_call_rules
 from hlotool.commands.shared.command import (
     RowOptions,
     document_command,
@@ -91,10 +93,11 @@ def check(
 
 
 def _with_settings(request: Request, settings: Config) -> Request:
-    """Let the configuration choose module and stage where the command line does not."""
+    """Let the configuration choose what the command line does not, and rule custom calls."""
     module = request.module or settings.module or None
     stage = settings.stage if settings.stage and request.stage == "after" else request.stage
-    return Request(request.path, stage, module, request.named, request.budgets)
+    rules = read_call_rules(settings)
+    return replace(request, stage=stage, module=module, call_rules=rules)
 
 
 def _update_baseline(request: Request, path: str) -> None:
@@ -105,7 +108,7 @@ def _update_baseline(request: Request, path: str) -> None:
     modules: dict[str, SavedSummary] = {}
     inputs = request.find().inputs
     for one in track(inputs, "measuring", len(inputs)):
-        program = load_program(one, request.path, with_buffers=True)
+        program = load_program(one, request.path, with_buffers=True, call_rules=request.call_rules)
         request.tell(program.notes())
         if program.name in modules:
             again = f"there is another module named {program.name!r}"

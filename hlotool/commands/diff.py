@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 from msgspec.structs import replace
 
 from hlotool.commands.diff_directory import print_directory
 from hlotool.commands.diff_passes import print_passes
 from hlotool.commands.diff_programs import diff_document
+from hlotool.commands.shared.call_rules import read_call_rules
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.say import say_all
@@ -28,6 +31,7 @@ from hlotool.diff.sides import (
 )
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
+from hlotool.program.call_rules import CallRule
 from hlotool.query.names import suggest
 from hlotool.render.unified import render_unified
 
@@ -96,6 +100,7 @@ def diff(
         if print_passes(passes, module, options, is_strict=strict) and exit_code:
             click.get_current_context().exit(1)
         return
+    call_rules = read_call_rules()
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
     (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
     say_all((*notes, *more))
@@ -104,9 +109,9 @@ def diff(
         pair = choose_pair(pairs, "--text")
         differs = _print_text(pair, arguments, computation, compared, options)
     elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
-        differs = _print_one(pairs[0], arguments, compared, options)
+        differs = _print_one(pairs[0], arguments, compared, call_rules, options)
     else:
-        differs = print_directory(pairs, arguments, compared, options)
+        differs = print_directory(pairs, arguments, compared, call_rules, options)
     if exit_code and differs:
         click.get_current_context().exit(1)
 
@@ -132,13 +137,17 @@ def _parse_only(text: str) -> tuple[str, ...]:
 
 
 def _print_one(
-    pair: Pairing, arguments: tuple[Argument, Argument], compared: DiffOptions, options: RowOptions
+    pair: Pairing,
+    arguments: tuple[Argument, Argument],
+    compared: DiffOptions,
+    call_rules: Sequence[CallRule],
+    options: RowOptions,
 ) -> bool:
     """Compare two programs and print all blocks."""
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
-    left, left_facts = read_side(pair.left, arguments[0].label)
-    right, right_facts = read_side(pair.right, arguments[1].label)
+    left, left_facts = read_side(pair.left, arguments[0].label, call_rules)
+    right, right_facts = read_side(pair.right, arguments[1].label, call_rules)
     say_all((*left.notes(), *right.notes()))
     report = compare_programs(left, right, compared)
     print_document(diff_document(report, left_facts, right_facts, compared, options), options)
@@ -157,8 +166,8 @@ def _print_text(
         raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
-    left, _ = read_side(pair.left, arguments[0].label)
-    right, _ = read_side(pair.right, arguments[1].label)
+    left, _ = read_side(pair.left, arguments[0].label, ())
+    right, _ = read_side(pair.right, arguments[1].label, ())
     report = compare_programs(left, right, replace(compared, only=()))
     if report.structure is None:
         raise UsageError("--text needs the text of both modules.")

@@ -17,6 +17,7 @@ from hlotool.diff.report import DiffOptions, compare_programs
 from hlotool.diff.sides import Argument, Pairing, read_side
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs import Failure, map_inputs
+from hlotool.program.call_rules import CallRule
 
 
 class _Result(Struct, frozen=True):
@@ -31,6 +32,7 @@ def print_directory(
     pairs: Sequence[Pairing],
     arguments: tuple[Argument, Argument],
     compared: DiffOptions,
+    call_rules: Sequence[CallRule],
     options: RowOptions,
 ) -> bool:
     """Compare every pair, print the table, and say whether anything differs.
@@ -38,7 +40,8 @@ def print_directory(
     A module that cannot be read costs one row; the exit code is then that of its error.
     """
     with progress("comparing", sum(pair.size_bytes for pair in pairs)) as advance:
-        results = map_inputs(partial(_compare, compared=compared), pairs, progress=advance)
+        compare = partial(_compare, compared=compared, call_rules=call_rules)
+        results = map_inputs(compare, pairs, progress=advance)
     rows = [
         _failed(pair, result) if isinstance(result, Failure) else result.row
         for pair, result in zip(pairs, results, strict=True)
@@ -62,12 +65,12 @@ def print_directory(
     return any(isinstance(result, _Result) and result.differs for result in results)
 
 
-def _compare(pair: Pairing, *, compared: DiffOptions) -> _Result:
+def _compare(pair: Pairing, *, compared: DiffOptions, call_rules: Sequence[CallRule]) -> _Result:
     """Compare one pair; runs in a process of its own."""
     if pair.left is None or pair.right is None:
         return _Result(_alone(pair), differs=True)
-    left, left_facts = read_side(pair.left, "")
-    right, right_facts = read_side(pair.right, "")
+    left, left_facts = read_side(pair.left, "", call_rules)
+    right, right_facts = read_side(pair.right, "", call_rules)
     report = compare_programs(left, right, compared)
     headline = pick_headline(by_path(report.metrics))
     row = ModuleDiff(

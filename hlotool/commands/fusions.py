@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import Chip, find_chip
 from hlotool.analysis.fusions.answer import FUSION_TOTALS, FUSIONS, FUSIONS_ON_CHIP
@@ -23,12 +24,13 @@ from hlotool.commands.shared.stack_option import (
 )
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
-from hlotool.ir import Instruction
+from hlotool.ir import Instruction, Module
 
 _EXAMPLE = """\
 hlotool fusions dump/ --by kind,root_opcode
 hlotool fusions module_0001.jit_step.gpu_after_optimizations.txt --where '"trivial" in flags'
 hlotool fusions dump/ --missed --recompute
+hlotool fusions dump/ --rows custom_calls
 hlotool fusions dump/ --chip h100"""
 
 
@@ -81,24 +83,30 @@ def fusions(
     if recompute:
         lists["recompute"] = program.recomputed
     answer: dict[str, Sequence[Struct]] = {"rows": rows, **lists}
-    spec = FUSIONS_ON_CHIP if found_chip else FUSIONS
-    notes: tuple[Line, ...] = ()
+    document = Document(
+        FUSIONS_ON_CHIP if found_chip else FUSIONS,
+        program.paths,
+        rows={**answer, "custom_calls": program.custom_calls},
+        blocks={"totals": report.totals},
+        lines=lines,
+        shown=tuple(lists) or ("rows",),
+        focus=next(iter(lists), ""),
+    )
     if has_stacks:
-        module = program.expect_module()
-        answer = {name: add_stacks(found, module) for name, found in answer.items()}
-        spec, notes = show_stacks(spec), explain_missing_stacks(module)
-    print_document(
-        Document(
-            spec,
-            program.paths,
-            rows=answer,
-            blocks={"totals": report.totals},
-            lines=lines,
-            notes=notes,
-            shown=tuple(lists) or ("rows",),
-            focus=next(iter(lists), ""),
-        ),
-        options,
+        document = _with_stacks(document, answer, program.expect_module())
+    print_document(document, options)
+
+
+def _with_stacks(
+    document: Document, lists: Mapping[str, Sequence[Struct]], module: Module
+) -> Document:
+    """Add stacks to the rows of some lists, and a note where the text has none."""
+    rows = {name: add_stacks(found, module) for name, found in lists.items()}
+    return replace(
+        document,
+        spec=show_stacks(document.spec),
+        rows={**document.rows, **rows},
+        notes=explain_missing_stacks(module),
     )
 
 

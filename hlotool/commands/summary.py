@@ -50,7 +50,7 @@ def summary(request: Request, no_findings: bool, options: RowOptions) -> int:
     """Summarize a module on one screen; for a directory, list its modules."""
     found = request.find()
     if found.is_directory:
-        return print_modules(found, options)
+        return print_modules(request, options)
     program = load_one(request, with_buffers=True)
     answer = program.summarize(with_findings=not no_findings)
     print_document(_describe(answer, program.paths, has_findings=not no_findings), options)

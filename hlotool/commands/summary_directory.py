@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -11,11 +12,13 @@ from hlotool.analysis.summary.answer import SUMMARY_DIRECTORY
 from hlotool.analysis.summary.program_row import ProgramRow, ProgramStage
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.progress import progress
+from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.commands.shared.say import say, say_all
 from hlotool.fields import Document, InputPaths
-from hlotool.inputs import Failure, Input, Inputs, map_inputs, short_path
+from hlotool.inputs import Failure, Input, map_inputs, short_path
 from hlotool.inputs.dump.role import Stage
+from hlotool.program.call_rules import CallRule
 from hlotool.program.loading import load_program
 from hlotool.program.row import measure_program
 
@@ -29,13 +32,14 @@ class _Measured(Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def print_modules(found: Inputs, options: RowOptions) -> int:
+def print_modules(request: Request, options: RowOptions) -> int:
     """Print the table of a directory; a program that cannot be read costs one row.
 
     Its error goes to stderr too, and the exit code returned is then that of the first one.
     """
+    found = request.find()
     with progress("reading", sum(one.size_bytes for one in found.inputs)) as advance:
-        measure = partial(measure_input, found.path)
+        measure = partial(measure_input, found.path, call_rules=request.call_rules)
         results = map_inputs(measure, found.inputs, progress=advance)
     rows = [
         _failed_row(found.path, chosen, result) if isinstance(result, Failure) else result.row
@@ -51,9 +55,11 @@ def print_modules(found: Inputs, options: RowOptions) -> int:
     return failures[0].exit_code if failures else 0
 
 
-def measure_input(directory: str, chosen: Input) -> _Measured:
+def measure_input(
+    directory: str, chosen: Input, *, call_rules: Sequence[CallRule] = ()
+) -> _Measured:
     """Read and measure one program; runs in a process of its own."""
-    program = load_program(chosen, chosen.path, with_buffers=True)
+    program = load_program(chosen, chosen.path, with_buffers=True, call_rules=call_rules)
     stage = _STAGES.get(chosen.stage)
     place = short_path(chosen.path, directory)
     return _Measured(measure_program(program, chosen.path, place, stage), program.notes())

@@ -133,8 +133,8 @@ class _Comparison:
         if left.module is None or right.module is None:
             return
         self.missing.append("the buffer assignment that one side has; memory is estimated on both")
-        self.left = DiffSide(Program(left.name, left.module), self.left.flags)
-        self.right = DiffSide(Program(right.name, right.module), self.right.flags)
+        self.left = DiffSide(left.without_assignment(), self.left.flags)
+        self.right = DiffSide(right.without_assignment(), self.right.flags)
 
     def report(self) -> DiffReport:
         """Put the blocks together."""

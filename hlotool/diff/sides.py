@@ -16,6 +16,7 @@ from hlotool.fields import InputPaths
 from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
 from hlotool.inputs.saved import SavedModule, read_saved
 from hlotool.parse.debug_options import parse_debug_options
+from hlotool.program.call_rules import CallRule
 from hlotool.program.loading import load_program
 
 
@@ -158,15 +159,19 @@ def choose_pair(pairs: Sequence[Pairing], what: str) -> Pairing:
     return whole[0]
 
 
-def read_side(candidate: Candidate, label: str) -> tuple[DiffSide, SideFacts]:
-    """Read one side of a pair."""
+def read_side(
+    candidate: Candidate, label: str, call_rules: Sequence[CallRule]
+) -> tuple[DiffSide, SideFacts]:
+    """Read one side of a pair; `call_rules` say what custom calls cost."""
     if candidate.saved is not None:
         figures = SavedFigures(candidate.name, candidate.saved.figures)
         paths = InputPaths(candidate.path)
         return DiffSide(figures), SideFacts(label, candidate.schema, paths, None)
     if candidate.input is None:
         raise ValueError("a candidate has an input or a saved document")
-    program = load_program(candidate.input, candidate.path, with_buffers=True)
+    program = load_program(
+        candidate.input, candidate.path, with_buffers=True, call_rules=call_rules
+    )
     options = candidate.input.debug_options
     flags = parse_debug_options(options.read()) if options else None
     facts = program.counts.module if program.module else None

@@ -2,5 +2,6 @@
 
 `program` is the lazy object that commands, findings, diffs and budgets ask; `loading` makes
 one of files. `figures` names what budgets and diffs may ask of it, `metrics` has the unit of
-each; `row` is its row in the table of a directory.
+each; `row` is its row in the table of a directory. `call_rules` is what the user says of
+custom calls that tell nothing themselves.
 """

@@ -11,7 +11,7 @@ from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS, COLLECTIVE_TOTA
 from hlotool.analysis.collectives.host_rows import HOST_ROWS, HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
-from hlotool.analysis.fusions.answer import FUSION_ROWS, FUSION_TOTALS
+from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTALS
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
 from hlotool.analysis.summary.answer import DTYPES, LOOPS, MODULE, OPCODES
@@ -49,6 +49,7 @@ LISTS: Final[Mapping[str, NamedRows]] = {
     "collectives": NamedRows(COLLECTIVE_ROWS, "collectives.rows"),
     "collectives.host": NamedRows(HOST_ROWS, "collectives.host.rows"),
     "fusions": NamedRows(FUSION_ROWS, "fusions.rows"),
+    "fusions.custom_calls": NamedRows(CUSTOM_CALLS, "custom_calls"),
     "summary.opcodes": NamedRows(OPCODES, "counts.opcodes"),
     "summary.dtypes": NamedRows(DTYPES, "counts.dtypes"),
     "summary.loops": NamedRows(LOOPS, "counts.loops"),

@@ -21,6 +21,7 @@ from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost.model import CostModel, measure_costs
 from hlotool.analysis.cost.report import CostReport, analyze_cost
 from hlotool.analysis.findings import Evidence, Finding, find_findings
+from hlotool.analysis.fusions.call_census import CustomCallRow, count_custom_calls
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
@@ -36,6 +37,7 @@ from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
+from hlotool.program.call_rules import CallRule, compile_call_rules
 
 _TEXT = InputPaths("<text>")
 _ABOUT_MEMORY: Final = frozenset(("memory", "peak_rows"))  # what needs no module
@@ -45,7 +47,8 @@ class Program:
     """One program: its module, its buffer assignment, or both.
 
     What is about the module raises InputError where there is none; memory is None where
-    nothing tells of it. Everything raises what its analysis raises.
+    nothing tells of it. `call_rules` say what custom calls cost whose text does not. Everything
+    raises what its analysis raises.
     """
 
     def __init__(
@@ -54,11 +57,17 @@ class Program:
         module: Module | None,
         assignment: BufferAssignment | None = None,
         paths: InputPaths = _TEXT,
+        call_rules: Sequence[CallRule] = (),
     ) -> None:
         self.name = name
         self.module = module
         self.assignment = assignment
         self.paths = paths
+        self.call_rules = call_rules
+
+    def without_assignment(self) -> Program:
+        """Return the same program as if it had no buffer assignment."""
+        return Program(self.name, self.module, None, self.paths, self.call_rules)
 
     def notes(self) -> tuple[str, ...]:
         """Say in sentences what of its files was not understood, and is in no figure."""
@@ -98,7 +107,8 @@ class Program:
     @cached_property
     def costs(self) -> CostModel:
         """The cost of every instruction."""
-        return measure_costs(self.expect_module(), self.graph)
+        find_stated = compile_call_rules(self.call_rules)
+        return measure_costs(self.expect_module(), self.graph, find_stated)
 
     @cached_property
     def cost(self) -> CostReport:
@@ -152,6 +162,11 @@ class Program:
     def fusions(self) -> FusionReport:
         """What each fusion costs."""
         return find_fusions(self.graph, self.prints, self.executions, self.costs)
+
+    @cached_property
+    def custom_calls(self) -> tuple[CustomCallRow, ...]:
+        """Which custom calls run, and what is known of their cost."""
+        return count_custom_calls(self.graph, self.executions, self.costs)
 
     def find_missed(self, least_bytes: int) -> tuple[MissedRow, ...]:
         """Return the operations outside fusions that move so much in one run."""

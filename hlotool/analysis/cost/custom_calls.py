@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.cost.attention import (
     count_cudnn_attention,
@@ -40,16 +41,38 @@ class CustomCallKind(Enum):
     UNKNOWN = "unknown"
 
 
+CostSource: TypeAlias = Literal["shape", "estimate", "rule"]  # what tells a cost
+
+
 class CustomCall(Struct, frozen=True):
     """A custom call's arithmetic; `flops` is None where nothing tells.
 
-    `stated_bytes` is the memory traffic that whoever made the call wrote into it.
+    `stated_bytes` is its memory traffic where somebody states that: whoever made the call, or a
+    rule. Else it is that of operands and results, unless `bytes_from` is None. `flops_from` and
+    `bytes_from` say what tells: target and shapes, a cost estimate, or a rule.
     """
 
     kind: CustomCallKind
     flops: int | None
     is_upper_bound: bool = False
     stated_bytes: int | None = None
+    flops_from: CostSource | None = None
+    bytes_from: CostSource | None = None
+
+
+class StatedCost(Struct, frozen=True):
+    """What a rule of the user's says of a custom call; None where it says nothing."""
+
+    flops: int | None = None
+    bytes: int | None = None
+
+
+FindStated: TypeAlias = Callable[[Instruction], StatedCost]
+
+
+def state_nothing(_: Instruction) -> StatedCost:
+    """Say nothing of any call: what holds where the user has no rules."""
+    return StatedCost()
 
 
 # Targets that compute nothing: partitioning and placement marks, and libtpu's bookkeeping.
@@ -65,22 +88,37 @@ NO_WORK_TARGETS: Final = frozenset(
 )  # fmt: skip
 
 
-def read_custom_call(instruction: Instruction) -> CustomCall:
+def read_custom_call(
+    instruction: Instruction, find_stated: FindStated = state_nothing
+) -> CustomCall:
     """Work out the flops of a custom call; unknown ones are None, never 0.
 
     Matrix products and convolutions count as HloCostAnalysis counts a dot and a convolution
     of the same shapes; attention as its two (backward: five) matrix products over the pairs
     of query and key that the mask leaves. A cost estimate in the backend_config is taken at
-    its word.
+    its word. What is unknown then, flops or traffic, is what `find_stated` says.
     """
+    call = _read_known(instruction)
+    if call.flops_from and call.bytes_from:
+        return call
+    stated = find_stated(instruction)
+    if call.flops_from is None and stated.flops is not None:
+        call = replace(call, flops=stated.flops, flops_from="rule")
+    if call.bytes_from is None and stated.bytes is not None:
+        call = replace(call, stated_bytes=stated.bytes, bytes_from="rule")
+    return call
+
+
+def _read_known(instruction: Instruction) -> CustomCall:
+    """Work out what the text alone tells."""
     target = instruction.custom_call_target
     if target in NO_WORK_TARGETS:
-        return CustomCall(CustomCallKind.NOTHING, 0)
+        return CustomCall(CustomCallKind.NOTHING, 0, flops_from="shape", bytes_from="shape")
     for prefix, kind, count in _COUNTERS:
         if target.startswith(prefix):
             return _counted(instruction, kind, count)
     if target.startswith(_LIBRARIES):
-        return CustomCall(CustomCallKind.LIBRARY, None)
+        return CustomCall(CustomCallKind.LIBRARY, None, bytes_from="shape")
     try:
         return _read_estimate(instruction)
     except MALFORMED:
@@ -92,10 +130,13 @@ def _read_estimate(instruction: Instruction) -> CustomCall:
     estimate = _find_estimate(instruction)
     if estimate is None:
         return CustomCall(CustomCallKind.UNKNOWN, None)
+    stated_bytes = read_number(estimate.get("bytes_accessed", 0)) or None
     return CustomCall(
         CustomCallKind.STATED,
         read_number(estimate.get("flops", 0)),
-        stated_bytes=read_number(estimate.get("bytes_accessed", 0)) or None,
+        stated_bytes=stated_bytes,
+        flops_from="estimate",
+        bytes_from="estimate" if stated_bytes else "shape",
     )
 
 
@@ -107,8 +148,8 @@ def _counted(instruction: Instruction, kind: CustomCallKind, count: FlopCounter)
     try:
         flops, is_upper_bound = count(instruction)
     except MALFORMED:
-        return CustomCall(kind, None)
-    return CustomCall(kind, flops, is_upper_bound)
+        return CustomCall(kind, None, bytes_from="shape")
+    return CustomCall(kind, flops, is_upper_bound, flops_from="shape", bytes_from="shape")
 
 
 def _count_cublas(instruction: Instruction) -> tuple[int, bool]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-from hlotool.analysis.cost.custom_calls import CustomCallKind, read_custom_call
+from hlotool.analysis.cost.custom_calls import CustomCall, CustomCallKind, read_custom_call
 from hlotool.analysis.cost.fused_traffic import NO_BODY
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, operand_shape
 from hlotool.analysis.cost.touched import Touched, measure_touched, updated_bytes
@@ -28,7 +28,9 @@ _WRITES_ONLY: Final = (ASYNC_DONES - {"async-done", "send-done"}) | {"infeed"}
 _MOVES_NOTHING: Final = (FREE | CONTROL_FLOW | PASSES_ON) - _READS_ONLY - _WRITES_ONLY
 
 
-def measure_memory(instruction: Instruction, sizes: Sizes) -> SpaceBytes:
+def measure_memory(
+    instruction: Instruction, sizes: Sizes, call: CustomCall | None = None
+) -> SpaceBytes:
     """Return the bytes an instruction reads and writes, by memory space, in one execution.
 
     Operands are read and results written, each array once, without the padding of tiles and
@@ -36,21 +38,26 @@ def measure_memory(instruction: Instruction, sizes: Sizes) -> SpaceBytes:
     a dynamic-update-slice reads and writes its update, a scatter besides reads what it updates.
     A fusion touches what `measure_touched` says. Of a pair of start and done, the start reads
     and the done writes. Control flow moves nothing itself: what it calls does. A custom call
-    reads its operands and writes its results, scratch memory left out. Raises UnknownCostError
-    where a size is unknown, or what a custom call does.
+    reads its operands and writes its results, scratch memory left out, or moves what is stated
+    of it; `call` is what is known of it. Raises UnknownCostError where a size is unknown, or
+    what a custom call does.
     """
     opcode = instruction.opcode
     if opcode in _MOVES_NOTHING:
         return {}
     found: SpaceBytes = {}
-    for shape, size in _find_touched(instruction, sizes):
+    for shape, size in _find_touched(instruction, sizes, call):
         if size:
             found[shape.memory_space] = found.get(shape.memory_space, 0) + size
     return found
 
 
-def _find_touched(instruction: Instruction, sizes: Sizes) -> Iterable[Touched]:
+def _find_touched(
+    instruction: Instruction, sizes: Sizes, call: CustomCall | None
+) -> Iterable[Touched]:
     opcode = instruction.opcode
+    if opcode == "custom-call":
+        return _custom_call(instruction, sizes, call or read_custom_call(instruction))
     if opcode in _SPECIAL:
         return _SPECIAL[opcode](instruction, sizes)
     reads = [] if opcode in _WRITES_ONLY else _operands(instruction, sizes)
@@ -90,16 +97,15 @@ def _fusion(instruction: Instruction, sizes: Sizes) -> list[Touched]:
     return measure_touched(instruction, body, sizes)
 
 
-def _custom_call(instruction: Instruction, sizes: Sizes) -> list[Touched]:
+def _custom_call(instruction: Instruction, sizes: Sizes, call: CustomCall) -> list[Touched]:
     """Leave out the scratch memory that libraries get as a last result of bytes."""
-    call = read_custom_call(instruction)
     if call.kind is CustomCallKind.NOTHING:
         return []
-    if call.kind is CustomCallKind.UNKNOWN:
-        raise UnknownCostError("a custom call may move anything")
-    results = _results(instruction, sizes)
     if call.stated_bytes is not None:
         return [(ArrayShape("u8", ()), call.stated_bytes)]
+    if call.bytes_from is None:
+        raise UnknownCostError("a custom call may move anything")
+    results = _results(instruction, sizes)
     if len(results) > 1 and _is_scratch(results[-1][0]):
         results.pop()
     return [*_operands(instruction, sizes), *results]
@@ -116,7 +122,6 @@ def _transpose(instruction: Instruction, sizes: Sizes) -> list[Touched]:
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Instruction, Sizes], list[Touched]]]] = {
-    "custom-call": _custom_call,
     "dynamic-slice": _slice,
     "dynamic-update-slice": _update,
     "fusion": _fusion,

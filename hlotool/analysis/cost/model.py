@@ -8,7 +8,13 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
-from hlotool.analysis.cost.custom_calls import CustomCallKind, read_custom_call
+from hlotool.analysis.cost.custom_calls import (
+    CustomCall,
+    CustomCallKind,
+    FindStated,
+    read_custom_call,
+    state_nothing,
+)
 from hlotool.analysis.cost.fused_traffic import (
     FusionTraffic,
     measure_fusion_bytes,
@@ -42,9 +48,14 @@ _FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
 _UNKNOWN: Final = Cost(is_lower_bound=True)
 
 
-def measure_costs(module: Module, graph: CallGraph) -> CostModel:
-    """Work out the costs of a module, whose call graph is `graph`."""
-    return CostModel(module, graph)
+def measure_costs(
+    module: Module, graph: CallGraph, find_stated: FindStated = state_nothing
+) -> CostModel:
+    """Work out the costs of a module, whose call graph is `graph`.
+
+    `find_stated` says what the text does not tell of a custom call.
+    """
+    return CostModel(module, graph, find_stated)
 
 
 class CostModel:
@@ -58,8 +69,9 @@ class CostModel:
     `memory_bytes`, see `memory_traffic`.
     """
 
-    def __init__(self, module: Module, graph: CallGraph) -> None:
+    def __init__(self, module: Module, graph: CallGraph, find_stated: FindStated) -> None:
         self.unknown: dict[Instruction, str] = {}
+        self._find_stated = find_stated
         self._sizes = Sizes()
         self._order = graph.callees_first
         self._callees = graph.callees
@@ -80,6 +92,10 @@ class CostModel:
     def of_computation(self, computation: Computation) -> Cost:
         """Return the cost of one execution of a computation."""
         return self._once[computation]
+
+    def read_call(self, instruction: Instruction) -> CustomCall:
+        """Return what is known of a custom call, from its text or from a rule."""
+        return read_custom_call(instruction, self._find_stated)
 
     def size_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape, as costs count them; 0 where unknown."""
@@ -177,7 +193,7 @@ class CostModel:
         """Return the cost of an instruction that is not control flow."""
         opcode = instruction.opcode
         if opcode == "custom-call":
-            return self._custom_call_cost(instruction)
+            return self._call_cost(instruction)
         body = self._find_body(instruction) if opcode == "fusion" else None
         cost = self._once[body] if body else self._work_cost(instruction)
         try:
@@ -190,11 +206,12 @@ class CostModel:
             return add_costs((cost, self._leave_out(instruction, error)))
         return cost.with_bytes(size, memory)
 
-    def _custom_call_cost(self, instruction: Instruction) -> Cost:
+    def _call_cost(self, instruction: Instruction) -> Cost:
         """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
-        cost = _custom_call_cost(instruction)
+        call = self.read_call(instruction)
+        cost = _hidden_work(call)
         try:
-            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
+            memory = measure_memory(instruction, self._sizes, call).get(MAIN_SPACE, 0)
         except MALFORMED:
             return replace(cost, unknown_traffic_count=1)
         return cost.with_bytes(0, memory)
@@ -219,7 +236,7 @@ class CostModel:
         except MALFORMED as error:
             return self._leave_out(instruction, error)
         if opcode == "custom-call":
-            return _custom_call_cost(instruction)
+            return _hidden_work(self.read_call(instruction))
         if opcode in _IDLE:
             return NOTHING
         return self._leave_out(instruction, UnknownCostError(f"no opcode {opcode!r} is known"))
@@ -252,9 +269,8 @@ class CostModel:
         return _UNKNOWN
 
 
-def _custom_call_cost(instruction: Instruction) -> Cost:
-    """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
-    call = read_custom_call(instruction)
+def _hidden_work(call: CustomCall) -> Cost:
+    """Return the arithmetic that a custom call hides, which is in no figure of XLA's."""
     if call.kind is CustomCallKind.NOTHING:
         return NOTHING
     return Cost(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hlotool.analysis.cost.custom_calls import read_custom_call
 from hlotool.analysis.findings.evidence import Evidence
 from hlotool.analysis.findings.finding import Finding, FindingCode
 from hlotool.analysis.findings.wording import name_all, write_source
@@ -149,7 +148,8 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
         instruction
         for computation in evidence.executions.executed
         for instruction in computation.instructions
-        if instruction.opcode == "custom-call" and read_custom_call(instruction).flops is None
+        if instruction.opcode == "custom-call"
+        and evidence.costs.read_call(instruction).flops is None
     ]
     if not unknown:
         return
@@ -164,7 +164,7 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
         "info",
         "unknown-custom-call",
         f"{len(unknown)} custom call{plural} ({listed}) may compute anything: flops are a lower "
-        "bound.",
+        "bound. [[custom_call]] in hlotool.toml can say what they compute.",
         unknown[0].full_name,
         write_source(location.file, location.line) if location else None,
     )

@@ -9,6 +9,7 @@ flags           what is odd about a fusion?
 expansion       what happens inside one fusion?
 missed          which operations could a fusion have taken in?
 recompute       which expensive operations do several fusions repeat?
+call_census     which custom calls run, how often, and what tells their cost?
 roofline        how long would fusions take on a chip that reached its peaks?
 shared_figures  which figures do several of these lists have?
 """

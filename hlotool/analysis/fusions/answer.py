@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.expansion import ExpandedRow
 from hlotool.analysis.fusions.missed import MissedRow
 from hlotool.analysis.fusions.recompute import RecomputeRow
@@ -44,6 +45,16 @@ RECOMPUTE: Final = RowList(
     title="Computed again",
 )
 
+CUSTOM_CALLS: Final = RowList(
+    "custom_calls",
+    CustomCallRow,
+    "custom calls in executed computations and their fusions, one row for a target",
+    sort="-known_executions",
+    size="flops_per_run",
+    upper_if=("is_conditional", "is_upper_bound"),
+    title="Custom calls",
+)
+
 EXPANDED: Final = RowList(
     "expanded",
     ExpandedRow,
@@ -60,7 +71,7 @@ FUSIONS: Final = DocumentSpec(
     "fusions",
     "what each fusion costs",
     blocks=(FUSION_TOTALS,),
-    row_lists=(FUSION_ROWS, MISSED, RECOMPUTE, EXPANDED),
+    row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, EXPANDED),
 )
 
 _WITH_ESTIMATES: Final = FUSION_ROWS.shown() | {"bound", "estimated_seconds"}
@@ -69,6 +80,7 @@ FUSIONS_ON_CHIP: Final = replace(
     FUSIONS,
     row_lists=(
         replace(FUSION_ROWS.showing(_WITH_ESTIMATES), sort="-estimated_seconds"),
+        CUSTOM_CALLS,
         MISSED,
         RECOMPUTE,
         EXPANDED,

@@ -40,7 +40,7 @@ def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Ru
     if baseline and any(rule.needs_baseline for rule in rules):
         earlier, notes = _find_baseline(baseline, request.stage)
         say_all(notes)
-    plan = plan_run(rules, found, earlier)
+    plan = plan_run(rules, found, earlier, request.call_rules)
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
     request.tell(run.notes)

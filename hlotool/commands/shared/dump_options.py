@@ -7,7 +7,9 @@ from functools import wraps
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
+from hlotool.commands.shared.call_rules import read_call_rules
 from hlotool.commands.shared.request import Request
 from hlotool.inputs import NamedFiles, StageChoice
 
@@ -27,7 +29,10 @@ def dump_options(function: Callable[..., int | None]) -> Callable[..., int | Non
             values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
         )
         request = Request(path, stage, module, named, values.pop("budget"))
-        if not request.budgets or function.__name__ == _CHECK:
+        if function.__name__ == _CHECK:
+            return function(request=request, **values)
+        request = replace(request, call_rules=read_call_rules())
+        if not request.budgets:
             return function(request=request, **values)
         from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
 

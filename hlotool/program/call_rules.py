@@ -1,0 +1,77 @@
+"""What a rule of the user's says of a custom call whose text tells no cost."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.cost.call_figures import read_call_figures
+from hlotool.analysis.cost.custom_calls import FindStated, StatedCost
+from hlotool.ir.module import Instruction
+from hlotool.query.compile import Compiler, Reader, as_number
+from hlotool.query.expression import Expression
+
+_Figures: TypeAlias = Mapping[str, int]
+_Count: TypeAlias = Callable[[_Figures], int | None]
+
+
+class CallRule(Struct, frozen=True):
+    """A `[[custom_call]]`, its expressions parsed: flops and bytes of calls to some targets.
+
+    Names in an expression are those of `CALL_FIGURES`. None is a figure that the rule leaves
+    unknown.
+    """
+
+    target: re.Pattern[str]
+    flops: Expression | None = None
+    bytes: Expression | None = None
+
+
+def compile_call_rules(rules: Sequence[CallRule]) -> FindStated:
+    """Return the function that says what the rules state of a custom call.
+
+    For each figure the first rule counts whose pattern is found in the target and whose
+    expression comes to something: a name that the call has not makes it unknown.
+    """
+    compiled = [(one.target, _compile(one.flops), _compile(one.bytes)) for one in rules]
+
+    def find_stated(instruction: Instruction) -> StatedCost:
+        target = instruction.custom_call_target
+        matching = [counts for pattern, *counts in compiled if pattern.search(target)]
+        if not matching:
+            return StatedCost()
+        figures = read_call_figures(instruction)
+        flops, size = (
+            (count(figures) for count in counts) for counts in zip(*matching, strict=True)
+        )
+        return StatedCost(_first(flops), _first(size))
+
+    return find_stated
+
+
+def _compile(tree: Expression | None) -> _Count:
+    """Return the function that evaluates an expression over the figures of a call."""
+    if tree is None:
+        return lambda _: None
+    read = Compiler[_Figures](_read_name).value(tree)
+    return lambda figures: _as_count(read(figures))
+
+
+def _read_name(name: str) -> Reader[_Figures]:
+    return lambda figures: figures.get(name)
+
+
+def _as_count(value: object) -> int | None:
+    """Round to whole operations or bytes; what is below 0 or without end is unknown."""
+    number = as_number(value)
+    if number is None or not 0 <= number < math.inf:
+        return None
+    return round(number)
+
+
+def _first(counts: Iterable[int | None]) -> int | None:
+    return next((one for one in counts if one is not None), None)
