@@ -16,14 +16,22 @@ from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, operand_shape
 from hlotool.analysis.cost.touched import Touched, measure_touched, updated_bytes
 from hlotool.analysis.cost.traffic import is_bitcast_transpose
 from hlotool.ir.module import Instruction
-from hlotool.ir.opcodes import ASYNC_DONES, CONTROL_FLOW, FREE, PASSES_ON, TRANSFERS
+from hlotool.ir.opcodes import (
+    ASYNC_DONES,
+    COLLECTIVES,
+    CONTROL_FLOW,
+    FREE,
+    PASSES_ON,
+    TRANSFERS,
+)
 from hlotool.ir.shape import ArrayShape
 
 MAIN_SPACE: Final = 0  # HBM on TPU, device memory on GPU, main memory on CPU
 SpaceBytes: TypeAlias = dict[int, int]  # bytes moved, by the number of the memory space
 
 _SCRATCH_DTYPES: Final = frozenset(("s8", "u8"))
-_READS_ONLY: Final = TRANSFERS | {"copy-start", "outfeed"}  # what arrives counts when it is done
+# Of these what arrives counts when it is done; a synchronous collective reads and writes.
+_READS_ONLY: Final = (TRANSFERS - COLLECTIVES) | {"copy-start", "outfeed"}
 _WRITES_ONLY: Final = (ASYNC_DONES - {"async-done", "send-done"}) | {"infeed"}
 _MOVES_NOTHING: Final = (FREE | CONTROL_FLOW | PASSES_ON) - _READS_ONLY - _WRITES_ONLY
 

@@ -7,6 +7,7 @@ of layout, tuples, elementwise operations and nested fusions as well.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.fused_traffic import (
@@ -23,6 +24,7 @@ from hlotool.ir.values import ShapeIndex
 
 _MOST_STEPS: Final = 10_000  # views followed to where a value is made
 _VIEWS: Final = MOVES | {"bitcast", "get-tuple-element"}  # a slice of it is a slice of its operand
+_SAME_BYTES: Final = frozenset(("bitcast",))  # another name for what lies in memory
 _READS_PART: Final = (SLICES | {"gather"}) - UPDATES_IN_PLACE
 
 Touched: TypeAlias = tuple[ArrayShape, int]  # an array, and how many bytes of it are touched
@@ -46,8 +48,9 @@ def measure_touched(fusion: Instruction, body: Computation, sizes: Sizes) -> lis
     Of an operand only sliced (slice, dynamic-slice, gather), the slices are read, together at
     most the operand. Of one updated in place (dynamic-update-slice, scatter), nothing is read
     but what the update itself reads, and of the result the update is written; the update is in
-    place where the operand's array has the result's shape and layout. Constants of more than
-    one element lie in memory. Raises UnknownCostError where a size is unknown.
+    place where the operand's array has the result's shape and layout, or only bitcasts stand
+    between. Constants of more than one element lie in memory. Raises UnknownCostError where a
+    size is unknown.
     """
     reads = _Reads(body, sizes)
     found: list[Touched] = []
@@ -87,9 +90,9 @@ class _Reads:
         self.written: list[int] = []
         results: set[Instruction] = set()
         for index, shape in body.root.shape.leaves_with_index():
-            made, at = _find_made(body.root, index)
+            made, _ = _find_made(body.root, index)
             whole = sizes.content_bytes(shape)
-            if not at and _is_in_place(made, shape):
+            if _is_in_place(body.root, index, shape):
                 self.written.append(min(whole, updated_bytes(made, sizes)))
             else:
                 self.written.append(whole)
@@ -139,14 +142,30 @@ class _Reads:
         )
 
 
-def _is_in_place(made: Instruction, shape: ArrayShape) -> bool:
-    """Whether a result is an operand's array, just so, with something written into it."""
-    if made.opcode not in UPDATES_IN_PLACE or not made.operands:
+def _is_in_place(root: Instruction, index: ShapeIndex, shape: ArrayShape) -> bool:
+    """Whether a result is an operand's array with something written into it.
+
+    It is where they differ in no more than what they are called, a bitcast, and where copies
+    of layout lead there and back.
+    """
+    if _find_updated(root, index, _SAME_BYTES):
+        return True
+    found = _find_updated(root, index, _VIEWS)
+    if found is None:
         return False
-    source, index = _find_made(made.operands[0], ())
-    if source.opcode != "parameter":
-        return False
-    return any(leaf == shape for at, leaf in source.shape.leaves_with_index() if at == index)
+    source, at = found
+    return any(leaf == shape for one, leaf in source.shape.leaves_with_index() if one == at)
+
+
+def _find_updated(
+    root: Instruction, index: ShapeIndex, views: Collection[str]
+) -> tuple[Instruction, ShapeIndex] | None:
+    """Return the parameter, and its array, that an update behind views makes a result of."""
+    made, at = _find_made(root, index, views)
+    if at or made.opcode not in UPDATES_IN_PLACE or not made.operands:
+        return None
+    source, at = _find_made(made.operands[0], (), views)
+    return (source, at) if source.opcode == "parameter" else None
 
 
 def updated_bytes(update: Instruction, sizes: Sizes) -> int:
@@ -159,7 +178,9 @@ def updated_bytes(update: Instruction, sizes: Sizes) -> int:
     return 0
 
 
-def _find_made(instruction: Instruction, index: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
+def _find_made(
+    instruction: Instruction, index: ShapeIndex, views: Collection[str] = _VIEWS
+) -> tuple[Instruction, ShapeIndex]:
     """Go back through views and tuples to what makes an array."""
     for _ in range(_MOST_STEPS):
         operands = instruction.operands
@@ -167,7 +188,7 @@ def _find_made(instruction: Instruction, index: ShapeIndex) -> tuple[Instruction
             instruction, index = operands[index[0]], index[1:]
         elif instruction.opcode == "get-tuple-element" and operands:
             instruction, index = operands[0], (instruction.tuple_index, *index)
-        elif instruction.opcode in _VIEWS and operands:
+        elif instruction.opcode in views and operands:
             instruction = operands[0]
         else:
             break
