@@ -7,7 +7,7 @@ figure here comes from hlotool. Letters are bytes on one device, in bfloat16; fl
     A  activations, B/fsdp · s · d        F  a feed-forward product, B/fsdp · s · f/tp
     Q  queries, B/fsdp · s · q/tp         K  keys, or values, B/fsdp · s · k/tp
     S  scores, B/fsdp · heads/tp · s²     Z  logits, B/fsdp · s · V/tp
-    W  the gathered weights of a layer, of which `qkv`, `o`, `up` (gate and up) and `down` are parts;
+    W  the gathered weights of a layer; `qkv`, `o`, `up` (gate and up) and `down` are parts of it;
     H  those of the head; w and h, a quarter of each, are a device's own, kept in float32
     P  all the weights a device owns, in float32; E the rows it looks up in the embedding table
 

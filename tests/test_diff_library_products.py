@@ -1,0 +1,54 @@
+"""Products that move into a library are work that stays: the headline of a diff says so.
+
+Real pairs. XLA:GPU hands the products and convolutions of `library_calls` to cuBLAS and cuDNN: the
+text before optimizations has them as dots. XLA:CPU of 2024 handed those of `mlp_train` to oneDNN,
+that of 2026 does not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dump_files import TESTDATA
+
+from hlotool.api import load
+from hlotool.diff.blocks.headline import pick_headline
+from hlotool.diff.blocks.metrics import MetricRow, by_path
+from hlotool.diff.report import DiffSide, compare_programs
+
+CUBLAS = TESTDATA / "dumps" / "gpu_h100" / "library_calls"
+PAIRS = {
+    "cuBLAS and cuDNN": (
+        CUBLAS / "module_0001.jit_infer.before_optimizations.txt",
+        CUBLAS / "module_0001.jit_infer.sm_9.0a_gpu_after_optimizations.txt",
+    ),
+    "oneDNN": (
+        TESTDATA / "dumps" / "cpu" / "mlp_train",
+        TESTDATA / "dumps" / "cpu_jax_0.4.30" / "mlp_train",
+    ),
+}
+
+
+def compare(left: Path, right: Path) -> dict[str, MetricRow]:
+    sides = [DiffSide(load(path).program) for path in (left, right)]
+    return dict(by_path(compare_programs(*sides).metrics))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_headline_counts_the_library(pair: str) -> None:
+    rows = compare(*PAIRS[pair])
+    change = pick_headline(rows).flops_change
+    assert change is not None
+    assert abs(change) < 0.005
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_products_have_moved(pair: str) -> None:
+    """What XLA's own figure says of the same pair, and where the rest is."""
+    rows = compare(*PAIRS[pair])
+    plain, hidden = (rows[f"cost.{name}_per_run"] for name in ("flops", "custom_call_flops"))
+    assert plain.relative_delta is not None
+    assert plain.relative_delta < -0.95
+    assert hidden.left == 0
+    assert hidden.right == pytest.approx(plain.left, rel=0.05)
