@@ -31,8 +31,8 @@ PAIRS = {
 
 
 def compare(left: Path, right: Path) -> dict[str, MetricRow]:
-    sides = [DiffSide(load(path).program) for path in (left, right)]
-    return dict(by_path(compare_programs(*sides).metrics))
+    old, new = (DiffSide(load(path).program) for path in (left, right))
+    return dict(by_path(compare_programs(old, new).metrics))
 
 
 @pytest.mark.parametrize("pair", PAIRS)
