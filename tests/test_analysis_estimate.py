@@ -9,8 +9,8 @@ from buffer_accuracy import HEADING, TABLE, measure, measured_dumps, row
 from buffer_dumps import Dump
 from dump_files import SEEDS, TESTDATA, needs_shared
 
-from hlotool.analysis.memory.estimate import TYPICAL_PERCENT, estimate_assignment
-from hlotool.analysis.memory.estimated_size import estimate_size
+from hlotool.analysis.memory.estimate.assignment import TYPICAL_PERCENT, estimate_assignment
+from hlotool.analysis.memory.estimate.value_size import estimate_size
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir.buffers import Allocation
 from hlotool.parse import parse_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from buffer_dumps import Dump, find_dumps
 
-from hlotool.analysis.memory.estimate import estimate_assignment
+from hlotool.analysis.memory.estimate.assignment import estimate_assignment
 from hlotool.analysis.memory.value_origin import ValueOrigin, ValueOrigins
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module

@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from hlotool.analysis.memory.answer import HEADROOM, INSTANT
-from hlotool.analysis.memory.estimate import TYPICAL_PERCENT
+from hlotool.analysis.memory.estimate.assignment import TYPICAL_PERCENT
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS
 from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.memory.instant import Instant

@@ -9,7 +9,7 @@ from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.belonging import check_belonging
 from hlotool.analysis.memory.definers import are_told_apart
-from hlotool.analysis.memory.estimate import estimate_assignment
+from hlotool.analysis.memory.estimate.assignment import estimate_assignment
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryFigures, MemoryTotals, Peak
 from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
 from hlotool.analysis.memory.space_figures import (

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import asdict
 
 from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.memory.estimated_size import HOST_ARRAY_BYTES
+from hlotool.analysis.memory.estimate.value_size import HOST_ARRAY_BYTES
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryTotals, Peak, SpaceRow
 from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.memory_map import MemoryMap

@@ -18,9 +18,9 @@ from hlotool.analysis.dataflow.lifetimes import Lifetimes, name_ranges, shared_b
 from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.analysis.dataflow.values import Value
 from hlotool.analysis.graph.backend import Backend, find_backend
-from hlotool.analysis.memory.estimated_buffers import join_buffers
-from hlotool.analysis.memory.estimated_size import estimate_size
-from hlotool.analysis.memory.hlo_buffers import HloBuffer, is_entry_parameter, list_buffers
+from hlotool.analysis.memory.estimate.hlo_buffers import HloBuffer, is_entry_parameter, list_buffers
+from hlotool.analysis.memory.estimate.joined_buffers import join_buffers
+from hlotool.analysis.memory.estimate.value_size import estimate_size
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue
 from hlotool.ir.module import Module
 from hlotool.ir.shape import TupleShape
