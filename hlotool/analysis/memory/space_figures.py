@@ -97,9 +97,15 @@ def measure_peak(memory: MemoryMap, color: int, sums: SpaceSums) -> Peak:
     )
 
 
-def measure_estimate(memory: MemoryMap, peak: Peak, sums: SpaceSums) -> MemoryEstimate:
-    """Return the figures of the peak's space in an estimated assignment."""
+def measure_estimate(
+    memory: MemoryMap, peak: Peak, sums: SpaceSums, temp_bytes: int | None
+) -> MemoryEstimate:
+    """Return the figures of the peak's space in an estimated assignment.
+
+    `temp_bytes` is what all its temp allocations take together, None where unknown.
+    """
     return MemoryEstimate(
+        allocated_bytes=None if temp_bytes is None else sums.allocated - sums.temp + temp_bytes,
         peak_bytes=peak.bytes or 0,
         position=peak.position or 0,
         sequence_length=peak.sequence_length or 0,
