@@ -20,6 +20,7 @@ TESTDATA = ROOT / "testdata"
 SHARED = ROOT.parent / "shared"
 SEEDS = SHARED / "seeds"  # what users sent
 ODD = SHARED / "dumps" / "odd"
+PAIRS = SHARED / "dumps" / "pairs"
 
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
 
@@ -60,7 +61,7 @@ def find_texts(folder: Path) -> list[Path]:
 
 def find_modules(*roots: Path) -> list[Path]:
     """Find every HLO text below some folders; large ones in pairs are left out."""
-    left_out = {ODD, SHARED / "dumps" / "pairs"}
+    left_out = {ODD, PAIRS}
     found = [path for root in roots for path in root.rglob("*.txt*")]
     return [
         path

@@ -9,8 +9,10 @@ from buffer_accuracy import HEADING, TABLE, measure, measured_dumps, row
 from buffer_dumps import Dump
 from dump_files import SEEDS, TESTDATA, needs_shared
 
-from hlotool.analysis.memory.estimate import TYPICAL_PERCENT, estimate_assignment
-from hlotool.analysis.memory.estimated_size import estimate_size
+from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.memory.estimate.assignment import estimate_assignment
+from hlotool.analysis.memory.estimate.promise import Promised, find_promise
+from hlotool.analysis.memory.estimate.value_size import estimate_size
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir.buffers import Allocation
 from hlotool.parse import parse_module
@@ -39,12 +41,23 @@ def test_the_table_has_a_heading_and_nothing_twice() -> None:
 def test_accuracy_is_what_the_documentation_says(dump: Dump) -> None:
     found = measure(dump)
     assert row(found) in ROWS, "make accuracy, and look at the diff"
-    assert abs(found.error) * 100 <= TYPICAL_PERCENT
     assert found.equal_count == found.value_count
-    if found.name.startswith("tpu"):
-        assert found.estimated_temp_bytes >= found.temp_peak_bytes
+    assert is_kept("peak", found.backend, found.estimated_bytes, found.peak_bytes)
+    allocated = found.estimated_allocated_bytes
+    assert is_kept("allocated", found.backend, allocated, found.allocated_bytes)
+    temp = found.estimated_temp_bytes
+    if found.backend == "tpu":
+        assert temp >= found.temp_peak_bytes
     else:
-        assert abs(found.temp_error) * 100 <= TYPICAL_PERCENT
+        assert is_kept("temp_peak", found.backend, temp, found.temp_peak_bytes)
+
+
+def is_kept(figure: Promised, backend: str, estimated: int, real: int) -> bool:
+    """Whether an estimate keeps its promise."""
+    known: dict[str, Backend] = {"cpu": "cpu", "gpu": "gpu", "tpu": "tpu"}
+    promise = find_promise(figure, known[backend])
+    assert promise is not None
+    return abs(estimated - real) <= promise.margin_bytes(estimated)
 
 
 @needs_shared

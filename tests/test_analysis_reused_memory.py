@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from hlotool.analysis.memory.estimate import estimate_assignment
-from hlotool.analysis.memory.usage import Usage
+from hlotool.analysis.memory.estimate.assignment import estimate_assignment
+from hlotool.analysis.memory.estimate.usage import Usage
 from hlotool.ir.buffers import Allocation
 from hlotool.parse import parse_module
 from hlotool.source import Source

@@ -6,7 +6,7 @@ import pytest
 from buffer_dumps import Dump, find_dumps
 from dump_files import SEEDS, TESTDATA, needs_shared
 
-from hlotool.analysis.memory.estimate import estimate_assignment
+from hlotool.analysis.memory.estimate.assignment import estimate_assignment
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.value_origin import ValueOrigin, ValueOrigins
 from hlotool.analysis.memory.value_rows import rows_at

@@ -6,13 +6,13 @@ import os
 from typing import Final
 
 from hlotool.analysis.memory.answer import HEADROOM, INSTANT
-from hlotool.analysis.memory.estimate import TYPICAL_PERCENT
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS
 from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.memory.instant import Instant
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.space_figures import SPACE_NAMES
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
+from hlotool.commands.shared.promised import write_promised
 from hlotool.fields import Line
 from hlotool.program.program import Program
 
@@ -81,26 +81,26 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
 
 
 def _estimate(report: MemoryReport, title: str, color: int) -> list[Line]:
-    """Say what is estimated; the promise stands only behind figures that were measured."""
+    """Say what is estimated; each promise stands behind the figure it was measured for."""
     estimated, space = report.estimated_of(color), _space(report, color)
-    backend = None if color else report.figures.backend
-    promise = f" (typically within {TYPICAL_PERCENT} %)"
-    temp = "{temp_peak_bytes}"
-    if backend == "tpu":
-        temp = f"at most {temp}"
-    elif backend is not None:
-        temp += promise
+    if estimated is None:
+        return []
+    backend = report.figures.backend
+    peak = write_promised("peak", estimated, backend, color)
+    temp = write_promised("temp_peak", estimated, backend, color)
+    allocated = write_promised("allocated", estimated, backend, color)
+    is_known = estimated.allocated_bytes is not None
     return [
         Line(
-            f"{_plain(title)}: estimate, as there is no buffer assignment: "
-            f"peak {{peak_bytes}}{promise if backend else ''} at {{position}} of "
-            f"{{sequence_length}}, {{instruction}}{space}",
+            f"{_plain(title)}: estimate, as there is no buffer assignment: peak {peak} at "
+            f"{{position}} of {{sequence_length}}, {{instruction}}{space}",
             ESTIMATED,
             estimated,
         ),
         Line(
-            "estimated: arguments {argument_bytes}, outputs {output_bytes}, aliased "
-            f"{{alias_bytes}}; temp peak {temp}",
+            f"estimated: {f'allocated {allocated}; ' if is_known else ''}"
+            "arguments {argument_bytes}, outputs {output_bytes}, aliased {alias_bytes}; "
+            f"temp peak {temp}",
             ESTIMATED,
             estimated,
         ),
@@ -161,21 +161,29 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
 
 
 def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
-    if headroom.fits is None:
-        return Line(
-            "{limit_bytes}: an estimate has no allocated size; compare the peak instead.",
-            HEADROOM,
-            headroom,
+    if headroom.allocated_bytes is None:
+        text = (
+            "{limit_bytes}: there is no estimate of the allocated size on an unknown backend; "
+            "compare the peak instead."
         )
-    verdict = "fits" if headroom.fits else "does not fit"
-    code = (
-        "the program's code, tens of MiB,"
-        if report.figures.backend == "tpu"
-        else "the program's code"
-    )
+        return Line(text, HEADROOM, headroom)
+    code = "tens of MiB, " if report.figures.backend == "tpu" else ""
+    rest = f"(the program's code, {code}is not in the dump and comes on top)"
+    estimated = report.figures.estimated
+    if estimated is None:
+        verdict = "fits" if headroom.fits else "does not fit"
+        figures = "allocated {allocated_bytes}, headroom {headroom_bytes}"
+        return Line(f"{verdict} in {{limit_bytes}}: {figures} {rest}", HEADROOM, headroom)
+    verdict = {
+        None: "an estimate cannot tell whether it fits",
+        True: "fits, by estimate,",
+        False: "does not fit, by estimate,",
+    }[headroom.fits]
+    allocated = write_promised("allocated", estimated, report.figures.backend)
+    unknown = "; some sizes are unknown" if estimated.is_lower_bound else ""
     return Line(
-        f"{verdict} in {{limit_bytes}}: allocated {{allocated_bytes}}, headroom {{headroom_bytes}} "
-        f"({code} is not in the dump and comes on top)",
+        f"{verdict} in {{limit_bytes}}: allocated {allocated}{unknown}, "
+        f"headroom {{headroom_bytes}} {rest}",
         HEADROOM,
         headroom,
     )

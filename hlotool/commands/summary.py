@@ -23,6 +23,7 @@ from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.promised import write_promised
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary_directory import print_modules
 from hlotool.fields import Block, Document, InputPaths, Line
@@ -114,11 +115,17 @@ def _header(facts: ModuleFacts) -> tuple[Line, ...]:
 def _memory(found: Summary) -> tuple[Line, ...]:
     memory = found.memory
     if memory is None:
-        return (Line("memory: unknown, as the module is not scheduled"),)
+        return (Line(f"memory: unknown, as {found.memory_unknown}"),)
     if memory.estimated:
+        allocated, peak, temp = (
+            write_promised(figure, memory.estimated, memory.backend)
+            for figure in ("allocated", "peak", "temp_peak")
+        )
+        is_known = memory.estimated.allocated_bytes is not None
+        text = f"allocated {allocated}, " if is_known else ""
         return (
             Line(
-                "memory: estimated peak {peak_bytes}, temp peak {temp_peak_bytes}",
+                f"memory (estimate): {text}peak {peak}, temp peak {temp}",
                 ESTIMATED,
                 memory.estimated,
             ),

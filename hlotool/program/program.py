@@ -29,6 +29,7 @@ from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.fingerprint import Fingerprints, fingerprint_computations
 from hlotool.analysis.memory.donation import DonationRow, find_donations
+from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.value_rows import BufferRow, rows_at
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
@@ -199,7 +200,13 @@ class Program:
             self.collectives.totals,
             self.collectives.host.totals,
             self.findings if with_findings else (),
+            self._why_memory_is_unknown(),
         )
+
+    def _why_memory_is_unknown(self) -> str:
+        """Return the reason in half a sentence, '' where memory is known."""
+        obstacle = None if self.memory else find_obstacle(self.expect_module())
+        return obstacle.reason if obstacle else ""
 
     def metric(self, path: str) -> object:
         """Return a metric such as `buffers.temp_bytes`, None where the dump does not tell."""

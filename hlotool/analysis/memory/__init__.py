@@ -1,9 +1,7 @@
 """Who holds memory, how much, and when?
 
 `report` is the way in: it measures a program and returns its `figures`. `belonging` checks
-that a buffer assignment is the module's; without one, `estimate` makes one up: an
-`estimated_size` for each value, `hlo_buffers` of what must lie together, `estimated_buffers`
-of what probably does, as temporary values find room in `reused_memory`, by its `usage`.
+that a buffer assignment is the module's; without one, the room `estimate` makes one up.
 
 `memory_map` knows which bytes are in use when: the `occupancy` of each allocation (with a
 `cover_tree` where blocks overlap) is a `curve`. `space_sums` and `space_figures` say what a

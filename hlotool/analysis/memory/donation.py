@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.analysis.memory.estimated_size import estimate_size
+from hlotool.analysis.memory.estimate.value_size import estimate_size
 from hlotool.fields import BYTES, NUMBER, column
 from hlotool.ir.buffers import format_position
 from hlotool.ir.module import Instruction, Module

@@ -113,6 +113,14 @@ class MemoryEstimate(Struct, frozen=True):
     position: Annotated[int, figure(_POSITION, NUMBER)]
     sequence_length: Annotated[int, figure(_LENGTH, NUMBER)]
     instruction: Annotated[str | None, figure(_RUNNING)]
+    allocated_bytes: Annotated[
+        int | None,
+        figure(
+            "estimate of the bytes reserved; null on an unknown backend, and on TPU in all "
+            "spaces but 0",
+            BYTES,
+        ),
+    ]
     argument_bytes: Annotated[int, figure("memory of parameters", BYTES)]
     output_bytes: Annotated[int, figure("memory that holds an output", BYTES)]
     alias_bytes: Annotated[int, figure("memory that is both argument and output", BYTES)]

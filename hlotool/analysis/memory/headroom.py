@@ -6,23 +6,38 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from hlotool.analysis.memory.estimate.promise import find_promise
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.fields import BYTES, figure
 
 
 class Headroom(Struct, frozen=True):
-    """Space 0 against a limit; None in an estimate, which says nothing of allocations."""
+    """Space 0 against a limit; None where the allocated size is unknown."""
 
     limit_bytes: Annotated[int, figure("the limit given with --hbm", BYTES)]
-    allocated_bytes: Annotated[int | None, figure("bytes reserved in space 0", BYTES)]
+    allocated_bytes: Annotated[
+        int | None, figure("bytes reserved in space 0, or an estimate of them", BYTES)
+    ]
     headroom_bytes: Annotated[
         int | None, figure("what is left; negative where it does not fit", BYTES, is_signed=True)
     ]
-    fits: Annotated[bool | None, figure("whether it fits")]
+    fits: Annotated[
+        bool | None, figure("whether it fits; null where an estimate is too near to tell")
+    ]
+    is_estimate: Annotated[bool, figure("whether the allocated size is an estimate")]
 
 
 def measure_headroom(report: MemoryReport, limit_bytes: int) -> Headroom:
     """Compare what space 0 reserves with a limit; the program's code is not in a dump."""
-    allocated = report.figures.totals.allocated_bytes
-    left = None if allocated is None else limit_bytes - allocated
-    return Headroom(limit_bytes, allocated, left, None if left is None else left >= 0)
+    estimated = report.figures.estimated
+    allocated = (estimated or report.figures.totals).allocated_bytes
+    if allocated is None:
+        return Headroom(limit_bytes, None, None, None, estimated is not None)
+    left = limit_bytes - allocated
+    fits: bool | None = left >= 0
+    if estimated:
+        promise = find_promise("allocated", report.figures.backend)
+        is_near = promise is not None and abs(left) <= promise.margin_bytes(allocated)
+        if is_near or (fits and estimated.is_lower_bound):
+            fits = None
+    return Headroom(limit_bytes, allocated, left, fits, estimated is not None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.lifetimes import find_lifetimes
@@ -9,7 +11,8 @@ from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.belonging import check_belonging
 from hlotool.analysis.memory.definers import are_told_apart
-from hlotool.analysis.memory.estimate import estimate_assignment
+from hlotool.analysis.memory.estimate.assignment import EstimatedAssignment, estimate_assignment
+from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryFigures, MemoryTotals, Peak
 from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
 from hlotool.analysis.memory.space_figures import (
@@ -20,6 +23,7 @@ from hlotool.analysis.memory.space_figures import (
     measure_space,
 )
 from hlotool.analysis.memory.space_sums import add_up_space
+from hlotool.errors import InputError
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module
 
@@ -27,11 +31,13 @@ from hlotool.ir.module import Module
 class MemoryReport(Struct, frozen=True):
     """All figures about a module's memory, and the map they were read off.
 
-    `figures` are mostly about space 0; the methods give those of another.
+    `figures` are mostly about space 0; the methods give those of another. `temp_bytes` is what
+    temporary values of an estimate take in each space.
     """
 
     figures: MemoryFigures
     map: MemoryMap
+    temp_bytes: Mapping[int, int | None] = {}
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""
@@ -43,7 +49,8 @@ class MemoryReport(Struct, frozen=True):
         if self.figures.estimated is None:
             return None
         sums = add_up_space(self.map, color)
-        return measure_estimate(self.map, measure_peak(self.map, color, sums), sums)
+        peak = measure_peak(self.map, color, sums)
+        return measure_estimate(self.map, peak, sums, self.temp_bytes.get(color, 0))
 
     def totals_of(self, color: int) -> MemoryTotals:
         """Return the totals with the figures of another space than 0 in them."""
@@ -67,15 +74,16 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
     are derived from the module's schedule otherwise, if its names tell the values apart.
     Without one, an estimate. Thread-local
     memory is left out of every sum but the reported one. Raises InputError where the module
-    that would have to tell is not scheduled, and ParseError where the assignment belongs to
-    another module.
+    that would have to tell is not scheduled or has sizes unknown, and ParseError where the
+    assignment belongs to another module.
     """
     if assignment is None:
         if module is None:
             raise ValueError("neither a module nor a buffer assignment")
-        estimate = estimate_assignment(module)
-        memory = map_memory(estimate.assignment, estimate.lifetimes)
-        return _report_estimate(memory, estimate.backend)
+        obstacle = find_obstacle(module)
+        if obstacle:
+            raise InputError(f"{module.source.name}: {obstacle.advice}")
+        return _report_estimate(estimate_assignment(module))
     if module is not None:
         check_belonging(module, assignment)
     is_told = module is not None and are_told_apart(module, assignment)
@@ -85,11 +93,11 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
 
 
 def find_memory(module: Module | None, assignment: BufferAssignment | None) -> MemoryReport | None:
-    """Return the memory figures, None for a module that has neither assignment nor schedule."""
-    has_schedule = module is not None and find_problem(module) is None
-    if assignment is None and not has_schedule:
-        return None
-    if assignment is not None and assignment.live_ranges is None and not has_schedule:
+    """Return the memory figures, None for a module without assignment that cannot be estimated."""
+    if assignment is None:
+        is_known = module is not None and find_obstacle(module) is None
+        return analyze_memory(module, None) if is_known else None
+    if assignment.live_ranges is None and module is not None and find_problem(module):
         module = None
     return analyze_memory(module, assignment)
 
@@ -108,19 +116,20 @@ def _report_assignment(memory: MemoryMap, backend: Backend | None) -> MemoryRepo
     return MemoryReport(figures, memory)
 
 
-def _report_estimate(memory: MemoryMap, backend: Backend | None) -> MemoryReport:
+def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
+    memory = map_memory(found.assignment, found.lifetimes)
     sums = add_up_space(memory, 0)
     peak = measure_peak(memory, 0, sums)
     figures = MemoryFigures(
         source="estimate",
-        lifetimes=memory.lifetimes.source if memory.lifetimes else None,
-        backend=backend,
+        lifetimes=found.lifetimes.source,
+        backend=found.backend,
         spaces=(),
         totals=MemoryTotals(),
         peak=_place_of(peak),
-        estimated=measure_estimate(memory, peak, sums),
+        estimated=measure_estimate(memory, peak, sums, found.temp_bytes.get(0, 0)),
     )
-    return MemoryReport(figures, memory)
+    return MemoryReport(figures, memory, found.temp_bytes)
 
 
 def _place_of(peak: Peak) -> Peak:

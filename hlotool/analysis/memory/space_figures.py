@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import asdict
 
 from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.memory.estimated_size import HOST_ARRAY_BYTES
+from hlotool.analysis.memory.estimate.value_size import HOST_ARRAY_BYTES
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryTotals, Peak, SpaceRow
 from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.memory_map import MemoryMap
@@ -97,9 +97,15 @@ def measure_peak(memory: MemoryMap, color: int, sums: SpaceSums) -> Peak:
     )
 
 
-def measure_estimate(memory: MemoryMap, peak: Peak, sums: SpaceSums) -> MemoryEstimate:
-    """Return the figures of the peak's space in an estimated assignment."""
+def measure_estimate(
+    memory: MemoryMap, peak: Peak, sums: SpaceSums, temp_bytes: int | None
+) -> MemoryEstimate:
+    """Return the figures of the peak's space in an estimated assignment.
+
+    `temp_bytes` is what all its temp allocations take together, None where unknown.
+    """
     return MemoryEstimate(
+        allocated_bytes=None if temp_bytes is None else sums.allocated - sums.temp + temp_bytes,
         peak_bytes=peak.bytes or 0,
         position=peak.position or 0,
         sequence_length=peak.sequence_length or 0,

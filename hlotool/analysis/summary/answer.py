@@ -48,7 +48,7 @@ LOOPS: Final = RowList(
 MEMORY: Final = Block(
     "memory",
     MemoryFigures,
-    "memory of space 0; null for a module that is not scheduled",
+    "memory of space 0; null without a schedule, and on TPU without layouts, where nothing tells",
     blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
     is_nullable=True,
 )

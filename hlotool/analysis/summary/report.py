@@ -16,7 +16,10 @@ from hlotool.analysis.summary.opcode_rows import OpcodeRow
 
 
 class Summary(Struct, frozen=True):
-    """The answer of `hlotool summary`. `memory` is None for a module that is not scheduled."""
+    """The answer of `hlotool summary`.
+
+    `memory` is None where nothing tells of it: `memory_unknown` is the reason.
+    """
 
     module: ModuleFacts
     opcodes: tuple[OpcodeRow, ...]
@@ -27,3 +30,4 @@ class Summary(Struct, frozen=True):
     collectives: CollectiveTotals
     host: HostTotals
     findings: tuple[Finding, ...]
+    memory_unknown: str = ""

@@ -14,8 +14,8 @@ from hlotool.analysis.dataflow.dataflow import Dataflow
 from hlotool.analysis.dataflow.may_share import SharingRule
 from hlotool.analysis.dataflow.values import Value
 from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.memory.hlo_buffers import HloBuffer
-from hlotool.analysis.memory.reused_memory import Reuse
+from hlotool.analysis.memory.estimate.hlo_buffers import HloBuffer
+from hlotool.analysis.memory.estimate.reused_memory import Reuse
 from hlotool.ir.buffers import LiveRange
 
 

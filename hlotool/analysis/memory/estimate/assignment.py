@@ -1,15 +1,15 @@
 """How may the buffer assignment come out of a scheduled module that comes without one?
 
 Values, lifetimes and what shares a buffer follow XLA (`dataflow`, `lifetimes`,
-`estimated_buffers`); sizes are those of the backend's shapes. Where in a heap values lie is
-not modelled, so neither are alignment and fragmentation; nor is the workspace that libraries
-ask for at run time. docs/accuracy.md shows how far the estimate was from XLA's own assignment.
+`joined_buffers`); sizes are those of the backend's shapes. All temporary values of a space
+together have a size (`temp_size`), but none has a place. The workspace that libraries ask for
+at run time is not modelled. docs/accuracy.md shows how far the estimate was from XLA's own
+assignment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from msgspec import Struct
 
@@ -18,24 +18,25 @@ from hlotool.analysis.dataflow.lifetimes import Lifetimes, name_ranges, shared_b
 from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.analysis.dataflow.values import Value
 from hlotool.analysis.graph.backend import Backend, find_backend
-from hlotool.analysis.memory.estimated_buffers import join_buffers
-from hlotool.analysis.memory.estimated_size import estimate_size
-from hlotool.analysis.memory.hlo_buffers import HloBuffer, is_entry_parameter, list_buffers
+from hlotool.analysis.memory.estimate.hlo_buffers import HloBuffer, is_entry_parameter, list_buffers
+from hlotool.analysis.memory.estimate.joined_buffers import join_buffers
+from hlotool.analysis.memory.estimate.temp_size import measure_temp
+from hlotool.analysis.memory.estimate.value_size import estimate_size, uses_sparse_cores
 from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue
 from hlotool.ir.module import Module
 from hlotool.ir.shape import TupleShape
 
-# How far off peaks of space 0 typically are, and on CPU and GPU those of its temp allocations.
-# On TPU the latter are at most as estimated. Measured, see docs/accuracy.md.
-TYPICAL_PERCENT: Final = 1
-
 
 class EstimatedAssignment(Struct, frozen=True):
-    """A buffer assignment as it may come out: one allocation a buffer, every offset 0."""
+    """A buffer assignment as it may come out: one allocation a buffer, every offset 0.
+
+    `temp_bytes` is what temporary values take together, by space; None where unknown.
+    """
 
     assignment: BufferAssignment
     lifetimes: Lifetimes
     backend: Backend | None
+    temp_bytes: Mapping[int, int | None]
 
 
 def estimate_assignment(module: Module) -> EstimatedAssignment:
@@ -52,14 +53,27 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     allocations = tuple(
         _allocation(number, buffers, placed) for number, buffers in enumerate(joined)
     )
-    assignment = BufferAssignment(module.source, allocations, is_estimate=True)
-    return EstimatedAssignment(assignment, name_ranges(flow, ranges), backend)
+    temps = (
+        group
+        for group, allocation in zip(joined, allocations, strict=True)
+        if allocation.allocation_class == "temp"
+    )
+    return EstimatedAssignment(
+        BufferAssignment(module.source, allocations, is_estimate=True),
+        name_ranges(flow, ranges),
+        backend,
+        measure_temp(flow, ranges, temps, backend),
+    )
 
 
 def _place_values(flow: Dataflow, backend: Backend | None) -> dict[Value, BufferValue]:
     """Give each value its name and size, at offset 0; few shapes are many values'."""
     shapes = {id(value.shape): value.shape for value in flow.values}
-    sizes = {key: estimate_size(shape, backend) for key, shape in shapes.items()}
+    has_sparse_cores = backend == "tpu" and uses_sparse_cores(shapes.values())
+    sizes = {
+        key: estimate_size(shape, backend, has_sparse_cores=has_sparse_cores)
+        for key, shape in shapes.items()
+    }
     return {
         value: BufferValue(
             value.number,

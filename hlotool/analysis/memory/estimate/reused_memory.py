@@ -19,8 +19,8 @@ from hlotool.analysis.dataflow.last_position import find_last_position
 from hlotool.analysis.dataflow.may_share import SharingRule
 from hlotool.analysis.dataflow.post_order import number_post_order
 from hlotool.analysis.dataflow.values import Value
-from hlotool.analysis.memory.hlo_buffers import HloBuffer
-from hlotool.analysis.memory.usage import Usage
+from hlotool.analysis.memory.estimate.hlo_buffers import HloBuffer
+from hlotool.analysis.memory.estimate.usage import Usage
 from hlotool.ir.buffers import LiveRange
 
 MOST_REUSED: Final = 4096  # outputs and donated parameters; the memory of more is not reused
