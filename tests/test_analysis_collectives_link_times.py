@@ -97,7 +97,7 @@ def test_estimates() -> None:
     assert seconds == {"nine": once["nine"] * 9, "some": None, "third": once["third"] * 9}
     assert report.totals.transfer_seconds == once["nine"] * 9 + once["some"] + once["third"] * 9
     assert report.totals.is_seconds_lower_bound
-    assert report.totals.machine == "0.000000002 GB/s plus 1e+07 µs each (test)"
+    assert report.totals.machine == "2e-09 GB/s plus 1e+07 µs each (test)"
     text = (ROOT / "testdata/collectives/groups.txt").read_text(encoding="utf-8")
     single = analyze(text, options).rows[-1]
     assert (single.name, single.transfer_seconds) == ("single", 0)

@@ -47,8 +47,11 @@ def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
             lines.append(Line("all are synchronous: nothing is computed while they run"))
     elif totals.exposed_wire_bytes_per_run is not None:
         text = "no work hides {exposed_wire_bytes_per_run} of it"
+        lines.append(Line(text, COLLECTIVE_TOTALS, totals))
+    if totals.transfer_seconds is not None:
+        text = "the estimated time is {transfer_seconds}"
         if totals.exposed_seconds is not None:
-            text += ", {exposed_seconds} of {transfer_seconds}"
+            text += ", of which no work hides {exposed_seconds}"
         lines.append(Line(text, COLLECTIVE_TOTALS, totals))
     return (*lines, *host)
 
