@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.machine import find_machine
 from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
@@ -32,7 +33,7 @@ from hlotool.inputs import (
 )
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
-from hlotool.program.call_rules import CallRule
+from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import load_program
 from hlotool.program.program import Program
 
@@ -116,7 +117,7 @@ def load(
     path: a file, or a dump directory with one matching module (`module` is a regular
     expression searched in module names). A file's siblings are found by name, or named by
     `buffers`, `live_range` and `module_text`. `config` is an hlotool.toml whose `[[custom_call]]`
-    tables count; none is looked for. Raises HlotoolError for anything that is not a
+    tables and `chip` count; none is looked for. Raises HlotoolError for anything that is not a
     dump, NothingCheckedError where several modules match, in a directory or in one text.
     """
     named = NamedFiles(buffers, live_range, module_text)
@@ -124,7 +125,7 @@ def load(
     if len(found.inputs) > 1:
         names = ", ".join(sorted({_name_of(one) for one in found.inputs}))
         raise NothingCheckedError(f"{path} holds several modules ({names}); choose with module=.")
-    return _read(found.inputs[0], path, _read_rules(config))
+    return _read(found.inputs[0], path, _read_assumptions(config))
 
 
 def load_all(
@@ -136,8 +137,8 @@ def load_all(
 ) -> list[Dump]:
     """Read every program that `load` could choose, in the order of the files' names."""
     path, found = _find(dump, stage, module, NamedFiles())
-    call_rules = _read_rules(config)
-    return [_read(one, path, call_rules) for one in found.inputs]
+    assumptions = _read_assumptions(config)
+    return [_read(one, path, assumptions) for one in found.inputs]
 
 
 def _find(
@@ -161,17 +162,19 @@ def _name_of(one: Input) -> str:
     return f"{one.name}#{part}" if part else one.name
 
 
-def _read_rules(config: str | os.PathLike[str] | None) -> tuple[CallRule, ...]:
-    """Return what a configuration says of custom calls."""
+def _read_assumptions(config: str | os.PathLike[str] | None) -> Assumptions:
+    """Return what a configuration says of custom calls, and which chip it names."""
     if config is None:
-        return ()
+        return NO_ASSUMPTIONS
     from hlotool.check.config import read_config  # noqa: PLC0415  few name one
     from hlotool.check.written_calls import compile_call_costs  # noqa: PLC0415
 
-    return compile_call_costs(read_config(os.fspath(config)))
+    settings = read_config(os.fspath(config))
+    machine = find_machine(settings.chip or None, needs_link=False)
+    return Assumptions(compile_call_costs(settings), machine)
 
 
-def _read(found: Input, path: str, call_rules: tuple[CallRule, ...]) -> Dump:
-    program = load_program(found, path, with_buffers=True, call_rules=call_rules)
+def _read(found: Input, path: str, assumptions: Assumptions) -> Dump:
+    program = load_program(found, path, with_buffers=True, assumptions=assumptions)
     program.expect_module()
     return Dump(program)

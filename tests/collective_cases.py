@@ -1,6 +1,7 @@
 """Cases of testdata/collectives: what each expects of which collective, in its first lines.
 
     // options: mesh=data=4,model=2 devices_per_node=4 with_groups=true
+    // options: chip=h100 bytes_per_second=1e9
     // row NAME: field=value …       every collective of the module has such a line
     // totals: field=value …
     // host NAME: field=value …      every transfer between device and host, as `row`
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from hlotool.analysis.collectives.machine import Machine, find_machine
 from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
 from hlotool.analysis.collectives.report import (
     NO_OPTIONS,
@@ -50,7 +52,13 @@ def read_options(text: str) -> CollectiveOptions:
         devices_per_node=int(nodes) if nodes else None,
         with_groups=found.get("with_groups") == "true",
         with_operands=True,
+        machine=_read_machine(found),
     )
+
+
+def _read_machine(found: dict[str, str]) -> Machine | None:
+    speed = found.get("bytes_per_second")
+    return find_machine(found.get("chip"), float(speed) if speed else None)
 
 
 def read_rows(text: str, what: str = "row") -> dict[str, dict[str, str]]:

@@ -7,11 +7,8 @@ from pathlib import Path
 import pytest
 from collective_cases import ROOT, analyze
 
-from hlotool.analysis.collectives.link_times import (
-    LinkSpeed,
-    estimate_collective_times,
-    find_link_speed,
-)
+from hlotool.analysis.collectives.link_times import LinkSpeed, find_link_speed
+from hlotool.analysis.collectives.machine import Machine, find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.errors import UsageError
 from hlotool.fields.quantity import parse_bandwidth, parse_time
@@ -91,20 +88,47 @@ def test_what_does_not_go_together() -> None:
 
 def test_estimates() -> None:
     """Wire bytes over bandwidth, latency once for each execution; nothing moved takes no time."""
+    machine = Machine(link=LinkSpeed(2.0, 10.0, "test"))
+    options = CollectiveOptions(machine=machine)
     text = (ROOT / "testdata/collectives/loops.txt").read_text(encoding="utf-8")
-    rows = estimate_collective_times(analyze(text).rows, LinkSpeed(2.0, 10.0, "test"))
-    seconds = {row.name: row.estimated_seconds for row in rows}
-    assert seconds == {"nine": (6 / 2 + 10) * 9, "some": None, "third": (2 / 2 + 10) * 9}
+    report = analyze(text, options)
+    seconds = {row.name: row.transfer_seconds for row in report.rows}
+    once = {"nine": 6 / 2 + 10, "some": 6 / 2 + 10, "third": 2 / 2 + 10}
+    assert seconds == {"nine": once["nine"] * 9, "some": None, "third": once["third"] * 9}
+    assert report.totals.transfer_seconds == once["nine"] * 9 + once["some"] + once["third"] * 9
+    assert report.totals.is_seconds_lower_bound
+    assert report.totals.machine == "2e-09 GB/s plus 1e+07 µs each (test)"
     text = (ROOT / "testdata/collectives/groups.txt").read_text(encoding="utf-8")
-    single = estimate_collective_times(analyze(text).rows, LinkSpeed(2.0, 10.0, "test"))[-1]
-    assert (single.name, single.estimated_seconds) == ("single", 0)
+    single = analyze(text, options).rows[-1]
+    assert (single.name, single.transfer_seconds) == ("single", 0)
 
 
 def test_a_link_within_a_node_says_nothing_across_nodes() -> None:
     text = (ROOT / "testdata/collectives/axes.txt").read_text(encoding="utf-8")
-    rows = analyze(text, CollectiveOptions(devices_per_node=4)).rows
-    within = estimate_collective_times(rows, LinkSpeed(1.0, 0.0, "test", is_within_node=True))
-    beyond = estimate_collective_times(rows, LinkSpeed(1.0, 0.0, "test"))
-    assert {row.span for row in within if row.estimated_seconds is None} == {"cross"}
-    assert {row.span for row in within if row.estimated_seconds is not None} == {"node"}
-    assert all(row.estimated_seconds is not None for row in beyond)
+    within, beyond = (
+        analyze(text, CollectiveOptions(devices_per_node=4, machine=Machine(link=link))).rows
+        for link in (
+            LinkSpeed(1.0, 0.0, "test", is_within_node=True),
+            LinkSpeed(1.0, 0.0, "test"),
+        )
+    )
+    assert {row.span for row in within if row.transfer_seconds is None} == {"cross"}
+    assert {row.span for row in within if row.transfer_seconds is not None} == {"node"}
+    assert all(row.transfer_seconds is not None for row in beyond)
+
+
+def test_a_machine_may_do_without_a_link() -> None:
+    """Where a configuration names a chip whose link no source states, its own peaks count."""
+    found = find_machine("tpu7x", needs_link=False)
+    assert found is not None
+    assert found.chip is not None
+    assert found.link is None
+    assert str(found) == found.chip.description
+    linked = find_machine("tpu7x", 1e9, needs_link=False)
+    assert linked is not None
+    assert linked.link is not None
+    assert find_machine(None) is None
+    with pytest.raises(UsageError, match="link speed of 'tpu7x' is unknown"):
+        find_machine("tpu7x")
+    with pytest.raises(UsageError, match="need --chip or --bandwidth"):
+        find_machine(None, chip_file="chips.toml", needs_link=False)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.analysis.collectives.device_groups import DeviceGroups
-from hlotool.analysis.collectives.link_times import estimate_collective_times, find_link_speed
+from hlotool.analysis.collectives.machine import find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.slice_groups import read_slice_groups
@@ -125,7 +125,7 @@ def test_the_handler_or_the_type_alone_tells() -> None:
 
 def test_an_order_that_is_no_schedule_tells_no_overlap() -> None:
     row = row_of(SEND.replace("is_scheduled=true, ", ""))
-    assert (row.is_async, row.is_exposed, row.overlap_bytes) == (True, None, None)
+    assert (row.is_async, row.exposed_share, row.overlap_bytes) == (True, None, None)
 
 
 def test_before_it_is_compiled_no_network_is_known() -> None:
@@ -152,26 +152,21 @@ def test_totals_by_network() -> None:
 
 def test_a_chips_link_joins_no_slices() -> None:
     """10 GB/s as given are those of any network: 32 MiB take 3.36 ms."""
-    rows = analyze(SEND).rows
-    by_chip, as_given = find_link_speed("v5p", None, None), find_link_speed("v5p", 10e9, 0.0)
-    assert by_chip is not None
-    assert as_given is not None
-    assert estimate_collective_times(rows, by_chip)[0].estimated_seconds is None
-    (row,) = estimate_collective_times(rows, as_given)
-    assert row.estimated_seconds == pytest.approx((1 << 25) / 10e9)
+    by_chip, as_given = find_machine("v5p"), find_machine("v5p", 10e9, 0.0)
+    assert analyze(SEND, CollectiveOptions(machine=by_chip)).rows[0].transfer_seconds is None
+    (row,) = analyze(SEND, CollectiveOptions(machine=as_given)).rows
+    assert row.transfer_seconds == pytest.approx((1 << 25) / 10e9)
     assert row.network == "dcn"
 
 
 def test_a_chip_names_the_network_within_its_nodes() -> None:
     text = (CASES / "axes.txt").read_text(encoding="utf-8")
-    rows = analyze(text, CollectiveOptions(devices_per_node=4)).rows
-    h100, v5p = find_link_speed("h100", None, None), find_link_speed("v5p", None, None)
-    assert h100 is not None
-    assert v5p is not None
-    named = estimate_collective_times(rows, h100)
+    h100, v5p = find_machine("h100"), find_machine("v5p")
+    named = analyze(text, CollectiveOptions(devices_per_node=4, machine=h100)).rows
     assert {(row.span, row.network) for row in named} == {("node", "nvlink"), ("cross", None)}
-    assert {row.network for row in estimate_collective_times(rows, v5p)} == {None}
-    unspanned = estimate_collective_times(analyze(text).rows, h100)
+    by_tpu = analyze(text, CollectiveOptions(devices_per_node=4, machine=v5p)).rows
+    assert {row.network for row in by_tpu} == {None}
+    unspanned = analyze(text, CollectiveOptions(machine=h100)).rows
     assert {row.network for row in unspanned} == {None}
 
 

@@ -257,9 +257,47 @@ def test_exposed_collective() -> None:
     little = "k = bf16[2] constant({1, 2})\n  j = bf16[2] negate(k)"
     found = find(collective("bf16", "all-reduce", between=little))
     (message,) = [one.message for one in found if one.code == "exposed-collective"]
-    assert message.startswith("Next to nothing is computed while s (all-reduce) sends")
-    work = "k = bf16[64,64] dot(m, n), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    assert message == (
+        "Too little is computed while s (all-reduce) sends: 100 % of it is exposed, 100 % of all "
+        "bytes sent."
+    )
+    work = "k = bf16[1024,1024] negate(p)"  # moves 4 MiB in memory
     assert "exposed-collective" not in codes(find(collective("bf16", "all-reduce", between=work)))
+    half = "k = bf16[512,512] slice(p), slice={[0:512],[0:512]}"  # moves half of what is sent
+    found = find(collective("bf16", "all-reduce", between=half))
+    (half_found,) = [one for one in found if one.code == "exposed-collective"]
+    assert half_found.bytes == MIB
+
+
+def test_layers_that_differ_in_scope_alone_are_one_finding() -> None:
+    """Of 200 layers, each sends 0.5 % of all; together half of it is exposed."""
+    step = (
+        "s{0} = bf16[64,1024] all-reduce-start(p), replica_groups={{{{0,1}}}}, to_apply=%add, @",
+        "{1}",
+        "d{0} = bf16[64,1024] all-reduce-done(s{0})",
+    )
+    work = "k{0} = bf16[32,1024] slice(p), slice={{[0:32]}}"  # 64 KiB read, 64 KiB written
+    source = 'metadata={{op_name="jit(f)/layer_{0}/psum" source_file="model.py" source_line=7}}'
+    lines = [
+        line.replace("@", source).format(
+            number, (work if number % 2 else "c{0} = bf16[] constant(0)").format(number)
+        )
+        for number in range(200)
+        for line in step
+    ]
+    text = scheduled(
+        "p = bf16[64,1024] parameter(0)",
+        *lines,
+        "ROOT t = (bf16[64,1024]) tuple(d0)",
+        header=", num_partitions=2",
+        before=COLLECTIVE.format("bf16"),
+    )
+    (found,) = (one for one in find(text) if one.code == "exposed-collective")
+    assert found.bytes == 100 * 64 * 1024 * 2
+    assert found.source == "model.py:7"
+    assert found.message == (
+        "Nothing is computed while s0 and 99 like it (all-reduce) send: 50 % of all bytes sent."
+    )
 
 
 @pytest.mark.parametrize(

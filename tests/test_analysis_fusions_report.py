@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 from cost_cases import Case, list_dumps
+from msgspec.structs import replace
 
 from hlotool.analysis.cost import CostModel, analyze_cost
 from hlotool.analysis.cost.chips import find_chip
@@ -312,3 +313,34 @@ def test_estimates_are_the_longer_of_two_times() -> None:
     names = set(FusionRow.__struct_fields__) - {"bound", "estimated_seconds"}
     for before, after in zip(measured(case)[2].rows, estimated, strict=True):
         assert all(getattr(before, name) == getattr(after, name) for name in names)
+
+
+VMEM = """HloModule m, is_scheduled=true
+body {
+  p = f32[4096]{0:S(1)} parameter(0)
+  ROOT n = f32[4096] negate(p)
+}
+inside {
+  p = f32[4096]{0:S(1)} parameter(0)
+  ROOT n = f32[4096]{0:S(1)} negate(p)
+}
+ENTRY e {
+  p = f32[4096]{0:S(1)} parameter(0)
+  kept = f32[4096]{0:S(1)} fusion(p), kind=kLoop, calls=inside
+  ROOT written = f32[4096] fusion(kept), kind=kLoop, calls=body
+}
+"""
+
+
+def test_the_slowest_memory_space_limits() -> None:
+    """`written` reads 16 KiB of vmem and writes as much to HBM; `kept` moves 32 KiB in vmem."""
+    chip = find_chip("v5e")
+    rows = {row.name: row for row in estimate_fusion_times(find(VMEM).rows, chip)}
+    once = 16384 / chip.hbm_bytes_per_second
+    assert (rows["written"].bound, rows["written"].estimated_seconds) == ("memory", once)
+    compute = 4096 / chip.flops_per_second  # where nobody states how fast vmem is
+    assert (rows["kept"].bound, rows["kept"].estimated_seconds) == ("compute", compute)
+    slow = replace(chip, vmem_bytes_per_second=chip.hbm_bytes_per_second / 2)
+    rows = {row.name: row for row in estimate_fusion_times(find(VMEM).rows, slow)}
+    assert (rows["written"].bound, rows["written"].estimated_seconds) == ("vmem", 2 * once)
+    assert (rows["kept"].bound, rows["kept"].estimated_seconds) == ("vmem", 4 * once)

@@ -58,6 +58,60 @@ def test_exit_codes(text: str, code: int) -> None:
     assert check(STEP) == code
 
 
+SHARES = ROOT / "testdata" / "collectives" / "overlap_share.txt"
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        "collectives.exposed_seconds < 1",
+        "collectives.transfer_seconds < 1",
+        "collectives.max(exposed_seconds) < 1",
+        "collectives.count(transfer_seconds > 1) == 0",
+        "summary.findings.sum(exposed_seconds) < 1",
+        "1 + fusions.sum(estimated_seconds) < 3",
+    ],
+)
+def test_a_rule_on_seconds_needs_a_machine(budget: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(STEP, "--budget", budget) == 2
+    assert "is an estimate for a machine; name it with --chip" in capsys.readouterr().err
+    assert check(STEP, "--chip", "h100", "--budget", budget) != 2
+    budgets('chip = "h100"\n')
+    assert check(STEP, "--budget", budget) != 2
+    assert run(["summary", str(STEP), "--budget", budget]) != 2
+    budgets("")
+    alone = check(STEP, "--bandwidth", "1GB/s", "--budget", budget)
+    assert (alone == 2) == ("fusions" in budget)
+
+
+def test_exposed_seconds_are_a_metric() -> None:
+    """In overlap_share.txt, 0.235 + 1 + 1 + 2 s are exposed but for 5 + 139 + 144 + 432 us.
+
+    Each also waits 5 us, which h100 states; of two, nobody knows what is exposed.
+    """
+    machine = ("--chip", "h100", "--bandwidth", "1GB/s")
+    assert check(SHARES, *machine, "--budget", "collectives.exposed_seconds < 4.23431") == 0
+    assert check(SHARES, *machine, "--budget", "collectives.exposed_seconds < 4.23430") == 1
+    budgets('chip = "h100"\n[[budget]]\nmetric = "collectives.exposed_seconds"\nmax = 4.2343\n')
+    assert check(SHARES, "--bandwidth", "1GB/s") == 1
+    assert check(SHARES) == 0
+
+
+def test_seconds_of_another_machine_are_no_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    text = '[[budget]]\nmetric = "collectives.exposed_seconds"\nmax_increase = "1%"\n'
+    budgets(f'baseline = "before.json"\nchip = "h100"\n{text}')
+    assert check(SHARES, "--update-baseline") == 0
+    assert check(SHARES) == 0
+    assert check(SHARES, "--chip", "b200") == 4
+    assert "the baseline does not tell of collectives.exposed_seconds" in capsys.readouterr().out
+
+
+def test_a_chip_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    budgets('chip = "h999"\n')
+    assert run(["collectives", str(SHARES)]) == 2
+    assert "there is no chip 'h999'" in capsys.readouterr().err
+
+
 def test_no_budget_is_no_success() -> None:
     assert check(STEP) == 4
     assert check(STEP, "--budget", "buffers.temp_bytes < 1GiB") == 0

@@ -29,7 +29,7 @@ def test_kinds_are_read_and_compared() -> None:
     assert compare_kinds(kinds, kinds) == ()
     (change,) = compare_kinds((), kinds)
     assert (change.change, change.left_bytes, change.delta_bytes) == ("added", 0, 6144)
-    assert (change.left_exposed_count, change.right_exposed_count) == (None, None)
+    assert (change.left_exposed_bytes, change.right_exposed_bytes) == (None, None)
     assert change.is_lower_bound
 
 

@@ -28,6 +28,7 @@ def measure_baseline(program: Program) -> SavedSummary:
     """Return the figures that diffs compare, as far as they are known."""
     figures: dict[str, object] = {path: program.metric(path) for path in DIFFED}
     if program.module:
+        figures["collectives.machine"] = program.collectives.totals.machine
         kinds = program.collectives.totals.by_kind
         figures["collectives.by_kind"] = [
             {name: getattr(row, name) for name in _KINDS} for row in kinds

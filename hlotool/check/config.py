@@ -1,6 +1,7 @@
 """What a project keeps in `hlotool.toml`, or in `[tool.hlotool]` of `pyproject.toml`.
 
 baseline = "hlotool-baseline.json"
+chip = "h100"
 
 [[budget]]
 name = "temp memory"
@@ -59,6 +60,7 @@ class Config(Struct, frozen=True):
     stage: StageChoice | None = None
     budgets: tuple[Budget, ...] = ()
     custom_calls: tuple[WrittenCall, ...] = ()
+    chip: str = ""
 
     @property
     def baseline_path(self) -> str:
@@ -72,6 +74,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     baseline: str = ""
     module: str = ""
     stage: StageChoice | None = None
+    chip: str = ""
     budget: tuple[dict[str, object], ...] = ()
     custom_call: tuple[dict[str, object], ...] = ()
 
@@ -139,7 +142,15 @@ def _make_config(table: object, path: str, text: str) -> Config:
         WrittenCall(**asdict(read), line=line)
         for read, line in _read_tables(said.custom_call, CustomCallTable, "custom_call", text, name)
     )
-    return Config(path, said.baseline, said.module, said.stage, _told_apart(budgets), custom_calls)
+    return Config(
+        path,
+        said.baseline,
+        said.module,
+        said.stage,
+        _told_apart(budgets),
+        custom_calls,
+        said.chip,
+    )
 
 
 def _read_tables(

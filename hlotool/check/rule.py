@@ -8,7 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.machine import Machine
 from hlotool.check.budget import Budget, Limit
+from hlotool.check.estimates import expect_machine
 from hlotool.check.limits import Limits, Number, tidy
 from hlotool.check.pattern import compile_pattern
 from hlotool.errors import QueryError, UsageError
@@ -69,11 +71,12 @@ class Rule(Struct, frozen=True):
         )
 
 
-def compile_rule(budget: Budget, config: str = "") -> Rule:
+def compile_rule(budget: Budget, config: str = "", machine: Machine | None = None) -> Rule:
     """Check a budget and make it ready to be evaluated; `config` is the file it stands in.
 
     Raises QueryError, which names the budget, where an expression does not parse or names
-    what does not exist, and UsageError for a bad pattern or limit.
+    what does not exist, and UsageError for a bad pattern or limit, and for a budget on times
+    that no `machine` is known for.
     """
     place = f"{config}:{budget.line}" if budget.line else config or "--budget"
     module = compile_pattern(budget.module, "module", place) if budget.module else None
@@ -90,6 +93,7 @@ def compile_rule(budget: Budget, config: str = "") -> Rule:
         tree = _count_rows(rows, condition, f"{place}: {budget.kind}")
         limits = _NO_ROW if budget.kind == "forbid" else _ANY_ROW
         says = f"{budget.kind} {rows}" + (f": {condition}" if condition else "")
+    expect_machine(tree, machine, place)
     paths = frozenset(
         one.rows if isinstance(one, Aggregate) else one.path for one in find_reads(tree)
     )

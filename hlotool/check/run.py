@@ -15,7 +15,7 @@ from hlotool.diff.sides import Candidate, pair_candidates, read_side
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Failure, Inputs, map_inputs
-from hlotool.program.call_rules import CallRule
+from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import input_paths, load_program
 
 _RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
@@ -40,7 +40,7 @@ class Plan(Struct, frozen=True):
     rules: tuple[Rule, ...]
     tasks: tuple[Task, ...]
     passed_over: tuple[str, ...]  # names of modules that no budget is about
-    call_rules: tuple[CallRule, ...] = ()  # what custom calls cost
+    assumptions: Assumptions = NO_ASSUMPTIONS
 
     @property
     def size_bytes(self) -> int:
@@ -89,12 +89,11 @@ def plan_run(
     rules: Sequence[Rule],
     found: Inputs,
     earlier: Sequence[Candidate],
-    call_rules: Sequence[CallRule] = (),
+    assumptions: Assumptions = NO_ASSUMPTIONS,
 ) -> Plan:
     """Choose the modules that a budget is about, each with its baseline, found by its name.
 
-    `call_rules` say what custom calls cost that tell nothing themselves. The only module there
-    is may have another name in its text. Raises InputError for a saved document.
+    `assumptions` hold for the modules and their baselines. The only module there is may have another name in its text. Raises InputError for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
@@ -108,7 +107,7 @@ def plan_run(
     baselines = {pair.right: pair.left for pair in pairs if pair.right}
     tasks = tuple(Task(one, baselines.get(one)) for one in wanted)
     passed_over = tuple(one.name for one in modules if one not in wanted)
-    return Plan(found.path, tuple(rules), tasks, passed_over, tuple(call_rules))
+    return Plan(found.path, tuple(rules), tasks, passed_over, assumptions)
 
 
 def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
@@ -118,7 +117,7 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     be read is an error of every budget about it. `progress` is called with the bytes that were
     just read.
     """
-    check = partial(_check, rules=plan.rules, call_rules=plan.call_rules)
+    check = partial(_check, rules=plan.rules, assumptions=plan.assumptions)
     outcomes = map_inputs(check, plan.tasks, progress=progress)
     checked = [
         _broken(task.module.name, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
@@ -134,16 +133,16 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     return Run(plan.paths(), tuple(results), count_results(results), failures, notes)
 
 
-def _check(task: Task, *, rules: tuple[Rule, ...], call_rules: tuple[CallRule, ...]) -> _Checked:
+def _check(task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions) -> _Checked:
     """Evaluate the budgets of one module; runs in a process of its own."""
     if task.module.input is None:
         raise ValueError("a module is read from an input")
     program = load_program(
-        task.module.input, task.module.path, with_buffers=True, call_rules=call_rules
+        task.module.input, task.module.path, with_buffers=True, assumptions=assumptions
     )
     earlier: Baseline | None = None
     if task.baseline is not None:
-        earlier = read_side(task.baseline, "baseline", call_rules)[0].figures
+        earlier = read_side(task.baseline, "baseline", assumptions)[0].figures
     about = [rule for rule in rules if rule.applies_to(program.name)]
     results = tuple(judge_rule(rule, program, earlier) for rule in about)
     return _Checked(program.name, results, program.notes())

@@ -15,7 +15,6 @@ from hlotool.check.rule import compile_rule
 from hlotool.check.run import Run
 from hlotool.check.sentence import write_sentence
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
-from hlotool.commands.shared.call_rules import read_call_rules
 from hlotool.commands.shared.command import (
     RowOptions,
     document_command,
@@ -24,6 +23,7 @@ from hlotool.commands.shared.command import (
     write_text,
 )
 from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.output import make_look, render_document
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.row_options import FORMATS
@@ -49,6 +49,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 @document_command("check", CHECK, example=_EXAMPLE, formats=(*FORMATS, *_CI_FORMATS))
 @dump_options
+@machine_options(MACHINE)
 @click.option(
     "--config",
     metavar="FILE",
@@ -80,8 +81,9 @@ def check(
     if update_baseline:
         _update_baseline(request, baseline)
         return 0
-    rules = [compile_rule(one, settings.path) for one in settings.budgets]
-    rules += compile_budgets(request.budgets)
+    machine = request.assumptions.machine
+    rules = [compile_rule(one, settings.path, machine) for one in settings.budgets]
+    rules += compile_budgets(request.budgets, machine)
     if not rules:
         raise NothingCheckedError(
             "there are no budgets: no hlotool.toml here or above, no [tool.hlotool] in "
@@ -93,11 +95,10 @@ def check(
 
 
 def _with_settings(request: Request, settings: Config) -> Request:
-    """Let the configuration choose what the command line does not, and rule custom calls."""
+    """Let the configuration choose module and stage where the command line does not."""
     module = request.module or settings.module or None
     stage = settings.stage if settings.stage and request.stage == "after" else request.stage
-    rules = read_call_rules(settings)
-    return replace(request, stage=stage, module=module, call_rules=rules)
+    return replace(request, stage=stage, module=module)
 
 
 def _update_baseline(request: Request, path: str) -> None:
@@ -108,7 +109,9 @@ def _update_baseline(request: Request, path: str) -> None:
     modules: dict[str, SavedSummary] = {}
     inputs = request.find().inputs
     for one in track(inputs, "measuring", len(inputs)):
-        program = load_program(one, request.path, with_buffers=True, call_rules=request.call_rules)
+        program = load_program(
+            one, request.path, with_buffers=True, assumptions=request.assumptions
+        )
         request.tell(program.notes())
         if program.name in modules:
             again = f"there is another module named {program.name!r}"

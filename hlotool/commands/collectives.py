@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import click
 
 from hlotool.analysis.collectives.answer import COLLECTIVES, choose_collective_columns
-from hlotool.analysis.collectives.link_times import estimate_collective_times, find_link_speed
 from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.collectives_prose import describe, find_notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.machine_options import MACHINE_AND_LATENCY, machine_options
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.shared.stack_option import (
     explain_missing_stacks,
@@ -21,11 +21,10 @@ from hlotool.commands.shared.stack_option import (
     stack_option,
 )
 from hlotool.fields import Document
-from hlotool.fields.quantity import parse_bandwidth, parse_time
 
 _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
-hlotool collectives dump/ --where 'is_exposed and wire_bytes_per_run > 64MiB'
+hlotool collectives dump/ --where 'exposed_wire_bytes_per_run > 64MiB'
 hlotool collectives dump/ --where 'network == "dcn"' --sort -payload_bytes
 hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
@@ -43,15 +42,7 @@ hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 )
 @click.option("--expand", is_flag=True, help="List the operands of combined collectives.")
 @stack_option
-@click.option("--chip", metavar="NAME", help="Estimate times on this chip's links: h100, v5p, ….")
-@click.option("--bandwidth", metavar="SPEED", help="Estimate times at this speed: 450GB/s.")
-@click.option("--latency", metavar="TIME", help="Add this much for each collective: 5us.")
-@click.option(
-    "--chip-file",
-    metavar="FILE",
-    default="",
-    help="TOML file of your own chips, in the form of chips.toml.",
-)
+@machine_options(MACHINE_AND_LATENCY)
 def collectives(
     request: Request,
     *,
@@ -59,10 +50,6 @@ def collectives(
     devices_per_node: int | None,
     expand: bool,
     has_stacks: bool,
-    chip: str | None,
-    bandwidth: str | None,
-    latency: str | None,
-    chip_file: str,
     options: RowOptions,
 ) -> None:
     """List what crosses the interconnect in a run: logical collectives, bytes, overlap."""
@@ -72,16 +59,13 @@ def collectives(
         with_groups=options.is_wide,
         with_operands=expand,
     )
-    link = find_link_speed(
-        chip,
-        None if bandwidth is None else parse_bandwidth(bandwidth, "--bandwidth"),
-        None if latency is None else parse_time(latency, "--latency"),
-        chip_file,
-    )
     program = load_one(request)
     report = program.analyze_collectives(wanted)
-    rows = report.rows if link is None else estimate_collective_times(report.rows, link)
-    spec, notes = choose_collective_columns(rows), find_notes(rows, wanted, link)
+    rows = report.rows
+    spec, notes = (
+        choose_collective_columns(rows),
+        find_notes(rows, wanted, request.assumptions.machine),
+    )
     if has_stacks:
         module = program.expect_module()
         rows, spec = add_stacks(rows, module), show_stacks(spec)
@@ -99,7 +83,6 @@ def collectives(
         input=program.paths,
         blocks={
             "totals": report.totals,
-            "exposed": report.exposed,
             "host": report.host.totals,
         },
         rows=lists,

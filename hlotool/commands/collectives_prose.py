@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_TOTALS, EXPOSED
+from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_TOTALS
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
-from hlotool.analysis.collectives.link_times import LinkSpeed
+from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.fields import Line
@@ -45,16 +45,19 @@ def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     if not any(row.is_async for row in report.rows):
         if module.header.is_scheduled:
             lines.append(Line("all are synchronous: nothing is computed while they run"))
-    elif report.exposed.count or report.exposed.unknown_count:
-        text = "no real work is done during {count} of them, which send {wire_bytes_per_run}"
-        if report.exposed.unknown_count:
-            text += "; for {unknown_count} that is unknown"
-        lines.append(Line(text, EXPOSED, report.exposed))
+    elif totals.exposed_wire_bytes_per_run is not None:
+        text = "no work hides {exposed_wire_bytes_per_run} of it"
+        lines.append(Line(text, COLLECTIVE_TOTALS, totals))
+    if totals.transfer_seconds is not None:
+        text = "the estimated time is {transfer_seconds}"
+        if totals.exposed_seconds is not None:
+            text += ", of which no work hides {exposed_seconds}"
+        lines.append(Line(text, COLLECTIVE_TOTALS, totals))
     return (*lines, *host)
 
 
 def find_notes(
-    rows: Sequence[CollectiveRow], options: CollectiveOptions, link: LinkSpeed | None
+    rows: Sequence[CollectiveRow], options: CollectiveOptions, machine: Machine | None
 ) -> tuple[Line, ...]:
     """Say what the figures rest on, and where the dump does not answer."""
     said = [*_say_which(rows), *_say_of_mesh(rows, options.mesh)]
@@ -62,8 +65,8 @@ def find_notes(
     said += contrary[:_NAMES_SHOWN]
     if len(contrary) > _NAMES_SHOWN:
         said.append(f"{len(contrary):,} collectives have such problems: --where 'problem != null'")
-    if link is not None:
-        said += _say_of_link(rows, link)
+    if machine is not None:
+        said += _say_of_machine(rows, machine)
     return tuple(Line(text[0].upper() + text[1:]) for text in said)
 
 
@@ -98,8 +101,14 @@ def _say_of_mesh(rows: Sequence[CollectiveRow], mesh: Mesh | None) -> Iterator[s
         yield f"no axes of {text} form the groups of {_name(stray)}"
 
 
-def _say_of_link(rows: Sequence[CollectiveRow], link: LinkSpeed) -> Iterator[str]:
+def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator[str]:
     """Say what estimates rest on, and for what there are none."""
+    link, chip = machine.link, machine.chip
+    if chip is not None and any(row.overlap_instructions for row in rows):
+        yield f"work meanwhile: at the peak rates of {chip.description}"
+    if link is None:
+        yield "no estimates of transfers, as no source states the link's speed; give --bandwidth"
+        return
     yield f"estimates: wire bytes at {link}, with nothing else on the link"
     if link.is_within_node and any(row.span == "cross" for row in rows):
         yield "no estimates across nodes, which this link does not connect; give --bandwidth"

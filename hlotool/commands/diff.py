@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import click
 from msgspec.structs import replace
 
+from hlotool.check.config import find_config
 from hlotool.commands.diff_directory import print_directory
 from hlotool.commands.diff_passes import print_passes
 from hlotool.commands.diff_programs import diff_document
-from hlotool.commands.shared.call_rules import read_call_rules
+from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
+from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.say import say_all
 from hlotool.diff.answer import DIFF
@@ -31,7 +33,7 @@ from hlotool.diff.sides import (
 )
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
-from hlotool.program.call_rules import CallRule
+from hlotool.program.assumptions import Assumptions
 from hlotool.query.names import suggest
 from hlotool.render.unified import render_unified
 
@@ -40,6 +42,7 @@ hlotool diff before/ after/
 hlotool diff 0.9=old_dump/ 0.10=new_dump/ --module train_step --only memory,collectives
 hlotool diff baseline.json new_dump/ --exit-code
 hlotool diff old.txt new.txt --text --computation fused_computation.3
+hlotool diff before/ after/ --chip h100
 hlotool diff --passes dump/"""
 _BOTH = 2  # OLD and NEW
 
@@ -74,6 +77,7 @@ _BOTH = 2  # OLD and NEW
     multiple=True,
     help="Show what each pass of a dump changed; given twice, where two dumps first differ.",
 )
+@machine_options(MACHINE)
 def diff(
     sides: tuple[str, ...],
     *,
@@ -88,6 +92,7 @@ def diff(
     computation: str,
     passes: tuple[str, ...],
     options: RowOptions,
+    **values: Any,
 ) -> None:
     """Show what changed from OLD to NEW, most important first.
 
@@ -96,11 +101,11 @@ def diff(
     """
     _check_usage(sides, passes, as_text=as_text, computation=computation)
     compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
+    assumptions = read_assumptions(values, find_config())
     if passes:
         if print_passes(passes, module, options, is_strict=strict) and exit_code:
             click.get_current_context().exit(1)
         return
-    call_rules = read_call_rules()
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
     (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
     say_all((*notes, *more))
@@ -109,9 +114,9 @@ def diff(
         pair = choose_pair(pairs, "--text")
         differs = _print_text(pair, arguments, computation, compared, options)
     elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
-        differs = _print_one(pairs[0], arguments, compared, call_rules, options)
+        differs = _print_one(pairs[0], arguments, compared, assumptions, options)
     else:
-        differs = print_directory(pairs, arguments, compared, call_rules, options)
+        differs = print_directory(pairs, arguments, compared, assumptions, options)
     if exit_code and differs:
         click.get_current_context().exit(1)
 
@@ -140,14 +145,14 @@ def _print_one(
     pair: Pairing,
     arguments: tuple[Argument, Argument],
     compared: DiffOptions,
-    call_rules: Sequence[CallRule],
+    assumptions: Assumptions,
     options: RowOptions,
 ) -> bool:
     """Compare two programs and print all blocks."""
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
-    left, left_facts = read_side(pair.left, arguments[0].label, call_rules)
-    right, right_facts = read_side(pair.right, arguments[1].label, call_rules)
+    left, left_facts = read_side(pair.left, arguments[0].label, assumptions)
+    right, right_facts = read_side(pair.right, arguments[1].label, assumptions)
     say_all((*left.notes(), *right.notes()))
     report = compare_programs(left, right, compared)
     print_document(diff_document(report, left_facts, right_facts, compared, options), options)
@@ -166,8 +171,8 @@ def _print_text(
         raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
-    left, _ = read_side(pair.left, arguments[0].label, ())
-    right, _ = read_side(pair.right, arguments[1].label, ())
+    left, _ = read_side(pair.left, arguments[0].label)
+    right, _ = read_side(pair.right, arguments[1].label)
     report = compare_programs(left, right, replace(compared, only=()))
     if report.structure is None:
         raise UsageError("--text needs the text of both modules.")

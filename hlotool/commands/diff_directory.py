@@ -17,7 +17,7 @@ from hlotool.diff.report import DiffOptions, compare_programs
 from hlotool.diff.sides import Argument, Pairing, read_side
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs import Failure, map_inputs
-from hlotool.program.call_rules import CallRule
+from hlotool.program.assumptions import Assumptions
 
 
 class _Result(Struct, frozen=True):
@@ -32,7 +32,7 @@ def print_directory(
     pairs: Sequence[Pairing],
     arguments: tuple[Argument, Argument],
     compared: DiffOptions,
-    call_rules: Sequence[CallRule],
+    assumptions: Assumptions,
     options: RowOptions,
 ) -> bool:
     """Compare every pair, print the table, and say whether anything differs.
@@ -40,7 +40,7 @@ def print_directory(
     A module that cannot be read costs one row; the exit code is then that of its error.
     """
     with progress("comparing", sum(pair.size_bytes for pair in pairs)) as advance:
-        compare = partial(_compare, compared=compared, call_rules=call_rules)
+        compare = partial(_compare, compared=compared, assumptions=assumptions)
         results = map_inputs(compare, pairs, progress=advance)
     rows = [
         _failed(pair, result) if isinstance(result, Failure) else result.row
@@ -65,12 +65,12 @@ def print_directory(
     return any(isinstance(result, _Result) and result.differs for result in results)
 
 
-def _compare(pair: Pairing, *, compared: DiffOptions, call_rules: Sequence[CallRule]) -> _Result:
+def _compare(pair: Pairing, *, compared: DiffOptions, assumptions: Assumptions) -> _Result:
     """Compare one pair; runs in a process of its own."""
     if pair.left is None or pair.right is None:
         return _Result(_alone(pair), differs=True)
-    left, left_facts = read_side(pair.left, "", call_rules)
-    right, right_facts = read_side(pair.right, "", call_rules)
+    left, left_facts = read_side(pair.left, "", assumptions)
+    right, right_facts = read_side(pair.right, "", assumptions)
     report = compare_programs(left, right, compared)
     headline = pick_headline(by_path(report.metrics))
     row = ModuleDiff(
@@ -84,6 +84,8 @@ def _compare(pair: Pairing, *, compared: DiffOptions, call_rules: Sequence[CallR
         peak_delta_bytes=headline.peak_delta_bytes,
         peak_change=headline.peak_change,
         wire_delta_bytes=headline.wire_delta_bytes,
+        exposed_delta_bytes=headline.exposed_delta_bytes,
+        exposed_delta_seconds=headline.exposed_delta_seconds,
         flops_delta=headline.flops_delta,
         left_fusion_count=headline.left_fusion_count,
         right_fusion_count=headline.right_fusion_count,

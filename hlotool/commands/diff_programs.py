@@ -108,12 +108,23 @@ def _headline_lines(report: DiffReport) -> Iterator[Line]:
     parts = [
         *_change(_PEAKS[headline.estimated], "peak", headline),
         *_change("wire/run", "wire", headline),
+        *_exposed(headline),
         *_change("flops/run", "flops", headline),
     ]
     if headline.left_fusion_count is not None and headline.right_fusion_count is not None:
         parts.append("fusions {left_fusion_count} → {right_fusion_count}")
     if parts:
         yield Line(", ".join(parts), HEADLINE, headline)
+
+
+def _exposed(headline: Headline) -> Iterator[str]:
+    """Write how much more or less no work hides: as time if a chip is given, else as bytes."""
+    if headline.exposed_delta_seconds is not None:
+        if headline.exposed_delta_seconds:
+            share = " ({exposed_seconds_change})" if headline.exposed_seconds_change else ""
+            yield f"exposed {{exposed_delta_seconds}}{share}"
+    elif headline.exposed_delta_bytes:
+        yield from _change("exposed/run", "exposed", headline)
 
 
 def _change(title: str, name: str, headline: Headline) -> Iterator[str]:

@@ -8,14 +8,14 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.chips import Chip, find_chip
+from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.fusions.answer import FUSION_TOTALS, FUSIONS, FUSIONS_ON_CHIP
 from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
 from hlotool.analysis.fusions.report import FusionReport
-from hlotool.analysis.fusions.roofline import estimate_fusion_times
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.machine_options import CHIP_ALONE, machine_options
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.shared.stack_option import (
     explain_missing_stacks,
@@ -48,13 +48,7 @@ hlotool fusions dump/ --chip h100"""
     "--recompute", is_flag=True, help="List expensive operations that several fusions repeat."
 )
 @stack_option
-@click.option("--chip", metavar="NAME", default="", help="Estimate times at this chip's peaks.")
-@click.option(
-    "--chip-file",
-    metavar="FILE",
-    default="",
-    help="TOML file of your own chips, in the form of chips.toml.",
-)
+@machine_options(CHIP_ALONE)
 def fusions(
     request: Request,
     *,
@@ -63,17 +57,15 @@ def fusions(
     above: str,
     recompute: bool,
     has_stacks: bool,
-    chip: str,
-    chip_file: str,
     options: RowOptions,
 ) -> None:
     """List the fusions of a module, most bytes accessed in a run first."""
-    found_chip = find_chip(chip, chip_file) if chip else None
+    machine = request.assumptions.machine
+    chip = machine.chip if machine else None
     least_bytes = parse_size(above, "--above")
     program = load_one(request)
     report = program.fusions
-    rows = estimate_fusion_times(report.rows, found_chip) if found_chip else report.rows
-    lines = _header(report, found_chip)
+    lines = _header(report, chip)
     lists: dict[str, Sequence[Struct]] = {}
     if expand:
         lists["expanded"] = expand_fusion(expand, program.expect_module(), program.costs)
@@ -82,9 +74,9 @@ def fusions(
         lists["missed"] = program.find_missed(least_bytes)
     if recompute:
         lists["recompute"] = program.recomputed
-    answer: dict[str, Sequence[Struct]] = {"rows": rows, **lists}
+    answer: dict[str, Sequence[Struct]] = {"rows": report.rows, **lists}
     document = Document(
-        FUSIONS_ON_CHIP if found_chip else FUSIONS,
+        FUSIONS_ON_CHIP if chip else FUSIONS,
         program.paths,
         rows={**answer, "custom_calls": program.custom_calls},
         blocks={"totals": report.totals},

@@ -23,6 +23,7 @@ from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.promised import write_promised
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary_directory import print_modules
@@ -46,6 +47,7 @@ _SCOPES: Final = {
     example="hlotool summary dump/module_0001.jit_step.txt\nhlotool summary dump/ -n 5",
 )
 @dump_options
+@machine_options(MACHINE)
 @click.option("--no-findings", is_flag=True, help="Leave out the findings.")
 def summary(request: Request, no_findings: bool, options: RowOptions) -> int:
     """Summarize a module on one screen; for a directory, list its modules."""
@@ -169,6 +171,10 @@ def _collectives(found: Summary) -> tuple[Line, ...]:
         text = (
             "collectives: {count} run {executions} times and send {wire_bytes_per_run} per device"
         )
+        if totals.exposed_wire_bytes_per_run is not None:
+            text += "; no work hides {exposed_wire_bytes_per_run}"
+        if totals.exposed_seconds is not None:
+            text += "; no work hides {exposed_seconds} of an estimated {transfer_seconds}"
         lines.append(Line(text, COLLECTIVES, totals))
     if slices is not None:
         text = "between slices (dcn): {count} of them send {wire_bytes_per_run} per device"
@@ -185,7 +191,8 @@ def _findings(found: Summary) -> tuple[Line, ...]:
     shown = found.findings[:_MOST_FINDINGS]
     lines = [Line(""), Line("Findings")]
     for one in shown:
-        size = "{bytes}: " if one.bytes is not None else ""
+        time = ", {exposed_seconds}" if one.exposed_seconds is not None else ""
+        size = f"{{bytes}}{time}: " if one.bytes is not None else ""
         place = " ({source})" if one.source else ""
         lines.append(Line(f"* {size}{{message}} Try: {{advice}}.{place}", _FINDING, one))
     if len(shown) < len(found.findings):

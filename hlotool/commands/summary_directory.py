@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -18,7 +17,7 @@ from hlotool.commands.shared.say import say, say_all
 from hlotool.fields import Document, InputPaths
 from hlotool.inputs import Failure, Input, map_inputs, short_path
 from hlotool.inputs.dump.role import Stage
-from hlotool.program.call_rules import CallRule
+from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import load_program
 from hlotool.program.row import measure_program
 
@@ -39,7 +38,7 @@ def print_modules(request: Request, options: RowOptions) -> int:
     """
     found = request.find()
     with progress("reading", sum(one.size_bytes for one in found.inputs)) as advance:
-        measure = partial(measure_input, found.path, call_rules=request.call_rules)
+        measure = partial(measure_input, found.path, assumptions=request.assumptions)
         results = map_inputs(measure, found.inputs, progress=advance)
     rows = [
         _failed_row(found.path, chosen, result) if isinstance(result, Failure) else result.row
@@ -56,10 +55,10 @@ def print_modules(request: Request, options: RowOptions) -> int:
 
 
 def measure_input(
-    directory: str, chosen: Input, *, call_rules: Sequence[CallRule] = ()
+    directory: str, chosen: Input, *, assumptions: Assumptions = NO_ASSUMPTIONS
 ) -> _Measured:
     """Read and measure one program; runs in a process of its own."""
-    program = load_program(chosen, chosen.path, with_buffers=True, call_rules=call_rules)
+    program = load_program(chosen, chosen.path, with_buffers=True, assumptions=assumptions)
     stage = _STAGES.get(chosen.stage)
     place = short_path(chosen.path, directory)
     return _Measured(measure_program(program, chosen.path, place, stage), program.notes())

@@ -11,6 +11,7 @@ from hlotool.fields import (
     BYTES,
     COUNT,
     FLOPS,
+    SECONDS,
     DocumentSpec,
     RowList,
     column,
@@ -40,6 +41,14 @@ class ModuleDiff(Struct, frozen=True):
     wire_delta_bytes: Annotated[
         int | None,
         column("wire bytes per run, right minus left", BYTES, heading="wire/run", is_signed=True),
+    ] = None
+    exposed_delta_bytes: Annotated[
+        int | None,
+        figure("bytes sent that no work hides, right minus left", BYTES, is_signed=True),
+    ] = None
+    exposed_delta_seconds: Annotated[
+        float | None,
+        figure("with --chip: time that no work hides, right minus left", SECONDS, is_signed=True),
     ] = None
     flops_delta: Annotated[
         int | None,

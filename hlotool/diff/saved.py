@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct, ValidationError, convert
 
+from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.diff.blocks.collectives import (
     CollectiveChange,
@@ -17,6 +18,7 @@ from hlotool.diff.blocks.collectives import (
     has_changed,
     make_change,
 )
+from hlotool.fields import Unit
 from hlotool.inputs.saved import SavedSummary
 from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
@@ -25,15 +27,22 @@ _FUSION_COUNT: Final = "fusions.fusion_count"
 
 
 class SavedFigures(Struct, frozen=True):
-    """A summary, or one module of a baseline; figures it does not hold are None."""
+    """A summary, or one module of a baseline; figures it does not hold are None.
+
+    Times count only where they were estimated for the `machine` that is asked about.
+    """
 
     name: str
     summary: SavedSummary
+    machine: Machine | None = None
 
     def metric(self, path: str) -> object:
         """Return a metric, None where the document does not hold it."""
         block, _, name = path.rpartition(".")
-        found = self.summary.record(block).get(name)
+        record = self.summary.record(block)
+        if METRICS[path].unit is Unit.SECONDS and record.get("machine") != str(self.machine):
+            return None
+        found = record.get(name)
         return self._count_fusions() if found is None and path == _FUSION_COUNT else found
 
     def bounds(self, path: str) -> tuple[bool, bool]:
@@ -95,6 +104,8 @@ def _sums(row: KindRow | None) -> Sums | None:
         row.executions,
         row.payload_bytes_per_run,
         row.wire_bytes_per_run,
-        None,
+        row.exposed_wire_bytes_per_run,
+        row.exposed_seconds,
         row.is_lower_bound,
+        row.is_exposed_lower_bound,
     )

@@ -16,7 +16,7 @@ from hlotool.fields import InputPaths
 from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
 from hlotool.inputs.saved import SavedModule, read_saved
 from hlotool.parse.debug_options import parse_debug_options
-from hlotool.program.call_rules import CallRule
+from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import load_program
 
 
@@ -160,17 +160,17 @@ def choose_pair(pairs: Sequence[Pairing], what: str) -> Pairing:
 
 
 def read_side(
-    candidate: Candidate, label: str, call_rules: Sequence[CallRule]
+    candidate: Candidate, label: str, assumptions: Assumptions = NO_ASSUMPTIONS
 ) -> tuple[DiffSide, SideFacts]:
-    """Read one side of a pair; `call_rules` say what custom calls cost."""
+    """Read one side of a pair; `assumptions` hold on both."""
     if candidate.saved is not None:
-        figures = SavedFigures(candidate.name, candidate.saved.figures)
+        figures = SavedFigures(candidate.name, candidate.saved.figures, assumptions.machine)
         paths = InputPaths(candidate.path)
         return DiffSide(figures), SideFacts(label, candidate.schema, paths, None)
     if candidate.input is None:
         raise ValueError("a candidate has an input or a saved document")
     program = load_program(
-        candidate.input, candidate.path, with_buffers=True, call_rules=call_rules
+        candidate.input, candidate.path, with_buffers=True, assumptions=assumptions
     )
     options = candidate.input.debug_options
     flags = parse_debug_options(options.read()) if options else None

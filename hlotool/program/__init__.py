@@ -2,6 +2,6 @@
 
 `program` is the lazy object that commands, findings, diffs and budgets ask; `loading` makes
 one of files. `figures` names what budgets and diffs may ask of it, `metrics` has the unit of
-each; `row` is its row in the table of a directory. `call_rules` is what the user says of
-custom calls that tell nothing themselves.
+each; `row` is its row in the table of a directory. `assumptions` are what the user says beside
+the dump, `call_rules` those of custom calls that tell nothing themselves.
 """

@@ -6,8 +6,6 @@ Python API read dumps alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hlotool.analysis.memory.memory_map import map_memory
 from hlotool.analysis.memory.space_sums import add_up_space
 from hlotool.errors import InputError
@@ -15,7 +13,7 @@ from hlotool.fields import InputPaths
 from hlotool.inputs import DumpFile, Failure, Input, Inputs, map_inputs
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
-from hlotool.program.call_rules import CallRule
+from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.program import Program
 from hlotool.source import Source
 
@@ -25,7 +23,7 @@ def load_program(
     path: str,
     *,
     with_buffers: bool = False,
-    call_rules: Sequence[CallRule] = (),
+    assumptions: Assumptions = NO_ASSUMPTIONS,
 ) -> Program:
     """Read one input; `path` is what the user typed.
 
@@ -38,7 +36,7 @@ def load_program(
     assignment = read_assignment(chosen) if with_buffers else None
     name = (module.name if module else "") or chosen.name
     paths = input_paths(path, chosen, with_buffers=with_buffers)
-    return Program(name, module, assignment, paths, call_rules)
+    return Program(name, module, assignment, paths, assumptions)
 
 
 def read_assignment(chosen: Input) -> BufferAssignment | None:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.collectives.report import (
     NO_OPTIONS,
     CollectiveOptions,
@@ -25,6 +27,7 @@ from hlotool.analysis.fusions.call_census import CustomCallRow, count_custom_cal
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
+from hlotool.analysis.fusions.roofline import estimate_fusion_times
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.fingerprint import Fingerprints, fingerprint_computations
@@ -38,7 +41,8 @@ from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
-from hlotool.program.call_rules import CallRule, compile_call_rules
+from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
+from hlotool.program.call_rules import compile_call_rules
 
 _TEXT = InputPaths("<text>")
 _ABOUT_MEMORY: Final = frozenset(("memory", "peak_rows"))  # what needs no module
@@ -48,8 +52,8 @@ class Program:
     """One program: its module, its buffer assignment, or both.
 
     What is about the module raises InputError where there is none; memory is None where
-    nothing tells of it. `call_rules` say what custom calls cost whose text does not. Everything
-    raises what its analysis raises.
+    nothing tells of it. `assumptions` are what the user says beside it. Everything raises what
+    its analysis raises.
     """
 
     def __init__(
@@ -58,17 +62,17 @@ class Program:
         module: Module | None,
         assignment: BufferAssignment | None = None,
         paths: InputPaths = _TEXT,
-        call_rules: Sequence[CallRule] = (),
+        assumptions: Assumptions = NO_ASSUMPTIONS,
     ) -> None:
         self.name = name
         self.module = module
         self.assignment = assignment
         self.paths = paths
-        self.call_rules = call_rules
+        self.assumptions = assumptions
 
     def without_assignment(self) -> Program:
         """Return the same program as if it had no buffer assignment."""
-        return Program(self.name, self.module, None, self.paths, self.call_rules)
+        return Program(self.name, self.module, None, self.paths, self.assumptions)
 
     def notes(self) -> tuple[str, ...]:
         """Say in sentences what of its files was not understood, and is in no figure."""
@@ -108,7 +112,7 @@ class Program:
     @cached_property
     def costs(self) -> CostModel:
         """The cost of every instruction."""
-        find_stated = compile_call_rules(self.call_rules)
+        find_stated = compile_call_rules(self.assumptions.call_rules)
         return measure_costs(self.expect_module(), self.graph, find_stated)
 
     @cached_property
@@ -150,6 +154,9 @@ class Program:
 
     def analyze_collectives(self, options: CollectiveOptions = NO_OPTIONS) -> CollectiveReport:
         """Return what crosses the interconnect, as the user's options have it."""
+        machine = self.assumptions.machine
+        if options.machine is None and machine is not None:
+            options = replace(options, machine=machine)
         return analyze_collectives(
             self.expect_module(), self.executions, self.costs, self.graph, options
         )
@@ -161,8 +168,12 @@ class Program:
 
     @cached_property
     def fusions(self) -> FusionReport:
-        """What each fusion costs."""
-        return find_fusions(self.graph, self.prints, self.executions, self.costs)
+        """What each fusion costs; with a chip, how long it takes."""
+        found = find_fusions(self.graph, self.prints, self.executions, self.costs)
+        machine = self.assumptions.machine
+        if machine is None or machine.chip is None:
+            return found
+        return replace(found, rows=estimate_fusion_times(found.rows, machine.chip))
 
     @cached_property
     def custom_calls(self) -> tuple[CustomCallRow, ...]:

@@ -12,7 +12,6 @@ from hlotool.analysis.collectives.operands import OperandRow
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import (
     CollectiveTotals,
-    ExposedTotals,
     KindRow,
     NetworkRow,
 )
@@ -40,7 +39,6 @@ COLLECTIVE_ROWS: Final = RowList(
             "axes",
             "span",
             "is_async",
-            "is_exposed",
             "operand_count",
             "problem",
             "scope",
@@ -95,22 +93,21 @@ BETWEEN_SLICES: Final = Block(
     "between_slices", NetworkRow, "what goes over the data-centre network"
 )
 
-EXPOSED: Final = Block("exposed", ExposedTotals, "collectives that no other work hides")
-
 COLLECTIVES: Final = DocumentSpec(
     "collectives",
     "what crosses the interconnect",
-    blocks=(COLLECTIVE_TOTALS, EXPOSED, HOST_TOTALS),
+    blocks=(COLLECTIVE_TOTALS, HOST_TOTALS),
     row_lists=(COLLECTIVE_ROWS, BY_KIND, BY_NETWORK, HOST_ROWS, OPERANDS),
 )
 
+_TIMES: Final = ("transfer_seconds", "overlapped_seconds", "exposed_seconds")
 # Columns that a table has only where some row has a value for them.
 _WHERE_KNOWN: Final = (
     "axes",
     "span",
     "overlap_flops",
     "overlap_bytes",
-    "estimated_seconds",
+    *_TIMES,
     "scope",
 )
 
@@ -118,15 +115,18 @@ _WHERE_KNOWN: Final = (
 def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     """Return the declaration without columns that would say nothing; JSON is always the same.
 
-    Those are the ones without any value, `exposed` where all are synchronous, and `network`
-    where all have the same. Where times are estimated, the longest come first.
+    Those are the ones without any value, exposure where all are synchronous, and `network`
+    where all have the same. Where times are estimated, what is exposed longest comes first.
     """
     empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
     if not any(row.is_async for row in rows):
-        empty.add("is_exposed")
+        empty |= {"exposed_share", "exposed_wire_bytes_per_run", *_TIMES[1:]}
     if len({row.network for row in rows}) < 2:  # noqa: PLR2004
         empty.add("network")
     chosen = COLLECTIVE_ROWS.showing(COLLECTIVE_ROWS.shown() - empty)
-    if "estimated_seconds" not in empty:
-        chosen = replace(chosen, sort=f"-estimated_seconds,{chosen.sort}")
+    if "transfer_seconds" not in empty:
+        first = [f"-{name}" for name in ("exposed_seconds", "transfer_seconds")]
+        chosen = replace(chosen, sort=",".join([*first, chosen.sort]))
+        shown = [each.showing(each.shown() | set(_TIMES)) for each in (BY_KIND, BY_NETWORK)]
+        return replace(COLLECTIVES, row_lists=(chosen, *shown, *COLLECTIVES.row_lists[3:]))
     return replace(COLLECTIVES, row_lists=(chosen, *COLLECTIVES.row_lists[1:]))

@@ -1,14 +1,11 @@
-"""How long would collectives take on a link? An estimate, and a lower bound at that."""
+"""How long would a collective take on a link? An estimate, and a lower bound at that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec import Struct
-from msgspec.structs import replace
 
+from hlotool.analysis.collectives.mesh_axes import Span
 from hlotool.analysis.collectives.networks import Network
-from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.errors import UsageError
 
@@ -65,37 +62,29 @@ def find_link_speed(
     )
 
 
-def estimate_collective_times(
-    rows: Iterable[CollectiveRow], link: LinkSpeed
-) -> tuple[CollectiveRow, ...]:
-    """Set `estimated_seconds` of every row, for all its executions in one run.
+def estimate_transfer(
+    wire_bytes: int | None, link: LinkSpeed, network: Network | None, span: Span | None
+) -> float | None:
+    """Return how long one execution takes on a link: wire bytes over bandwidth, plus latency.
 
-    Within a node, `network` becomes that of the link where the text does not tell it.
-
-    wire_bytes over the bandwidth plus the latency once for each execution; what moves
-    nothing takes no time. Nothing is said of other traffic on the link, of switches that
-    reduce, and of the time to read and write memory. None where executions or bytes are
-    unknown, across nodes where the link joins only the devices of one, and between slices,
-    which only a bandwidth as given is about.
+    What moves nothing takes no time. Nothing is said of other traffic on the link, of switches
+    that reduce, and of the time to read and write memory. None where bytes are unknown, across
+    nodes where the link joins only the devices of one, and between slices, which only a
+    bandwidth as given is about.
     """
-    return tuple(
-        replace(row, estimated_seconds=_estimate(row, link), network=_name_network(row, link))
-        for row in rows
-    )
-
-
-def _name_network(row: CollectiveRow, link: LinkSpeed) -> Network | None:
-    """Return the row's network; where it stays in a node, the link's is known too."""
-    return link.network if row.network is None and row.span == "node" else row.network
-
-
-def _estimate(row: CollectiveRow, link: LinkSpeed) -> float | None:
-    if row.wire_bytes is None or row.executions is None:
+    if wire_bytes is None:
         return None
-    if not row.wire_bytes:
+    if not wire_bytes:
         return 0.0
-    if link.is_within_node and row.span == "cross":
+    if link.is_within_node and span == "cross":
         return None
-    if row.network == "dcn" and not link.is_as_given:
+    if network == "dcn" and not link.is_as_given:
         return None
-    return (row.wire_bytes / link.bytes_per_second + link.latency_seconds) * row.executions
+    return wire_bytes / link.bytes_per_second + link.latency_seconds
+
+
+def name_network(
+    network: Network | None, link: LinkSpeed | None, span: Span | None
+) -> Network | None:
+    """Return the network of a collective; where it stays in a node, the link's is known too."""
+    return link.network if network is None and link is not None and span == "node" else network

@@ -6,19 +6,21 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.exposure import (
+    Exposure,
+    find_reference_chip,
+    measure_exposure,
+)
 from hlotool.analysis.collectives.extent import Extent, ExtentFinder
 from hlotool.analysis.collectives.host_rows import HostTransfers, find_host_transfers
+from hlotool.analysis.collectives.link_times import name_network
 from hlotool.analysis.collectives.logical import LogicalCollective
+from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.maker import find_maker
 from hlotool.analysis.collectives.operands import OperandRow, list_operands
 from hlotool.analysis.collectives.overlap import Overlap, OverlapMeter, is_marked_sync
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.totals import (
-    CollectiveTotals,
-    ExposedTotals,
-    sum_exposed,
-    sum_transfers,
-)
+from hlotool.analysis.collectives.totals import CollectiveTotals, Measured, sum_transfers
 from hlotool.analysis.collectives.transfers import Transfer, measure_transfers
 from hlotool.analysis.collectives.wire_bytes import name_dtypes
 from hlotool.analysis.cost import CostModel
@@ -38,7 +40,6 @@ class CollectiveReport(Struct, frozen=True):
     rows: tuple[CollectiveRow, ...]
     operands: tuple[OperandRow, ...]
     totals: CollectiveTotals
-    exposed: ExposedTotals
     host: HostTransfers
 
 
@@ -47,6 +48,7 @@ class CollectiveOptions(Struct, frozen=True):
 
     mesh: Mesh | None = None
     devices_per_node: int | None = None
+    machine: Machine | None = None  # what times are estimated for
     with_groups: bool = False  # list the devices of every group
     with_operands: bool = False  # one row for each operand of a collective with several
 
@@ -64,50 +66,63 @@ def analyze_collectives(
     """List the logical collectives of a module, with bytes per device, once and per run.
 
     What counts as one is said in `logical`, payload and wire bytes in `wire_bytes`, overlap
-    in `overlap`. `*_per_run` is multiplied by the executions, wire bytes as an exact rational
-    that is rounded up afterwards. Where a trip count or a size is unknown, `known_*` counts
-    once what the others leave unknown, and the totals are lower bounds. Branches of
-    conditionals count as taken and make the totals upper bounds, as do bytes that depend on
-    the data.
+    in `overlap`, what work cannot hide, and times, in `exposure`. `*_per_run` is multiplied by
+    the executions, wire bytes as an exact rational that is rounded up afterwards. Where a trip
+    count or a size is unknown, `known_*` counts once what the others leave unknown, and the
+    totals are lower bounds. Branches of conditionals count as taken and make the totals upper
+    bounds, as do bytes that depend on the data.
 
     Raises UsageError where the user's mesh does not fit the module, ParseError where an
     attribute is malformed, InputError where a computation calls itself.
     """
     extents = ExtentFinder(module, options.mesh, options.devices_per_node)
     transfers = measure_transfers(module, executions, graph)
-    meter = OverlapMeter([one.collective for one in transfers], executions, costs)
+    machine = options.machine
+    reference = find_reference_chip(module)
+    chips = (reference, machine.chip) if machine and machine.chip else (reference,)
+    meter = OverlapMeter([one.collective for one in transfers], executions, costs, chips)
     rows: list[CollectiveRow] = []
     operands: list[OperandRow] = []
+    found: list[Measured] = []
     for one in transfers:
-        overlap = meter.measure(one.collective, one.payload.once)
+        overlap = meter.measure(one.collective)
         extent = extents.find(one.groups)
-        row = _make_row(one, overlap, extent, with_groups=options.with_groups)
+        exposure = measure_exposure(one, overlap.hiding, reference, machine, extent.span)
+        found.append(Measured(one, exposure))
+        row = _make_row(one, overlap, extent, exposure, options)
         rows.append(row)
         if options.with_operands and len(one.parts) > 1:
             operands += list_operands(one, row)
-    totals = sum_transfers(transfers)
     return CollectiveReport(
-        tuple(rows), tuple(operands), totals, sum_exposed(rows), find_host_transfers(executions)
+        tuple(rows),
+        tuple(operands),
+        sum_transfers(found, machine),
+        find_host_transfers(executions),
     )
 
 
 def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
-    return sum_transfers(measure_transfers(module, executions, graph))
+    return sum_transfers([Measured(one) for one in measure_transfers(module, executions, graph)])
 
 
 def _make_row(
-    transfer: Transfer, overlap: Overlap, extent: Extent, *, with_groups: bool
+    transfer: Transfer,
+    overlap: Overlap,
+    extent: Extent,
+    exposure: Exposure,
+    options: CollectiveOptions,
 ) -> CollectiveRow:
     one, groups = transfer.collective, transfer.groups
     payload, wire = transfer.payload, transfer.wire
+    work, link = overlap.work, options.machine.link if options.machine else None
     op_name, location, frame = _find_source(one)
     return CollectiveRow(
         name=one.begin.full_name,
         count=1,
         kind=one.kind,
         effective_kind=transfer.effective_kind,
-        network=transfer.network,
+        network=name_network(transfer.network, link, extent.span),
         dtype=name_dtypes(transfer.parts),
         wire_bytes_per_run=wire.per_run,
         known_wire_bytes_per_run=wire.known_per_run,
@@ -127,10 +142,15 @@ def _make_row(
         problem=groups.problem,
         is_async=one.is_async,
         is_sync=is_marked_sync(one),
-        is_exposed=overlap.is_exposed,
-        overlap_instructions=overlap.instruction_count,
-        overlap_flops=overlap.flops,
-        overlap_bytes=overlap.size_bytes,
+        exposed_share=None if exposure.share is None else float(exposure.share),
+        exposed_wire_bytes_per_run=exposure.wire.per_run,
+        known_exposed_wire_bytes_per_run=exposure.wire.known_per_run,
+        overlap_instructions=work.instruction_count if work else None,
+        overlap_flops=work.flops if work else None,
+        overlap_bytes=work.memory_bytes if work else None,
+        transfer_seconds=exposure.transfer.per_run,
+        overlapped_seconds=exposure.overlapped.per_run,
+        exposed_seconds=exposure.exposed.per_run,
         origin=find_maker((one.operation, one.begin), op_name),
         scope=find_scope(op_name) if op_name else None,
         op_name=op_name or None,
@@ -146,8 +166,8 @@ def _make_row(
         is_conditional=one.is_conditional,
         textual_count=len(one.members),
         members=tuple(member.full_name for member in one.members),
-        replica_groups=groups.expand() if with_groups else None,
-        source_target_pairs=groups.expand_pairs() if with_groups else None,
+        replica_groups=groups.expand() if options.with_groups else None,
+        source_target_pairs=groups.expand_pairs() if options.with_groups else None,
         stack_frame=frame or None,
     )
 

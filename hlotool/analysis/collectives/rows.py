@@ -11,7 +11,7 @@ from hlotool.analysis.collectives.maker import Maker
 from hlotool.analysis.collectives.mesh_axes import Span
 from hlotool.analysis.collectives.networks import Network
 from hlotool.analysis.origin.stack import Stack, StackFrame
-from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, SECONDS, TIMES, column, figure
+from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
 from hlotool.ir.groups import Groups
 
 # Rows and their operands have these alike.
@@ -134,10 +134,25 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ]
     is_async: Annotated[bool, figure("whether it starts and completes in separate instructions")]
     is_sync: Annotated[bool, figure("whether the backend runs start and done back to back")]
-    is_exposed: Annotated[
-        bool | None,
-        column("whether no real work overlaps with it; null where order or payload is unknown"),
+    exposed_share: Annotated[
+        float | None,
+        column(
+            "the part of its payload that the work scheduled meanwhile cannot hide, 0 to 1; null "
+            "where order, payload or the cost of that work is unknown",
+            PERCENT,
+            heading="exposed",
+        ),
     ]
+    exposed_wire_bytes_per_run: Annotated[
+        int | None,
+        column(
+            "wire_bytes_per_run times exposed_share; rounded up",
+            BYTES,
+            heading="exposed/run",
+            once="known_exposed_wire_bytes_per_run",
+        ),
+    ]
+    known_exposed_wire_bytes_per_run: Annotated[int, figure(_KNOWN, BYTES)]
     overlap_instructions: Annotated[
         int | None,
         figure(
@@ -161,19 +176,37 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlap_bytes: Annotated[
         int | None,
         column(
-            "the memory they access, in one execution",
+            "the bytes they move in memory, in one execution",
             BYTES,
             heading="bytes meanwhile",
             is_summed=False,
             null_text="",
         ),
     ]
-    estimated_seconds: Annotated[
+    transfer_seconds: Annotated[
         float | None,
         column(
             "with --chip or --bandwidth: estimated time of all executions in one run",
             SECONDS,
-            heading="estimate/run",
+            heading="transfer/run",
+            is_summed=True,
+        ),
+    ] = None
+    overlapped_seconds: Annotated[
+        float | None,
+        column(
+            "with --chip: time of the work scheduled meanwhile, at the chip's peaks",
+            SECONDS,
+            heading="meanwhile/run",
+            is_summed=True,
+        ),
+    ] = None
+    exposed_seconds: Annotated[
+        float | None,
+        column(
+            "with --chip: what is left of the transfers behind that work, none less than 0",
+            SECONDS,
+            heading="exposed time",
             is_summed=True,
         ),
     ] = None

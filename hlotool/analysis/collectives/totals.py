@@ -1,16 +1,19 @@
-"""What do all collectives of a module add up to: by kind, together, and exposed?"""
+"""What do all collectives of a module add up to: by kind, by network, and together?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from typing import Annotated, Generic, TypeAlias, TypedDict, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from hlotool.analysis.collectives.exposure import Exposure, Seconds
+from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.networks import Network
-from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.transfers import Transfer
-from hlotool.fields import BYTES, COUNT, column, figure
+from hlotool.fields import BYTES, COUNT, SECONDS, column, figure
+
+N = TypeVar("N", int, float)
 
 # One kind and all of them have these alike.
 _Count: TypeAlias = Annotated[int, column("logical collectives", COUNT, is_exact=True)]
@@ -38,7 +41,46 @@ _IsUpper: TypeAlias = Annotated[
 ]
 
 
-class KindRow(Struct, frozen=True):
+_ExposedWire: TypeAlias = Annotated[
+    int | None,
+    column(
+        "the part of these bytes that no work hides; null where nothing is known of the order",
+        BYTES,
+        heading="exposed/run",
+        lower_if="is_exposed_lower_bound",
+    ),
+]
+_IsExposedLower: TypeAlias = Annotated[
+    bool, figure("whether for some of them that part is unknown, or what they send")
+]
+
+
+def _seconds(meaning: str, heading: str) -> Meta:
+    """Declare a time, which a lower bound marks."""
+    return figure(
+        f"{meaning}, in one run; null without a chip",
+        SECONDS,
+        heading=heading,
+        is_summed=True,
+        lower_if="is_seconds_lower_bound",
+    )
+
+
+_Transfer: TypeAlias = Annotated[
+    float | None, _seconds("estimated time on the link", "transfer/run")
+]
+_Overlapped: TypeAlias = Annotated[
+    float | None, _seconds("time of the work scheduled meanwhile", "meanwhile/run")
+]
+_Exposed: TypeAlias = Annotated[
+    float | None, _seconds("estimated time that no work hides", "exposed time")
+]
+_IsSecondsLower: TypeAlias = Annotated[
+    bool, figure("whether for some of them one of these times is unknown")
+]
+
+
+class KindRow(Struct, frozen=True, kw_only=True):
     """All collectives of one kind."""
 
     kind: Annotated[
@@ -49,11 +91,17 @@ class KindRow(Struct, frozen=True):
     executions: _Executions
     payload_bytes_per_run: _Payload
     wire_bytes_per_run: _Wire
+    exposed_wire_bytes_per_run: _ExposedWire = None
+    transfer_seconds: _Transfer = None
+    overlapped_seconds: _Overlapped = None
+    exposed_seconds: _Exposed = None
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
+    is_exposed_lower_bound: _IsExposedLower = False
+    is_seconds_lower_bound: _IsSecondsLower = False
 
 
-class NetworkRow(Struct, frozen=True):
+class NetworkRow(Struct, frozen=True, kw_only=True):
     """All collectives over one network."""
 
     network: Annotated[
@@ -65,20 +113,38 @@ class NetworkRow(Struct, frozen=True):
     executions: _Executions
     payload_bytes_per_run: _Payload
     wire_bytes_per_run: _Wire
+    exposed_wire_bytes_per_run: _ExposedWire = None
+    transfer_seconds: _Transfer = None
+    overlapped_seconds: _Overlapped = None
+    exposed_seconds: _Exposed = None
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
+    is_exposed_lower_bound: _IsExposedLower = False
+    is_seconds_lower_bound: _IsSecondsLower = False
 
 
-class CollectiveTotals(Struct, frozen=True):
-    """All collectives of a module, and the same figures by kind and by network."""
+class CollectiveTotals(Struct, frozen=True, kw_only=True):
+    """All collectives of a module, and the same figures by kind and by network.
+
+    `machine` is what times are estimated for.
+    """
 
     count: _Count
     textual_count: _TextualCount
     executions: _Executions
     payload_bytes_per_run: _Payload
     wire_bytes_per_run: _Wire
+    exposed_wire_bytes_per_run: _ExposedWire = None
+    transfer_seconds: _Transfer = None
+    overlapped_seconds: _Overlapped = None
+    exposed_seconds: _Exposed = None
+    machine: Annotated[
+        str | None, figure("the chip and link that times are estimated for", null_text="")
+    ] = None
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
+    is_exposed_lower_bound: _IsExposedLower = False
+    is_seconds_lower_bound: _IsSecondsLower = False
     by_kind: tuple[KindRow, ...]
     by_network: tuple[NetworkRow, ...]
 
@@ -87,63 +153,102 @@ class CollectiveTotals(Struct, frozen=True):
         return next((row for row in self.by_network if row.network == "dcn"), None)
 
 
-class ExposedTotals(Struct, frozen=True):
-    """The collectives during which no real work is done; `unknown_count` may be such too."""
+class Measured(Struct, frozen=True):
+    """A transfer, and what of it no work hides; None where that was not asked for."""
 
-    count: Annotated[
-        int, figure("collectives during which no real work is done", COUNT, is_exact=True)
-    ]
-    wire_bytes_per_run: Annotated[int, figure("bytes a device sends for them in one run", BYTES)]
-    is_lower_bound: Annotated[bool, figure("whether something about them is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether some of it may not be sent")]
-    unknown_count: Annotated[
-        int, figure("collectives for which that is unknown", COUNT, is_exact=True)
-    ]
+    transfer: Transfer
+    exposure: Exposure | None = None
 
 
-def sum_transfers(transfers: Sequence[Transfer]) -> CollectiveTotals:
+def sum_transfers(found: Sequence[Measured], machine: Machine | None = None) -> CollectiveTotals:
     """Add up all transfers, those of each kind and of each network; what sends most is first.
 
-    Unknown trip counts count as one, unknown sizes as nothing; both make a lower bound.
-    Branches of conditionals count as taken and make an upper bound, as do bytes that depend
-    on the data.
+    Unknown trip counts count as one, unknown sizes as nothing; both make a lower bound, as do
+    an unknown exposure and an unknown time of the sums of these. Branches of conditionals
+    count as taken and make an upper bound, as do bytes that depend on the data.
     """
-    kinds: dict[str, list[Transfer]] = {}
-    networks: dict[Network | None, list[Transfer]] = {}
-    for one in transfers:
-        kinds.setdefault(one.collective.kind, []).append(one)
-        networks.setdefault(one.network, []).append(one)
-    by_kind = [KindRow(kind, *_sum(kinds[kind])) for kind in sorted(kinds)]
+    kinds: dict[str, list[Measured]] = {}
+    networks: dict[Network | None, list[Measured]] = {}
+    for one in found:
+        kinds.setdefault(one.transfer.collective.kind, []).append(one)
+        networks.setdefault(one.transfer.network, []).append(one)
+    by_kind = [KindRow(kind=kind, **_sum(kinds[kind], machine)) for kind in sorted(kinds)]
     by_kind.sort(key=lambda row: -row.wire_bytes_per_run)
     by_network = [
-        NetworkRow(network, *_sum(networks[network]))
+        NetworkRow(network=network, **_sum(networks[network], machine))
         for network in sorted(networks, key=lambda name: name or "")
     ]
     by_network.sort(key=lambda row: -row.wire_bytes_per_run)
-    return CollectiveTotals(*_sum(transfers), tuple(by_kind), tuple(by_network))
-
-
-def _sum(transfers: Sequence[Transfer]) -> tuple[int, int, int, int, int, bool, bool]:
-    """Add up transfers, in the order in which KindRow, NetworkRow and all together have them."""
-    return (
-        len(transfers),
-        sum(len(one.collective.members) for one in transfers),
-        sum(one.collective.executions for one in transfers),
-        sum(one.payload.known_per_run for one in transfers),
-        sum(one.wire.known_per_run for one in transfers),
-        any(one.payload.per_run is None or one.wire.per_run is None for one in transfers),
-        any(one.is_upper_bound or one.collective.is_conditional for one in transfers),
+    return CollectiveTotals(
+        machine=None if machine is None else str(machine),
+        by_kind=tuple(by_kind),
+        by_network=tuple(by_network),
+        **_sum(found, machine),
     )
 
 
-def sum_exposed(rows: Sequence[CollectiveRow]) -> ExposedTotals:
-    """Add up the collectives that nothing hides, and count those of which nobody knows."""
-    exposed = [row for row in rows if row.is_exposed]
-    unknown_count = sum(row.is_exposed is None for row in rows)
-    return ExposedTotals(
-        len(exposed),
-        sum(row.known_wire_bytes_per_run for row in exposed),
-        unknown_count > 0 or any(row.wire_bytes_per_run is None for row in exposed),
-        any(row.is_upper_bound or row.is_conditional for row in exposed),
-        unknown_count,
+class _Sum(Struct, Generic[N], frozen=True):
+    """A sum, and whether a part of it is unknown."""
+
+    total: N | None
+    is_lower: bool
+
+
+class _Sums(TypedDict):
+    """The figures that one kind, one network and all together have alike."""
+
+    count: int
+    textual_count: int
+    executions: int
+    payload_bytes_per_run: int
+    wire_bytes_per_run: int
+    exposed_wire_bytes_per_run: int | None
+    transfer_seconds: float | None
+    overlapped_seconds: float | None
+    exposed_seconds: float | None
+    is_lower_bound: bool
+    is_upper_bound: bool
+    is_exposed_lower_bound: bool
+    is_seconds_lower_bound: bool
+
+
+def _sum(found: Sequence[Measured], machine: Machine | None) -> _Sums:
+    transfers = [one.transfer for one in found]
+    exposures = [one.exposure for one in found if one.exposure is not None]
+    is_measured = len(exposures) == len(found)
+    wire = _add_up([(one.wire.per_run, one.wire.known_per_run) for one in exposures], is_measured)
+    times = is_measured and machine is not None
+    transfer = _add_up([_pair(one.transfer) for one in exposures], times)
+    overlapped = _add_up([_pair(one.overlapped) for one in exposures], times)
+    exposed = _add_up([_pair(one.exposed) for one in exposures], times)
+    return _Sums(
+        count=len(transfers),
+        textual_count=sum(len(one.collective.members) for one in transfers),
+        executions=sum(one.collective.executions for one in transfers),
+        payload_bytes_per_run=sum(one.payload.known_per_run for one in transfers),
+        wire_bytes_per_run=sum(one.wire.known_per_run for one in transfers),
+        exposed_wire_bytes_per_run=wire.total,
+        transfer_seconds=transfer.total,
+        overlapped_seconds=overlapped.total,
+        exposed_seconds=exposed.total,
+        is_lower_bound=any(
+            one.payload.per_run is None or one.wire.per_run is None for one in transfers
+        ),
+        is_upper_bound=any(
+            one.is_upper_bound or one.collective.is_conditional for one in transfers
+        ),
+        is_exposed_lower_bound=wire.is_lower,
+        is_seconds_lower_bound=transfer.is_lower or overlapped.is_lower or exposed.is_lower,
     )
+
+
+def _pair(seconds: Seconds) -> tuple[float | None, float]:
+    return seconds.per_run, seconds.known_per_run
+
+
+def _add_up(parts: Sequence[tuple[N | None, N]], is_asked: bool) -> _Sum[N]:
+    """Add up figures that come with what is known of them; None where nothing is."""
+    known = [known for exact, known in parts if exact is not None or known]
+    if not is_asked or (parts and not known):
+        return _Sum(None, is_lower=False)
+    return _Sum(sum(known), is_lower=any(exact is None for exact, _ in parts))

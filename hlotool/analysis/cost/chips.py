@@ -20,8 +20,9 @@ class Chip(Struct, frozen=True):
     """Peaks of one device, as XLA sees devices: half a chip where a chip holds two.
 
     `hbm_bytes` is the memory a program finds, `flops_per_second` dense bfloat16 matrix
-    arithmetic, `link_bytes_per_second` what goes out on a ring of neighbours; links are None
-    where no source states them. hlotool/data/chips.toml names the source of each figure.
+    arithmetic, `vmem_bytes_per_second` that of TPU's vector memory (space 1),
+    `link_bytes_per_second` what goes out on a ring of neighbours; both are None where no
+    source states them. hlotool/data/chips.toml names the source of each figure.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Chip(Struct, frozen=True):
     link_latency_seconds: float | None = None
     is_link_within_node: bool = False
     link_network: LinkNetwork | None = None
+    vmem_bytes_per_second: float | None = None
 
 
 _FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
@@ -87,8 +89,9 @@ def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         raise UsageError(f"{chip_file}: devices_per_chip of {name!r} must be 1 or more.")
     figures = [_read_figure(name, key, table, chip_file) / devices for key in _FIGURES]
     memory, bandwidth, flops = figures
-    bytes_per_second, latency = (
-        _read_figure(name, key, table, chip_file) if key in table else None for key in _LINK_FIGURES
+    bytes_per_second, latency, vmem = (
+        _read_figure(name, key, table, chip_file) if key in table else None
+        for key in (*_LINK_FIGURES, "vmem_bytes_per_second")
     )
     return Chip(
         name,
@@ -102,6 +105,7 @@ def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         latency,
         table.get("link_within_node") is True,
         _read_network(name, table, chip_file),
+        None if vmem is None else vmem / devices,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.findings.evidence import LEAST_BYTES, Evidence
 from hlotool.analysis.findings.finding import Finding, FindingCode, Severity
@@ -17,26 +19,36 @@ _REDUCING: Final = COLLECTIVES & MAY_CALL  # they call what adds up
 
 
 def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
-    """Find large collectives during which nothing is computed, or too little to hide them.
+    """Find collectives of which much is sent that no work hides.
 
-    Not on CPU, where all are such.
+    Not on CPU, where that is all of it.
     """
-    for rows in _group_large(evidence):
-        exposed = [row for row in rows if row.is_exposed]
-        if exposed and _is_large(evidence, exposed):
-            names = name_all([row.name for row in exposed])
-            over = f" over {', '.join(exposed[0].axes)}" if exposed[0].axes else ""
-            over = " between slices" if exposed[0].network == "dcn" else over
-            verb = "sends" if len(exposed) == 1 else "send"
-            is_busy = any(row.overlap_instructions and not row.is_sync for row in exposed)
-            what = "Next to nothing" if is_busy else "Nothing"
-            yield _make(
-                exposed,
-                "warning",
-                "exposed-collective",
-                f"{what} is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
-                f"{_share(evidence, exposed)} of all bytes sent.",
-            )
+    for rows in _group(evidence):
+        exposed = [row for row in rows if row.known_exposed_wire_bytes_per_run]
+        size = sum(row.known_exposed_wire_bytes_per_run for row in exposed)
+        if not exposed or not _is_large(evidence, size):
+            continue
+        names = name_all([row.name for row in exposed])
+        over = f" over {', '.join(exposed[0].axes)}" if exposed[0].axes else ""
+        over = " between slices" if exposed[0].network == "dcn" else over
+        verb = "sends" if len(exposed) == 1 else "send"
+        is_busy = any(row.overlap_instructions and not row.is_sync for row in exposed)
+        what = "Too little" if is_busy else "Nothing"
+        part = f"{percent(size, _sent(exposed))} of it is exposed, " if is_busy else ""
+        found = _make(
+            exposed,
+            "warning",
+            "exposed-collective",
+            f"{what} is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
+            f"{part}{_share(evidence, size)} of all bytes sent.",
+        )
+        yield replace(found, bytes=size, exposed_seconds=_add_seconds(exposed))
+
+
+def _add_seconds(rows: list[CollectiveRow]) -> float | None:
+    """Add up the time that no work hides, None where no time is known."""
+    known = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
+    return sum(known) if known else None
 
 
 def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
@@ -45,7 +57,8 @@ def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
     A warning where data only moves, which could be converted before; else, in a reduction,
     the wider sum may be meant.
     """
-    rows = [rows for rows in _group_large(evidence) if rows[0].dtype == "f32"]
+    groups = (rows for rows in _group(evidence) if rows[0].dtype == "f32")
+    rows = [rows for rows in groups if _is_large(evidence, _sent(rows))]
     if not rows or not computes_in_16_bits(evidence.executions):
         return
     for same in rows:
@@ -60,31 +73,33 @@ def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _group_large(evidence: Evidence) -> list[list[CollectiveRow]]:
-    """Group collectives that differ in name alone, and keep the groups that send much."""
+def _group(evidence: Evidence) -> list[list[CollectiveRow]]:
+    """Group collectives of one line of the program that differ in name and scope alone."""
     report = evidence.collectives
     if report is None or evidence.backend == "cpu":
         return []
     groups: dict[tuple[object, ...], list[CollectiveRow]] = {}
     for row in report.rows:
-        place = (row.scope, row.source_file, row.source_line)
+        place = row.source_file, row.source_line
         key = row.effective_kind, row.dtype, row.axes, row.network, *place
         groups.setdefault(key, []).append(row)
-    return [rows for rows in groups.values() if _is_large(evidence, rows)]
+    return list(groups.values())
 
 
-def _is_large(evidence: Evidence, rows: list[CollectiveRow]) -> bool:
-    whole = evidence.collectives.totals.wire_bytes_per_run if evidence.collectives else 0
-    return _sent(rows) >= max(LEAST_BYTES, LEAST_WIRE_SHARE * whole)
+def _is_large(evidence: Evidence, size_bytes: int) -> bool:
+    return size_bytes >= max(LEAST_BYTES, LEAST_WIRE_SHARE * _all_sent(evidence))
+
+
+def _all_sent(evidence: Evidence) -> int:
+    return evidence.collectives.totals.wire_bytes_per_run if evidence.collectives else 0
 
 
 def _sent(rows: list[CollectiveRow]) -> int:
     return sum(row.known_wire_bytes_per_run for row in rows)
 
 
-def _share(evidence: Evidence, rows: list[CollectiveRow]) -> str:
-    whole = evidence.collectives.totals.wire_bytes_per_run if evidence.collectives else 0
-    return percent(_sent(rows), whole)
+def _share(evidence: Evidence, size_bytes: int) -> str:
+    return percent(size_bytes, _all_sent(evidence))
 
 
 def _make(

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.fields import BYTES, RowList, column, figure
+from hlotool.fields import BYTES, SECONDS, RowList, column, figure
 
 FindingCode: TypeAlias = Literal[
     "contradicted-trip-count",
@@ -69,6 +69,10 @@ class Finding(Struct, frozen=True):
         str | None, column("its line in the user's program, file:line", null_text="")
     ] = None
     advice: Annotated[str, figure("what to try, in half a sentence")] = ""
+    exposed_seconds: Annotated[
+        float | None,
+        figure("with --chip: time that no work hides, in one run", SECONDS, null_text=""),
+    ] = None
 
 
 FINDINGS: Final = RowList(

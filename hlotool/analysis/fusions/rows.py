@@ -35,7 +35,7 @@ from hlotool.analysis.fusions.shared_figures import (
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, SECONDS, TIMES, column, figure
 
-Bound: TypeAlias = Literal["compute", "memory"]
+Bound: TypeAlias = Literal["compute", "memory", "vmem"]
 _SAVED: Final = "results that never reach memory"
 
 
@@ -90,7 +90,8 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ]
     known_saved_bytes_per_run: Annotated[int, known_per_run(_SAVED, BYTES)]
     bound: Annotated[
-        Bound | None, figure("with --chip: what limits the estimate", null_text="")
+        Bound | None,
+        figure("with --chip: what limits the estimate; memory is space 0", null_text=""),
     ] = None
     estimated_seconds: Annotated[
         float | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from hlotool.analysis.collectives.machine import Machine
 from hlotool.check.budget import Budget
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan
@@ -25,9 +26,9 @@ _WORDS = {
 }
 
 
-def compile_budgets(texts: Iterable[str]) -> list[Rule]:
+def compile_budgets(texts: Iterable[str], machine: Machine | None) -> list[Rule]:
     """Return the budgets of `--budget`; raise QueryError for one that makes no sense."""
-    return [compile_rule(Budget(expression=text)) for text in texts]
+    return [compile_rule(Budget(expression=text), machine=machine) for text in texts]
 
 
 def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Run:
@@ -40,7 +41,7 @@ def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Ru
     if baseline and any(rule.needs_baseline for rule in rules):
         earlier, notes = _find_baseline(baseline, request.stage)
         say_all(notes)
-    plan = plan_run(rules, found, earlier, request.call_rules)
+    plan = plan_run(rules, found, earlier, request.assumptions)
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
     request.tell(run.notes)

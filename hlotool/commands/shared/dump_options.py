@@ -7,9 +7,9 @@ from functools import wraps
 from typing import Any
 
 import click
-from msgspec.structs import replace
 
-from hlotool.commands.shared.call_rules import read_call_rules
+from hlotool.check.config import find_config, read_config
+from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.request import Request
 from hlotool.inputs import NamedFiles, StageChoice
 
@@ -18,6 +18,8 @@ def dump_options(function: Callable[..., int | None]) -> Callable[..., int | Non
     """Give a command PATH and the options that choose a dump, as `request: Request`.
 
     What the command returns, if anything, is the exit code.
+
+    The options of `machine_options`, and what hlotool.toml says, become its assumptions.
 
     Budgets given with --budget are held against the dump after the answer is printed,
     unless the command is the one that does nothing else.
@@ -28,15 +30,15 @@ def dump_options(function: Callable[..., int | None]) -> Callable[..., int | Non
         named = NamedFiles(
             values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
         )
-        request = Request(path, stage, module, named, values.pop("budget"))
-        if function.__name__ == _CHECK:
-            return function(request=request, **values)
-        request = replace(request, call_rules=read_call_rules())
-        if not request.budgets:
+        config = values.get("config", "")
+        assumptions = read_assumptions(values, read_config(config) if config else find_config())
+        request = Request(path, stage, module, named, values.pop("budget"), assumptions)
+        if not request.budgets or function.__name__ == _CHECK:
             return function(request=request, **values)
         from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
 
-        rules = compile_budgets(request.budgets)  # a mistake is told before anything is read
+        # A mistake is told before anything is read.
+        rules = compile_budgets(request.budgets, assumptions.machine)
         return function(request=request, **values) or enforce_budgets(request, rules)
 
     decorated: Callable[..., int | None] = call

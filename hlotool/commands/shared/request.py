@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from hlotool.commands.shared.say import say, say_all
 from hlotool.fields import Unit
 from hlotool.inputs import Input, Inputs, NamedFiles, StageChoice, find_inputs
-from hlotool.program.call_rules import CallRule
+from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import find_largest, load_program
 from hlotool.program.program import Program
 from hlotool.render.units import format_value
@@ -16,9 +16,9 @@ from hlotool.render.units import format_value
 class Request(Struct, frozen=True):
     """Which dump the user means: PATH and the options that choose in it.
 
-    `budgets` are those of --budget, `call_rules` what the configuration says of custom calls.
-    `found` remembers what PATH led to: standard input can
-    be read only once. `told` are the notes that the user has.
+    `budgets` are those of --budget, `assumptions` what else the user says.
+    `found` remembers what PATH led to: standard input can be read only once. `told` are the
+    notes that the user has.
     """
 
     path: str
@@ -26,9 +26,9 @@ class Request(Struct, frozen=True):
     module: str | None = None
     named: NamedFiles = field(default_factory=NamedFiles)
     budgets: tuple[str, ...] = ()
+    assumptions: Assumptions = NO_ASSUMPTIONS
     found: list[Inputs] = field(default_factory=list)
     told: set[str] = field(default_factory=set)
-    call_rules: tuple[CallRule, ...] = ()
 
     def find(self) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
@@ -69,7 +69,7 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
 def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
     """Read a program, and tell the user what of it was not understood."""
     program = load_program(
-        chosen, request.path, with_buffers=with_buffers, call_rules=request.call_rules
+        chosen, request.path, with_buffers=with_buffers, assumptions=request.assumptions
     )
     request.tell(program.notes())
     return program

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.networks import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.diff.blocks.columns import CHANGE, DELTA_BYTES, LEFT, RIGHT, SOURCE_LINE, Change
-from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
+from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure
 
 _HOW_MANY: Final = "how many"
 _RUNS: Final = "how often those run"
 _PAYLOAD: Final = "payload in one run,"
 _WIRE: Final = "wire bytes per device and run,"
-_EXPOSED: Final = "how many of these overlap with no work"
+_EXPOSED: Final = "wire bytes that no work hides,"
+_SECONDS: Final = "with --chip: time that no work hides,"
+
+
+def _exposed(meaning: str, unit: Unit, heading: str) -> Meta:
+    """Declare what no work hides, with its own mark of a lower bound."""
+    return figure(meaning, unit, heading=heading, is_summed=True, lower_if="is_exposed_lower_bound")
 
 
 class CollectiveChange(Struct, frozen=True):
@@ -51,14 +57,24 @@ class CollectiveChange(Struct, frozen=True):
     left_bytes: Annotated[int, column(_WIRE + LEFT, BYTES, heading="old wire/run")]
     right_bytes: Annotated[int, column(_WIRE + RIGHT, BYTES, heading="new wire/run")]
     delta_bytes: Annotated[int, DELTA_BYTES]
-    left_exposed_count: Annotated[int | None, figure(_EXPOSED, COUNT, heading="old exposed")]
-    right_exposed_count: Annotated[int | None, figure(_EXPOSED, COUNT, heading="new exposed")]
+    left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed")]
+    right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed")]
+    left_exposed_seconds: Annotated[
+        float | None, _exposed(_SECONDS + LEFT, SECONDS, "old exposed time")
+    ]
+    right_exposed_seconds: Annotated[
+        float | None, _exposed(_SECONDS + RIGHT, SECONDS, "new exposed time")
+    ]
     is_lower_bound: Annotated[bool, figure("whether a trip count is unknown")]
+    is_exposed_lower_bound: Annotated[
+        bool, figure("whether for some of them nobody knows what work hides")
+    ]
     scope: Annotated[str | None, column("module path of the largest", null_text="", is_path=True)]
     source_file: Annotated[str | None, figure("file of the largest")]
     source_line: Annotated[int | None, SOURCE_LINE]
 
 
+N = TypeVar("N", int, float)
 _Key: TypeAlias = tuple[str, bool, tuple[str, ...] | None, int | None, str]
 
 
@@ -111,8 +127,10 @@ class Sums(Struct, frozen=True):
     executions: int
     payload_bytes: int
     wire_bytes: int
-    exposed_count: int | None
+    exposed_bytes: int | None
+    exposed_seconds: float | None
     is_lower_bound: bool
+    is_exposed_lower_bound: bool
 
 
 def _sum_up(rows: Sequence[CollectiveRow]) -> Sums | None:
@@ -123,15 +141,32 @@ def _sum_up(rows: Sequence[CollectiveRow]) -> Sums | None:
         sum(row.known_executions for row in rows),
         sum(row.known_payload_bytes_per_run for row in rows),
         sum(row.known_wire_bytes_per_run for row in rows),
-        sum(row.is_exposed is True for row in rows),
+        _add_up([row.exposed_wire_bytes_per_run for row in rows]),
+        _add_up([row.exposed_seconds for row in rows]),
         any(row.wire_bytes_per_run is None for row in rows),
+        any(row.exposed_wire_bytes_per_run is None for row in rows),
     )
+
+
+def _add_up(values: Sequence[N | None]) -> N | None:
+    """Add up what is known, None where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveChange:
     """Put two sides together, None for a side that has none; all else is left open."""
-    is_told = all(side is None or side.exposed_count is not None for side in (left, right))
-    nothing = Sums(0, 0, 0, 0, 0 if is_told else None, is_lower_bound=False)
+    sides = [side for side in (left, right) if side is not None]
+    nothing = Sums(
+        0,
+        0,
+        0,
+        0,
+        0 if all(side.exposed_bytes is not None for side in sides) else None,
+        0.0 if all(side.exposed_seconds is not None for side in sides) else None,
+        is_lower_bound=False,
+        is_exposed_lower_bound=False,
+    )
     here, there = left or nothing, right or nothing
     return CollectiveChange(
         change="added" if left is None else "removed" if right is None else "changed",
@@ -150,9 +185,12 @@ def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveC
         left_bytes=here.wire_bytes,
         right_bytes=there.wire_bytes,
         delta_bytes=there.wire_bytes - here.wire_bytes,
-        left_exposed_count=here.exposed_count,
-        right_exposed_count=there.exposed_count,
+        left_exposed_bytes=here.exposed_bytes,
+        right_exposed_bytes=there.exposed_bytes,
+        left_exposed_seconds=here.exposed_seconds,
+        right_exposed_seconds=there.exposed_seconds,
         is_lower_bound=here.is_lower_bound or there.is_lower_bound,
+        is_exposed_lower_bound=here.is_exposed_lower_bound or there.is_exposed_lower_bound,
         scope=None,
         source_file=None,
         source_line=None,
@@ -163,4 +201,8 @@ def has_changed(row: CollectiveChange) -> bool:
     """Whether number, executions, bytes or exposure differ."""
     left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
     right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
-    return left != right or row.left_exposed_count != row.right_exposed_count
+    return left != right or _differs(row.left_exposed_bytes, row.right_exposed_bytes)
+
+
+def _differs(left: int | None, right: int | None) -> bool:
+    return left is not None and right is not None and left != right

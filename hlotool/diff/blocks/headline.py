@@ -8,11 +8,11 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct
 
 from hlotool.diff.blocks.metrics import MetricRow
-from hlotool.fields import BYTES, COUNT, FLOPS, PERCENT, Block, figure
+from hlotool.fields import BYTES, COUNT, FLOPS, PERCENT, SECONDS, Block, figure
 
 
 class Headline(Struct, frozen=True):
-    """Peak, wire bytes, flops and fusions: the difference, and its part of the left side.
+    """Peak, wire bytes, exposure, flops and fusions: the difference, and its part of the left side.
 
     Null where a side does not know the figure. `estimated` says of which sides the peak is
     an estimate: neither, one, or both.
@@ -25,6 +25,10 @@ class Headline(Struct, frozen=True):
     peak_change: Annotated[float | None, figure("peak", PERCENT, is_signed=True)]
     wire_delta_bytes: Annotated[int | None, figure("wire", BYTES, is_signed=True)]
     wire_change: Annotated[float | None, figure("wire", PERCENT, is_signed=True)]
+    exposed_delta_bytes: Annotated[int | None, figure("exposed", BYTES, is_signed=True)]
+    exposed_change: Annotated[float | None, figure("exposed", PERCENT, is_signed=True)]
+    exposed_delta_seconds: Annotated[float | None, figure("exposed", SECONDS, is_signed=True)]
+    exposed_seconds_change: Annotated[float | None, figure("exposed", PERCENT, is_signed=True)]
     flops_delta: Annotated[int | None, figure("flops", FLOPS, is_signed=True)]
     flops_change: Annotated[float | None, figure("flops", PERCENT, is_signed=True)]
     left_fusion_count: Annotated[int | None, figure("fusions", COUNT)]
@@ -40,6 +44,8 @@ def pick_headline(rows: Mapping[str, MetricRow]) -> Headline:
     Where only one side has a buffer assignment, the other's peak is taken as estimated.
     """
     wire = rows.get("collectives.wire_bytes_per_run")
+    exposed = rows.get("collectives.exposed_wire_bytes_per_run")
+    exposed_time = rows.get("collectives.exposed_seconds")
     flops = rows.get("cost.total_flops_per_run")
     fusions = rows.get("fusions.fusion_count")
     peaks = _peaks(rows)
@@ -54,6 +60,10 @@ def pick_headline(rows: Mapping[str, MetricRow]) -> Headline:
         peak_change=delta / sides[0] if delta is not None and sides[0] else None,
         wire_delta_bytes=_delta(wire),
         wire_change=wire.relative_delta if wire else None,
+        exposed_delta_bytes=_delta(exposed),
+        exposed_change=exposed.relative_delta if exposed else None,
+        exposed_delta_seconds=exposed_time.delta if exposed_time else None,
+        exposed_seconds_change=exposed_time.relative_delta if exposed_time else None,
         flops_delta=_delta(flops),
         flops_change=flops.relative_delta if flops else None,
         left_fusion_count=_whole(fusions.left) if fusions else None,

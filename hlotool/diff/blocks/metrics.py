@@ -21,6 +21,8 @@ DIFFED: Final = (
     "buffers.estimated.argument_bytes", "buffers.estimated.output_bytes",
     "buffers.estimated.alias_bytes", "buffers.estimated.temp_peak_bytes",
     "collectives.count", "collectives.payload_bytes_per_run", "collectives.wire_bytes_per_run",
+    "collectives.exposed_wire_bytes_per_run", "collectives.transfer_seconds",
+    "collectives.exposed_seconds",
     "cost.total_flops_per_run", "cost.flops_per_run", "cost.matrix_flops_per_run",
     "cost.transcendentals_per_run",
     "cost.memory_bytes_per_run", "cost.bytes_accessed_per_run", "cost.custom_call_flops_per_run",
