@@ -119,15 +119,14 @@ def _memory(found: Summary) -> tuple[Line, ...]:
     if memory is None:
         return (Line(f"memory: unknown, as {found.memory_unknown}"),)
     if memory.estimated:
-        allocated, peak, temp = (
-            write_promised(figure, memory.estimated, memory.backend)
-            for figure in ("allocated", "peak", "temp_peak")
-        )
+        allocated = write_promised("allocated", memory.estimated, memory.backend)
+        at_most = "at most " if memory.backend == "tpu" else ""
         is_known = memory.estimated.allocated_bytes is not None
         text = f"allocated {allocated}, " if is_known else ""
         return (
             Line(
-                f"memory (estimate): {text}peak {peak}, temp peak {temp}",
+                f"memory (estimate): {text}peak {{peak_bytes}}, "
+                f"temp peak {at_most}{{temp_peak_bytes}}",
                 ESTIMATED,
                 memory.estimated,
             ),

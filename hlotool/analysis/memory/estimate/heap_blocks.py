@@ -8,6 +8,7 @@ ends there is freed. What is written over an operand begins as soon as that is f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -30,10 +31,12 @@ class HeapBlock(Struct, eq=False):
 
     @property
     def begin(self) -> int:
+        """When it is first in use."""
         return self.spans[0][0]
 
     @property
     def end(self) -> int:
+        """When it is in use no more."""
         return self.spans[-1][1]
 
 
@@ -75,7 +78,7 @@ def _run_clock(
     values = []
     for group in groups:
         values += [value for buffer in group for value in buffer.values]
-        for before, after in zip(group, group[1:], strict=False):
+        for before, after in pairwise(group):
             written_over[after.values[0]] = before.values[0]
     values.sort(key=lambda value: (ranges[value].start, ranges[value].end, value.number))
     dying = iter(sorted(values, key=lambda value: ranges[value].end))
