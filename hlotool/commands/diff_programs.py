@@ -12,6 +12,7 @@ from hlotool.diff.blocks.metrics import by_path, changed_metrics
 from hlotool.diff.report import DiffOptions, DiffReport
 from hlotool.fields import Document, Line
 from hlotool.ir.opcodes import COLLECTIVES, FREE
+from hlotool.render.units import format_bounds
 
 _PEAKS = {"neither": "peak", "one": "peak (one side estimated)", "both": "peak (estimate)"}
 _SHOWN = ("metrics", "memory", "collectives", "fusions", "instructions", "header", "flags")
@@ -134,6 +135,8 @@ def _change(title: str, name: str, headline: Headline) -> Iterator[str]:
     share = getattr(headline, f"{name}_change")
     if delta is None:
         return
+    is_lower, is_upper = getattr(headline, f"{name}_bounds", (False, False))
+    title = f"{title} {format_bounds('', is_lower=is_lower, is_upper=is_upper)}".rstrip()
     if not delta:
         yield f"{title} +0"
     elif share is None:

@@ -72,7 +72,6 @@ COLLECTIVES: Final = RowList(
     "collectives by kind, network, axes, group size and dtype, where count or bytes differ",
     size="delta_bytes",
     key="kind",
-    lower_if=("is_lower_bound",),
     title="Collectives",
 )
 FUSIONS: Final = RowList(

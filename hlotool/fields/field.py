@@ -64,6 +64,7 @@ class Field(Struct, frozen=True):
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
     once: str = ""  # the field that totals add instead where this one is null; then they are ≥
     lower_if: str = ""  # the record's flag that makes it ≥; '': is_lower_bound, outside tables
+    upper_if: str = ""  # the same for ≤ and is_upper_bound
     values: tuple[str, ...] = ()  # all a TEXT may be; becomes an enum in the schema
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
     indent_by: str = ""  # the field that says how deep a table indents this one

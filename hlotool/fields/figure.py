@@ -36,6 +36,7 @@ class Options(TypedDict, total=False):
     is_exact: bool
     once: str
     lower_if: str
+    upper_if: str
     indent_by: str
     unit_from: str
 

@@ -111,6 +111,16 @@ class Block(Struct, frozen=True):
         return _find_field(self.fields, name)
 
 
+def lower_flags(row_list: RowList, field: Field) -> tuple[str, ...]:
+    """Name the flags of a row that make this figure a lower bound."""
+    return (field.lower_if,) if field.lower_if else row_list.lower_if
+
+
+def upper_flags(row_list: RowList, field: Field) -> tuple[str, ...]:
+    """Name the flags of a row that make this figure an upper bound."""
+    return (field.upper_if,) if field.upper_if else row_list.upper_if
+
+
 def _find_field(fields: tuple[Field, ...], name: str) -> Field:
     for field in fields:
         if field.name == name:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlotool.fields import Field, RowList, Sum
+from hlotool.fields.rows import lower_flags, upper_flags
 
 
 def sum_field(row_list: RowList, rows: Sequence[object], field: Field) -> Sum:
     """Add one field up over rows.
 
     A row where it is null adds its `once` field instead, or nothing, and makes the sum a
-    lower bound; so does a row with a flag of `lower_if`, and one of `upper_if` makes it an
-    upper bound. Neither applies to a field that `is_exact`.
+    lower bound; so does a row with a flag of `lower_if`, the field's own or else the list's, and
+    one of `upper_if` makes it an upper bound. Neither applies to a field that `is_exact`.
     """
     return sum_fields(row_list, rows, (field,))[0]
 
@@ -21,13 +22,18 @@ def sum_fields(
     row_list: RowList, rows: Sequence[object], fields: Sequence[Field]
 ) -> tuple[Sum, ...]:
     """Add several fields up over the same rows, each as `sum_field` does."""
-    is_lower = _any_true(row_list, rows, row_list.lower_if)
-    is_upper = _any_true(row_list, rows, row_list.upper_if)
+    flags = {
+        name
+        for field in fields
+        for name in (*lower_flags(row_list, field), *upper_flags(row_list, field))
+    }
+    true = {name for name in flags if _is_true(row_list, rows, name)}
     sums = []
     for field in fields:
         total, has_unknown = _add_up(row_list, rows, field)
-        is_sure = field.is_exact
-        sums.append(Sum(total, has_unknown or (is_lower and not is_sure), is_upper and not is_sure))
+        is_lower = not (field.is_exact or true.isdisjoint(lower_flags(row_list, field)))
+        is_upper = not (field.is_exact or true.isdisjoint(upper_flags(row_list, field)))
+        sums.append(Sum(total, has_unknown or is_lower, is_upper))
     return tuple(sums)
 
 
@@ -47,7 +53,7 @@ def _add_up(
     return sum(known) if known else None, True
 
 
-def _any_true(row_list: RowList, rows: Sequence[object], names: tuple[str, ...]) -> bool:
-    """Whether any of the named flags holds in any row."""
-    readers = [row_list.field(name).getter() for name in names]
-    return any(read(row) is True for read in readers for row in rows)
+def _is_true(row_list: RowList, rows: Sequence[object], name: str) -> bool:
+    """Whether a flag holds in any row."""
+    read = row_list.field(name).getter()
+    return any(read(row) is True for row in rows)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
+from hlotool.fields.rows import lower_flags, upper_flags
 from hlotool.render.units import UNKNOWN, format_bounds, format_field, format_sum, format_value
 
 _INDENT = "  "
@@ -66,9 +67,8 @@ def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
     text = format_field(field, row, units)
     may_be_bound = row_list.is_sum and field.is_summable and not field.is_exact
     if (field.lower_if or may_be_bound) and field.getter()(row) is not None:
-        lower_if = (field.lower_if,) if field.lower_if else row_list.lower_if
-        is_lower = any(getattr(row, name) for name in lower_if)
-        is_upper = any(getattr(row, name) for name in row_list.upper_if)
+        is_lower = any(getattr(row, name) for name in lower_flags(row_list, field))
+        is_upper = any(getattr(row, name) for name in upper_flags(row_list, field))
         text = format_bounds(text, is_lower=is_lower, is_upper=is_upper)
     return _INDENT * getattr(row, field.indent_by) + text if field.indent_by else text
 

@@ -27,15 +27,31 @@ _TextualCount: TypeAlias = Annotated[
     ),
 ]
 _Executions: TypeAlias = Annotated[
-    int, column("how often they run, unknown trip counts taken as one", COUNT, heading="runs")
+    int,
+    column(
+        "how often they run, unknown trip counts taken as one",
+        COUNT,
+        heading="runs",
+        lower_if="is_executions_lower_bound",
+    ),
 ]
 _Payload: TypeAlias = Annotated[
-    int, column("their payloads in one run", BYTES, heading="payload/run")
+    int,
+    column(
+        "their payloads in one run",
+        BYTES,
+        heading="payload/run",
+        lower_if="is_payload_lower_bound",
+    ),
 ]
 _Wire: TypeAlias = Annotated[
     int, column("bytes a device sends in one run", BYTES, heading="wire/run")
 ]
 _IsLower: TypeAlias = Annotated[bool, figure("whether a trip count or a size is unknown")]
+_IsExecutionsLower: TypeAlias = Annotated[bool, figure("whether a trip count is unknown")]
+_IsPayloadLower: TypeAlias = Annotated[
+    bool, figure("whether that, or the size of a payload, is unknown")
+]
 _IsUpper: TypeAlias = Annotated[
     bool, figure("whether a conditional, or the data, decides if all of it is sent")
 ]
@@ -95,6 +111,8 @@ class KindRow(Struct, frozen=True, kw_only=True):
     transfer_seconds: _Transfer = None
     overlapped_seconds: _Overlapped = None
     exposed_seconds: _Exposed = None
+    is_executions_lower_bound: _IsExecutionsLower = False
+    is_payload_lower_bound: _IsPayloadLower = False
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
     is_exposed_lower_bound: _IsExposedLower = False
@@ -117,6 +135,8 @@ class NetworkRow(Struct, frozen=True, kw_only=True):
     transfer_seconds: _Transfer = None
     overlapped_seconds: _Overlapped = None
     exposed_seconds: _Exposed = None
+    is_executions_lower_bound: _IsExecutionsLower = False
+    is_payload_lower_bound: _IsPayloadLower = False
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
     is_exposed_lower_bound: _IsExposedLower = False
@@ -141,6 +161,8 @@ class CollectiveTotals(Struct, frozen=True, kw_only=True):
     machine: Annotated[
         str | None, figure("the chip and link that times are estimated for", null_text="")
     ] = None
+    is_executions_lower_bound: _IsExecutionsLower = False
+    is_payload_lower_bound: _IsPayloadLower = False
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
     is_exposed_lower_bound: _IsExposedLower = False
@@ -206,6 +228,8 @@ class _Sums(TypedDict):
     transfer_seconds: float | None
     overlapped_seconds: float | None
     exposed_seconds: float | None
+    is_executions_lower_bound: bool
+    is_payload_lower_bound: bool
     is_lower_bound: bool
     is_upper_bound: bool
     is_exposed_lower_bound: bool
@@ -231,6 +255,8 @@ def _sum(found: Sequence[Measured], machine: Machine | None) -> _Sums:
         transfer_seconds=transfer.total,
         overlapped_seconds=overlapped.total,
         exposed_seconds=exposed.total,
+        is_executions_lower_bound=any(not one.collective.is_exact for one in transfers),
+        is_payload_lower_bound=any(one.payload.per_run is None for one in transfers),
         is_lower_bound=any(
             one.payload.per_run is None or one.wire.per_run is None for one in transfers
         ),

@@ -10,13 +10,15 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.networks import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.diff.blocks.columns import CHANGE, DELTA_BYTES, LEFT, RIGHT, SOURCE_LINE, Change
+from hlotool.diff.blocks.columns import CHANGE, LEFT, RIGHT, SOURCE_LINE, Change
 from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure
 
 _HOW_MANY: Final = "how many"
 _RUNS: Final = "how often those run"
 _PAYLOAD: Final = "payload in one run,"
 _WIRE: Final = "wire bytes per device and run,"
+_UNSURE: Final = "whether a size or a trip count is unknown,"
+_LEFT_LOWER, _RIGHT_LOWER = "is_left_lower_bound", "is_right_lower_bound"
 _EXPOSED: Final = "wire bytes that no work hides,"
 _SECONDS: Final = "with --chip: time that no work hides,"
 
@@ -30,7 +32,7 @@ class CollectiveChange(Struct, frozen=True):
     """All collectives of one kind, network, axes, group size and dtype that differ.
 
     Bytes are wire bytes per device in one run; `count` is how many there are now (were, if
-    removed). An unknown trip count counts once, and `is_lower_bound` says so.
+    removed). An unknown trip count counts once, and the flags say so.
     """
 
     change: Annotated[Change, CHANGE]
@@ -48,15 +50,29 @@ class CollectiveChange(Struct, frozen=True):
     count: Annotated[
         int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)
     ]
-    left_count: Annotated[int, column(_HOW_MANY + LEFT, COUNT, heading="old")]
-    right_count: Annotated[int, column(_HOW_MANY + RIGHT, COUNT, heading="new")]
+    left_count: Annotated[int, column(_HOW_MANY + LEFT, COUNT, heading="old", is_exact=True)]
+    right_count: Annotated[int, column(_HOW_MANY + RIGHT, COUNT, heading="new", is_exact=True)]
     left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs")]
     right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs")]
     left_payload_bytes: Annotated[int, figure(_PAYLOAD + LEFT, BYTES)]
     right_payload_bytes: Annotated[int, figure(_PAYLOAD + RIGHT, BYTES)]
-    left_bytes: Annotated[int, column(_WIRE + LEFT, BYTES, heading="old wire/run")]
-    right_bytes: Annotated[int, column(_WIRE + RIGHT, BYTES, heading="new wire/run")]
-    delta_bytes: Annotated[int, DELTA_BYTES]
+    left_bytes: Annotated[
+        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER)
+    ]
+    right_bytes: Annotated[
+        int, column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER)
+    ]
+    delta_bytes: Annotated[
+        int,
+        column(
+            "right minus left",
+            BYTES,
+            heading="difference",
+            is_signed=True,
+            lower_if="is_lower_bound",
+            upper_if="is_upper_bound",
+        ),
+    ]
     left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed")]
     right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed")]
     left_exposed_seconds: Annotated[
@@ -65,7 +81,10 @@ class CollectiveChange(Struct, frozen=True):
     right_exposed_seconds: Annotated[
         float | None, _exposed(_SECONDS + RIGHT, SECONDS, "new exposed time")
     ]
-    is_lower_bound: Annotated[bool, figure("whether a trip count is unknown")]
+    is_left_lower_bound: Annotated[bool, figure(_UNSURE + LEFT)]
+    is_right_lower_bound: Annotated[bool, figure(_UNSURE + RIGHT)]
+    is_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")]
+    is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
     is_exposed_lower_bound: Annotated[
         bool, figure("whether for some of them nobody knows what work hides")
     ]
@@ -189,7 +208,10 @@ def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveC
         right_exposed_bytes=there.exposed_bytes,
         left_exposed_seconds=here.exposed_seconds,
         right_exposed_seconds=there.exposed_seconds,
-        is_lower_bound=here.is_lower_bound or there.is_lower_bound,
+        is_left_lower_bound=here.is_lower_bound,
+        is_right_lower_bound=there.is_lower_bound,
+        is_lower_bound=there.is_lower_bound,
+        is_upper_bound=here.is_lower_bound,
         is_exposed_lower_bound=here.is_exposed_lower_bound or there.is_exposed_lower_bound,
         scope=None,
         source_file=None,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.diff.blocks.metrics import MetricRow
 from hlotool.fields import BYTES, COUNT, FLOPS, PERCENT, SECONDS, Block, figure
+
+Bounds: TypeAlias = tuple[bool, bool]  # whether a difference is at least so much, at most so much
 
 
 class Headline(Struct, frozen=True):
@@ -33,6 +35,9 @@ class Headline(Struct, frozen=True):
     flops_change: Annotated[float | None, figure("flops", PERCENT, is_signed=True)]
     left_fusion_count: Annotated[int | None, figure("fusions", COUNT)]
     right_fusion_count: Annotated[int | None, figure("fusions", COUNT)]
+    wire_bounds: Bounds
+    exposed_bounds: Bounds
+    flops_bounds: Bounds
 
 
 HEADLINE: Final = Block("headline", Headline, "the diff in one line")
@@ -68,6 +73,9 @@ def pick_headline(rows: Mapping[str, MetricRow]) -> Headline:
         flops_change=flops.relative_delta if flops else None,
         left_fusion_count=_whole(fusions.left) if fusions else None,
         right_fusion_count=_whole(fusions.right) if fusions else None,
+        wire_bounds=_bounds(wire),
+        exposed_bounds=_bounds(exposed_time or exposed),
+        flops_bounds=_bounds(flops),
     )
 
 
@@ -84,6 +92,10 @@ def _peaks(rows: Mapping[str, MetricRow]) -> list[tuple[int | None, bool]]:
 
 def _delta(row: MetricRow | None) -> int | None:
     return _whole(row.delta) if row else None
+
+
+def _bounds(row: MetricRow | None) -> Bounds:
+    return (row.is_lower_bound, row.is_upper_bound) if row else (False, False)
 
 
 def _whole(value: float | None) -> int | None:

@@ -46,25 +46,54 @@ class Figures(Protocol):
 class MetricRow(Struct, frozen=True):
     """A figure on both sides; null where a side does not know it.
 
-    `delta` is right − left, `relative_delta` that over left, `ratio` right ÷ left.
-    The bounds hold if they hold on either side. `unit` says how the figures are written.
+    `delta` is right − left, `relative_delta` that over left, `ratio` right ÷ left. The more the
+    right may be, or the less the left, the larger may be the difference: it is a lower bound.
+    `unit` says how the figures are written.
     """
 
     metric: Annotated[str, column("the figure, as budgets name it")]
     left: Annotated[
-        int | float | None, column("on the left", MEASURE, heading="old", unit_from="unit")
+        int | float | None,
+        column(
+            "on the left",
+            MEASURE,
+            heading="old",
+            unit_from="unit",
+            lower_if="is_left_lower_bound",
+            upper_if="is_left_upper_bound",
+        ),
     ]
     right: Annotated[
-        int | float | None, column("on the right", MEASURE, heading="new", unit_from="unit")
+        int | float | None,
+        column(
+            "on the right",
+            MEASURE,
+            heading="new",
+            unit_from="unit",
+            lower_if="is_right_lower_bound",
+            upper_if="is_right_upper_bound",
+        ),
     ]
     delta: Annotated[
         int | float | None,
-        column("right minus left", MEASURE, heading="difference", is_signed=True, unit_from="unit"),
+        column(
+            "right minus left",
+            MEASURE,
+            heading="difference",
+            is_signed=True,
+            unit_from="unit",
+            lower_if="is_lower_bound",
+            upper_if="is_upper_bound",
+        ),
     ]
     relative_delta: Annotated[float | None, RELATIVE_DELTA]
     ratio: Annotated[float | None, figure("right divided by left", RATIO)]
-    is_lower_bound: Annotated[bool, figure("whether a side's figure is a lower bound")]
-    is_upper_bound: Annotated[bool, figure("whether a side's figure is an upper bound")]
+    is_left_lower_bound: Annotated[bool, figure("whether the left figure is a lower bound")]
+    is_left_upper_bound: Annotated[bool, figure("whether the left figure is an upper bound")]
+    is_right_lower_bound: Annotated[bool, figure("whether the right figure is a lower bound")]
+    is_right_upper_bound: Annotated[bool, figure("whether the right figure is an upper bound")]
+    is_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")]
+    is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
     unit: Unit
 
 
@@ -89,7 +118,10 @@ def by_path(rows: Iterable[MetricRow]) -> Mapping[str, MetricRow]:
 def _compare(path: str, left: Figures, right: Figures) -> MetricRow:
     one, other = _number(left.metric(path)), _number(right.metric(path))
     known = one is not None and other is not None
-    bounds = left.bounds(path), right.bounds(path)
+    (is_left_lower, is_left_upper), (is_right_lower, is_right_upper) = (
+        left.bounds(path),
+        right.bounds(path),
+    )
     return MetricRow(
         path,
         one,
@@ -97,8 +129,12 @@ def _compare(path: str, left: Figures, right: Figures) -> MetricRow:
         other - one if known else None,  # type: ignore[operator]
         (other - one) / one if known and one else None,  # type: ignore[operator]
         other / one if known and one else None,  # type: ignore[operator]
-        bounds[0][0] or bounds[1][0],
-        bounds[0][1] or bounds[1][1],
+        is_left_lower,
+        is_left_upper,
+        is_right_lower,
+        is_right_upper,
+        is_right_lower or is_left_upper,
+        is_right_upper or is_left_lower,
         METRICS[path].unit,
     )
 
