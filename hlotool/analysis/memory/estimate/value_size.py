@@ -15,9 +15,7 @@ _TPU_HOST_SPACE: Final = 4
 _FIRST_SPARSE_CORE_SPACE: Final = 8  # S(8) to S(12) are those of sparse cores
 
 
-def estimate_size(
-    shape: Shape, backend: Backend | None, *, has_sparse_cores: bool = False
-) -> int:
+def estimate_size(shape: Shape, backend: Backend | None, *, has_sparse_cores: bool = False) -> int:
     """Return the bytes a backend gives a value; 0 where the shape has an unknown dimension.
 
     Tuples cost their own table: a pointer an element; on TPU v5e, which has no sparse cores,
