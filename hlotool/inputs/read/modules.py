@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -26,6 +27,8 @@ _SEPARATOR_LINE: Final = re.compile(rf"^{_SEPARATOR}[ \t]*+$", re.MULTILINE)
 _LAST_PART: Final = 200  # characters looked at for the last line
 _FEW: Final = 1000  # letters looked at one by one
 _COMMENTS: Final = re.compile(r"(?:\s++|//[^\n]*+|/\*(?s:.*?)\*/)*+")
+# What ends the string of a program that a module stands in, at the module's last brace.
+_STRING_END: Final = re.compile(r"""[ \t]*+(?:\)\w*+"|["'`])""")
 _OTHER_LINE: Final = re.compile(r"^(?![ \t]*+(?://|$))", re.MULTILINE)  # neither blank nor comment
 # A line that only HLO has: what holds one is not left out, and the parser names its place.
 _HLO_LINE: Final = re.compile(
@@ -63,7 +66,7 @@ def find_modules(source: Source, detection: Detection) -> FoundModules:
     text   := module { "// -----" NL module } | { other | prefix "HloModule" … }
     module := [ "HloModule" … ] computation { computation }
 
-    A module ends with its last computation. Where that cannot be told, because something is
+    A module ends with its last computation, or with its section. Where that cannot be told, because something is
     never closed or what follows looks like HLO, it goes on to the next module.
     """
     if _is_plain(source.text, detection):
@@ -74,14 +77,15 @@ def find_modules(source: Source, detection: Detection) -> FoundModules:
     edges = sorted((*starts, *(mark.start() for mark in _SEPARATOR_LINE.finditer(text)), len(text)))
     modules: list[Source] = []
     behind_count, line, counted = 0, source.first_line, 0
-    for heading, start in zip(headings, starts, strict=True):
+    for heading, (start, following) in zip(headings, pairwise((*starts, len(text))), strict=True):
         line += text.count("\n", counted, start)
         counted = start
-        part = text[start : edges[bisect_right(edges, start)]]
+        edge = edges[bisect_right(edges, start)]
+        part = text[start:edge]
         if heading.prefix:
             part = Prefix(heading.prefix).blank_out(part)
         cut = _find_tail(Source(part, source.name, line), heading.position - start)
-        behind_count += _count_others(part[cut:])
+        behind_count += _count_others(part[cut:]) + _count_others(text[edge:following])
         modules.append(Source(part[:cut], source.name, line))
     prefix = next((one.prefix for one in headings if one.prefix), "")
     return FoundModules(tuple(modules), _count_others(text[: starts[0]]), behind_count, prefix)
@@ -91,6 +95,8 @@ def _is_plain(text: str, detection: Detection) -> bool:
     """Whether a text is one module and nothing else, as far as a glance tells."""
     last_line = text[-_LAST_PART:].rstrip().rpartition("\n")[2]
     if detection.has_preamble or not last_line.startswith("}"):
+        return False
+    if _STRING_END.match(last_line, 1):
         return False
     may_be_split = len(text) <= LONGEST_HAND_WRITTEN and _SEPARATOR in text
     return not may_be_split and not _mentions_another(text, detection.begin)
@@ -146,14 +152,17 @@ def _line_start(text: str, position: int) -> int:
 
 
 def _find_tail(source: Source, heading: int) -> int:
-    """Return where the lines begin that follow a module and are none of it, or the end."""
+    """Return where what follows a module and is none of it begins, or the end.
+
+    That is a line, or what closes the string of a program on the last line of the module.
+    """
     text = source.text
     end = find_module_end(source, heading)
     if end is None:
         return len(text)
     comments = _COMMENTS.match(text, end)
     other = comments.end() if comments else end
-    start = text.rfind("\n", 0, other) + 1
+    start = end if _STRING_END.match(text, end) else text.rfind("\n", 0, other) + 1
     if other == len(text) or start < end or _HLO_LINE.search(text, start):
         return len(text)
     return start
