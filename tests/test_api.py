@@ -46,6 +46,17 @@ def test_load_all_reads_every_program() -> None:
     assert len(dumps) >= len(folders) > 1
 
 
+def test_a_configuration_names_the_chip(tmp_path: Path) -> None:
+    config = tmp_path / "hlotool.toml"
+    config.write_text('chip = "h100"\n', encoding="utf-8")
+    path = ROOT / "testdata/collectives/overlap_share.txt"
+    assert hlotool.load(path).collectives().totals.exposed_seconds is None
+    found = hlotool.load(path, config=config).collectives().totals
+    assert found.exposed_seconds is not None
+    assert found.machine is not None
+    assert found.machine.startswith("NVIDIA H100")
+
+
 def test_what_is_no_dump_raises_one_class() -> None:
     for wrong in ("no/such/file", "HloModule m\nENTRY e {", "not a dump\n"):
         with pytest.raises(hlotool.HlotoolError):

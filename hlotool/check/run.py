@@ -93,7 +93,8 @@ def plan_run(
 ) -> Plan:
     """Choose the modules that a budget is about, each with its baseline, found by its name.
 
-    `assumptions` hold for the modules and their baselines. The only module there is may have another name in its text. Raises InputError for a saved document.
+    `assumptions` hold for the modules and their baselines. The only module there is may have
+    another name in its text. Raises InputError for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
