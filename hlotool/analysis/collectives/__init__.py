@@ -18,11 +18,13 @@ networks        over which network does it run?
 extent          where in the machine does it run?
 mesh_axes       along which axes of the device mesh, and inside one node?
 overlap         what is computed while it is under way?
-overlap_work    what counts as work there, and how much of it is there?
+work_meter      what counts as work there, and how much does it do?
+overlap_work    how much is that together, and what can it hide?
 exposure        how much of its bytes and of its time does that not hide?
 maker           who asked for it: the user, or the partitioner?
 operands        what does a combined collective consist of?
-totals          what do all of them add up to?
+totals          what do all of them add up to? The records
+sums            how do they add up?
 machine         what does the user know of the machine?
 link_times      how long would a transfer take on its link?
 host_rows       what goes between device and host, and is no collective?

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.chains import FusedCollective
 from hlotool.analysis.collectives.logical import LogicalCollective
-from hlotool.analysis.collectives.overlap_work import NO_WORK, OverlapWork, WorkMeter
+from hlotool.analysis.collectives.overlap_work import NO_WORK, OverlapWork
+from hlotool.analysis.collectives.work_meter import WorkMeter
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.graph.executions import Executions
@@ -36,7 +37,7 @@ _NEVER_BESIDE: Final = Overlap(None, NO_WORK)
 class OverlapMeter:
     """Measures the work beside the collectives of one module, in schedule order.
 
-    What is work, and what it costs, says `overlap_work`. Only what stands behind the step that
+    What is work, and what it costs, says `work_meter`. Only what stands behind the step that
     takes the last operand is beside a transfer: before, it cannot have begun, and what makes
     the operand cannot hide it. Work beside several collectives hides each of them.
     """

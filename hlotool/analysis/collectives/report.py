@@ -20,7 +20,8 @@ from hlotool.analysis.collectives.maker import find_maker
 from hlotool.analysis.collectives.operands import OperandRow, list_operands
 from hlotool.analysis.collectives.overlap import Overlap, OverlapMeter, is_marked_sync
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.totals import CollectiveTotals, Measured, sum_transfers
+from hlotool.analysis.collectives.sums import Measured, sum_transfers
+from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.collectives.transfers import Transfer, measure_transfers
 from hlotool.analysis.collectives.wire_bytes import name_dtypes
 from hlotool.analysis.cost import CostModel

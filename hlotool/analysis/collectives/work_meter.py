@@ -1,0 +1,185 @@
+"""Which instructions are work that may hide a collective, and how much does each do?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import reduce
+from typing import Final
+
+from msgspec.structs import replace
+
+from hlotool.analysis.collectives.chains import FusedCollective
+from hlotool.analysis.collectives.overlap_work import NO_WORK, OverlapWork, take_largest
+from hlotool.analysis.cost import Cost, CostModel
+from hlotool.analysis.cost.chips import Chip
+from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
+from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
+from hlotool.analysis.cost.operations import WORKING, find_work
+from hlotool.analysis.graph.call_graph import find_branches
+from hlotool.analysis.graph.executions import Executions
+from hlotool.ir import Computation, Instruction
+from hlotool.ir.opcodes import (
+    ASYNC_DONES,
+    COLLECTIVES,
+    CONTROL_FLOW,
+    DEVICE_NUMBERS,
+    LATER_STEPS,
+    PASSES_ON,
+    SLICES,
+)
+from hlotool.ir.shape import Shape, TupleShape
+
+_RUNS_OTHERS: Final = CONTROL_FLOW - LATER_STEPS
+# Nothing is computed by these: they name, pass on, wait, or move between memory spaces.
+_IDLE: Final = (
+    (PASSES_ON - _RUNS_OTHERS) | COLLECTIVES | ASYNC_DONES | DEVICE_NUMBERS | {"constant"}
+)
+# What an async-start may wrap without computing anything.
+_ONLY_MOVES: Final = SLICES | {"async-start", "copy"}
+
+
+class WorkMeter:
+    """Tells work from what is none, and measures it.
+
+    Work is what computes, or moves data within memory: not what names values, waits, copies
+    between memory spaces, or communicates. flops and bytes are those of the cost model, with
+    what it knows of custom calls. A loop counts all its rounds, a conditional its most
+    expensive branch, each figure by itself. Of a TPU fusion that carries a collective on, the
+    compute inside counts, not the collective.
+
+    An instruction takes the longer of its flops and its bytes. Where a custom call, a size or a
+    trip count is unknown, what is known counts, and `unknown_count` tells.
+    """
+
+    def __init__(
+        self,
+        executions: Executions,
+        costs: CostModel,
+        carriers: Collection[Instruction],
+        chips: tuple[Chip, ...],
+    ) -> None:
+        self._executions = executions
+        self._costs = costs
+        self._carriers = carriers
+        self._chips = chips
+        self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
+        self._inside: Mapping[Computation, OverlapWork] | None = None
+        self._started: dict[Computation, bool] = {}
+
+    def is_work(self, instruction: Instruction) -> bool:
+        """Whether an instruction computes something, or moves data within memory."""
+        opcode = instruction.opcode
+        if opcode in _IDLE or instruction in self._carriers:
+            return False
+        if opcode == "custom-call":
+            return instruction.custom_call_target not in NO_WORK_TARGETS
+        return opcode != "async-start" or self._starts_work(instruction.callee())
+
+    def measure(self, instruction: Instruction) -> OverlapWork:
+        """Measure one execution of an instruction that is work."""
+        if instruction.opcode not in {"call", "conditional", "while"}:
+            cost = self._costs.of(instruction)
+            return self._make(cost.total_flops, cost.memory_bytes, is_unknown=_is_unknown(cost))
+        if self._inside is None:
+            self._inside = self._measure_computations()
+        return self._measure_flow(instruction, self._inside)
+
+    def measure_step(self, step: FusedCollective) -> OverlapWork:
+        """Measure the compute in a fusion that carries a collective on."""
+        cost = self._costs.of(step.fusion)
+        return self._make(
+            cost.total_flops - _own_flops(step.operation),
+            _compute_bytes(step, self._costs),
+            is_unknown=_is_unknown(cost),
+        )
+
+    def _make(self, flops: int, size_bytes: int, *, is_unknown: bool) -> OverlapWork:
+        limited = [
+            flops * chip.hbm_bytes_per_second > size_bytes * chip.flops_per_second
+            for chip in self._chips
+        ]
+        return OverlapWork(
+            1,
+            flops,
+            size_bytes,
+            int(is_unknown),
+            tuple(flops if is_limited else 0 for is_limited in limited),
+            tuple(0 if is_limited else size_bytes for is_limited in limited),
+        )
+
+    def _measure_computations(self) -> Mapping[Computation, OverlapWork]:
+        """Add up the work inside every computation that runs on its own, callees first."""
+        inside: dict[Computation, OverlapWork] = {}
+        for computation in reversed(self._executions.executed):
+            work = NO_WORK
+            for one in computation.instructions:
+                if not self.is_work(one):
+                    continue
+                is_flow = one.opcode in {"call", "conditional", "while"}
+                work = work.plus(self._measure_flow(one, inside) if is_flow else self.measure(one))
+            inside[computation] = work
+        return inside
+
+    def _measure_flow(
+        self, instruction: Instruction, inside: Mapping[Computation, OverlapWork]
+    ) -> OverlapWork:
+        """Measure a loop with all its rounds, or what else runs computations."""
+        if instruction.opcode == "conditional":
+            branches = [inside.get(one, NO_WORK) for one in find_branches(instruction)]
+            return replace(take_largest(branches), instruction_count=1)
+        called = [inside.get(one, NO_WORK) for one in instruction.called_computations()]
+        rounds = self._trips.get(instruction, 1)
+        once = reduce(OverlapWork.plus, called, NO_WORK)
+        work = NO_WORK.plus_rounds(once, 1 if rounds is None else rounds)
+        unknown_count = work.unknown_count + (rounds is None)
+        return replace(work, instruction_count=1, unknown_count=unknown_count)
+
+    def _starts_work(self, callee: Computation | None) -> bool:
+        """Whether an async-start computes something, and does not only copy or communicate."""
+        if callee is None:
+            return False
+        if callee not in self._started:
+            self._started[callee] = any(
+                one.opcode not in _ONLY_MOVES and self.is_work(one) for one in callee.instructions
+            )
+        return self._started[callee]
+
+
+def _is_unknown(cost: Cost) -> bool:
+    """Whether a part of what an instruction does is known to nobody."""
+    return cost.is_total_lower_bound or cost.is_memory_lower_bound
+
+
+def _own_flops(operation: Instruction) -> int:
+    """Return what the cost model counts for the collective itself."""
+    return find_work(operation).flops if operation.opcode in WORKING else 0
+
+
+def _compute_bytes(step: FusedCollective, costs: CostModel) -> int:
+    """Return what the compute of a fusion moves in memory, beside the collective it carries."""
+    traffic = costs.fusion_traffic(step.fusion)
+    body = step.operation.computation
+    if traffic is None or step.fusion.callee() is not body:
+        return costs.of(step.fusion).memory_bytes
+    carried = {step.operation, body.root}
+    reads = sum(
+        size
+        for parameter, size in traffic.operands
+        if any(user not in carried for user in parameter.users)
+        and _is_in_memory(step.fusion.operands[parameter.parameter_number].shape)
+    )
+    shape = step.fusion.shape
+    shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    writes = sum(
+        size
+        for place, (made, size) in enumerate(traffic.results)
+        if made is not step.operation
+        and made.opcode not in PASSES_ON
+        and (len(shapes) != len(traffic.results) or _is_in_memory(shapes[place]))
+    )
+    return reads + sum(size for _, size in traffic.constants) + writes
+
+
+def _is_in_memory(shape: Shape) -> bool:
+    """Whether an array lies in the main memory, and in no space of the chip's own."""
+    return any(leaf.memory_space == MAIN_SPACE for leaf in shape.leaves())
