@@ -83,6 +83,7 @@ class _Checked(Struct, frozen=True):
     name: str
     results: tuple[RuleResult, ...]
     notes: tuple[str, ...] = ()
+    paths: InputPaths | None = None
 
 
 def plan_run(
@@ -93,7 +94,8 @@ def plan_run(
 ) -> Plan:
     """Choose the modules that a budget is about, each with its baseline, found by its name.
 
-    `assumptions` hold for the modules and their baselines. The only module there is may have another name in its text. Raises InputError for a saved document.
+    `assumptions` hold for the modules and their baselines. The only module there is may have
+    another name in its text. Raises InputError for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
@@ -130,7 +132,8 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     results.sort(key=lambda one: (_RANKS[one.status], one.severity == "warning"))
     failures = tuple(one for one in outcomes if isinstance(one, Failure))
     notes = tuple(note for one in checked for note in one.notes)
-    return Run(plan.paths(), tuple(results), count_results(results), failures, notes)
+    paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
+    return Run(paths, tuple(results), count_results(results), failures, notes)
 
 
 def _check(task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions) -> _Checked:
@@ -145,7 +148,7 @@ def _check(task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions) -> 
         earlier = read_side(task.baseline, "baseline", assumptions)[0].figures
     about = [rule for rule in rules if rule.applies_to(program.name)]
     results = tuple(judge_rule(rule, program, earlier) for rule in about)
-    return _Checked(program.name, results, program.notes())
+    return _Checked(program.name, results, program.notes(), program.paths)
 
 
 def _broken(name: str, failure: Failure, rules: Sequence[Rule]) -> _Checked:

@@ -37,6 +37,7 @@ class Options(TypedDict, total=False):
     once: str
     lower_if: str
     indent_by: str
+    range_from: str
     unit_from: str
 
 

@@ -176,6 +176,17 @@ DUMPS = (
     Dump("gpu_h100", "transformer_train", copy_as="gpu_train_step.txt", leave_out=SHORT),
     Dump("gpu_h100", "transformer_train", "batch2x", packed=True, leave_out=UNREAD),
     Dump("gpu_h100", "pipeline"),
+    Dump(
+        "gpu_h100",
+        "pipeline",
+        "p2p",
+        flags=(
+            "--xla_gpu_collective_permute_decomposer_threshold=0",
+            "--xla_gpu_enable_pipelined_p2p=true",
+        ),
+        packed=True,
+        leave_out=UNREAD,
+    ),
     Dump("gpu_h100", "ragged"),
     Dump("gpu_h100", "nested_loops", leave_out=SHORT),
     Dump("gpu_h100", "conv_quantized", leave_out=SHORT),

@@ -6,6 +6,7 @@ sum of the gradients, and a sum along the other axis.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -35,13 +36,13 @@ def lower(devices: Sequence[jax.Device], variant: str) -> jax.stages.Lowered:
 
     def train_step(parameters: Parameters, x: jax.Array) -> Parameters:
         gradients = jax.grad(loss)(parameters, x, is_mapped=is_mapped)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradients)
+        updated: Parameters = jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradients)
+        return updated
 
     shard, rows = P("data", None), P(("data", "model"), None)
-    sizes = zip(WIDTHS, WIDTHS[1:], strict=False)
     parameters = {
         f"layer{at}": jax.ShapeDtypeStruct(size, jnp.float32, sharding=NamedSharding(mesh, shard))
-        for at, size in enumerate(sizes)
+        for at, size in enumerate(pairwise(WIDTHS))
     }
     x = jax.ShapeDtypeStruct((BATCH, WIDTHS[0]), jnp.bfloat16, sharding=NamedSharding(mesh, rows))
     specs = dict.fromkeys(parameters, shard)
