@@ -58,7 +58,9 @@ def _check_row_list(rows: RowList) -> Iterator[str]:
             yield f"{rows.record.__name__}.{name} is not declared in {rows.name}"
     names = [part.strip().lstrip("+-") for part in rows.sort.split(",")]
     names += [rows.size, rows.key, *rows.lower_if, *rows.upper_if]
-    names += [name for field in rows.fields for name in (field.once, field.indent_by)]
+    names += [
+        name for field in rows.fields for name in (field.once, field.indent_by, field.range_from)
+    ]
     if rows.fold is not None:
         names += [*rows.fold.keys, rows.fold.name]
     for name in names:

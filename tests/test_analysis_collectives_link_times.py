@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from collective_cases import ROOT, analyze
 
+from hlotool import load
 from hlotool.analysis.collectives.link_times import LinkSpeed, find_link_speed
 from hlotool.analysis.collectives.machine import Machine, find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
@@ -77,11 +78,30 @@ def test_a_chip_of_ones_own(tmp_path: Path) -> None:
     assert (found.bytes_per_second, found.latency_seconds) == (1e9, 0.5)
 
 
-def test_what_does_not_go_together() -> None:
+def test_a_chip_of_two_devices() -> None:
+    """TPU7x moves 1,200 GB/s both ways on 3 axes: 200 GB/s sent on one, by 2 devices of a chip.
+
+    The largest collective of a dump for it scatters a gradient over 4 devices.
+    """
+    link = find_link_speed("tpu7x", None, None)
+    assert link is not None
+    assert link.bytes_per_second == 1200e9 / 3 / 2 / 2
+    program = load(str(ROOT / "testdata/packed/tpu7x/fsdp_train")).program
+    options = CollectiveOptions(machine=Machine(link=link))
+    rows = program.analyze_collectives(options).rows
+    largest = max(rows, key=lambda row: row.wire_bytes or 0)
+    wire_bytes = 1536 * 1280 * 4 * 3 // 4  # f32[1536,1280] over 4
+    assert (largest.kind, largest.wire_bytes) == ("reduce-scatter", wire_bytes)
+    assert largest.transfer_seconds == pytest.approx(wire_bytes / 100e9 + 1e-6)
+
+
+def test_what_does_not_go_together(tmp_path: Path) -> None:
+    path = tmp_path / "chips.toml"
+    path.write_text("[x]\nhbm_bytes = 1\nhbm_bytes_per_second = 1\nflops_per_second = 1\n")
+    with pytest.raises(UsageError, match="link speed of 'x' is unknown"):
+        find_link_speed("x", None, None, str(path))
     with pytest.raises(UsageError, match="need --chip or --bandwidth"):
         find_link_speed(None, None, 5e-6)
-    with pytest.raises(UsageError, match="link speed of 'tpu7x' is unknown"):
-        find_link_speed("tpu7x", None, None)
     with pytest.raises(UsageError, match="there is no chip 'h999'"):
         find_link_speed("h999", None, None)
 
@@ -117,18 +137,20 @@ def test_a_link_within_a_node_says_nothing_across_nodes() -> None:
     assert all(row.transfer_seconds is not None for row in beyond)
 
 
-def test_a_machine_may_do_without_a_link() -> None:
+def test_a_machine_may_do_without_a_link(tmp_path: Path) -> None:
     """Where a configuration names a chip whose link no source states, its own peaks count."""
-    found = find_machine("tpu7x", needs_link=False)
+    path = tmp_path / "chips.toml"
+    path.write_text("[x]\nhbm_bytes = 1\nhbm_bytes_per_second = 1\nflops_per_second = 1\n")
+    found = find_machine("x", chip_file=str(path), needs_link=False)
     assert found is not None
     assert found.chip is not None
     assert found.link is None
     assert str(found) == found.chip.description
-    linked = find_machine("tpu7x", 1e9, needs_link=False)
+    linked = find_machine("x", 1e9, chip_file=str(path), needs_link=False)
     assert linked is not None
     assert linked.link is not None
     assert find_machine(None) is None
-    with pytest.raises(UsageError, match="link speed of 'tpu7x' is unknown"):
-        find_machine("tpu7x")
+    with pytest.raises(UsageError, match="link speed of 'x' is unknown"):
+        find_machine("x", chip_file=str(path))
     with pytest.raises(UsageError, match="need --chip or --bandwidth"):
         find_machine(None, chip_file="chips.toml", needs_link=False)

@@ -106,6 +106,7 @@ def test_document() -> None:
         "module_path": None,
         "buffers_path": None,
         "live_range_path": None,
+        "mesh_path": None,
     }
     assert made["position"] == 7
     assert made["memory"] == {"size_bytes": 1 << 70, "ratio": None, "peak": None}

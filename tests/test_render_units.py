@@ -24,6 +24,7 @@ K, M, G = 1 << 10, 1 << 20, 1 << 30
         (None, Unit.BYTES, "auto", "?"),
         (None, Unit.TEXT, "auto", "?"),
         (VARIOUS, Unit.NUMBER, "auto", "*"),
+        (((0, 2), (1, 3)), Unit.LIST, "auto", "{{0,2},{1,3}}"),
         (0, Unit.BYTES, "auto", "0 B"),
         (1, Unit.BYTES, "auto", "1 B"),
         (1023, Unit.BYTES, "auto", "1,023 B"),
@@ -145,3 +146,22 @@ def test_operations_are_true(flops: int) -> None:
     number, unit = format_value(flops, Unit.FLOPS).split(" ")
     shown = float(number) * {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}[unit]
     assert abs(shown - flops) <= 0.006 * flops
+
+
+class Groups(Struct):
+    size: int | None
+    least: int | None
+
+
+@pytest.mark.parametrize(
+    ("record", "text"),
+    [
+        (Groups(5, 3), "3–5"),
+        (Groups(4, 4), "4"),
+        (Groups(4, None), "4"),
+        (Groups(None, None), "?"),
+    ],
+)
+def test_a_range_shows_both_ends(record: Groups, text: str) -> None:
+    field = Field("size", Unit.NUMBER, "devices in a group", range_from="least")
+    assert format_field(field, record) == text

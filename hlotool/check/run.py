@@ -83,6 +83,7 @@ class _Checked(Struct, frozen=True):
     name: str
     results: tuple[RuleResult, ...]
     notes: tuple[str, ...] = ()
+    paths: InputPaths | None = None
 
 
 def plan_run(
@@ -131,7 +132,8 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     results.sort(key=lambda one: (_RANKS[one.status], one.severity == "warning"))
     failures = tuple(one for one in outcomes if isinstance(one, Failure))
     notes = tuple(note for one in checked for note in one.notes)
-    return Run(plan.paths(), tuple(results), count_results(results), failures, notes)
+    paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
+    return Run(paths, tuple(results), count_results(results), failures, notes)
 
 
 def _check(task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions) -> _Checked:
@@ -146,7 +148,7 @@ def _check(task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions) -> 
         earlier = read_side(task.baseline, "baseline", assumptions)[0].figures
     about = [rule for rule in rules if rule.applies_to(program.name)]
     results = tuple(judge_rule(rule, program, earlier) for rule in about)
-    return _Checked(program.name, results, program.notes())
+    return _Checked(program.name, results, program.notes(), program.paths)
 
 
 def _broken(name: str, failure: Failure, rules: Sequence[Rule]) -> _Checked:

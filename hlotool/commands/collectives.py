@@ -56,7 +56,7 @@ def collectives(
     wanted = CollectiveOptions(
         mesh=parse_mesh_axes(mesh) if mesh is not None else None,
         devices_per_node=devices_per_node,
-        with_groups=options.is_wide,
+        with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
         with_operands=expand,
     )
     program = load_one(request)
@@ -64,7 +64,7 @@ def collectives(
     rows = report.rows
     spec, notes = (
         choose_collective_columns(rows),
-        find_notes(rows, wanted, request.assumptions.machine),
+        find_notes(rows, wanted, request.assumptions.machine, with_axes=_shows_axes(options)),
     )
     if has_stacks:
         module = program.expect_module()
@@ -101,6 +101,12 @@ def _choose_tables(lists: Mapping[str, Sequence[object]]) -> tuple[str, ...]:
     if lists["rows"] or not lists["host_transfers"]:
         names.insert(0, "rows")
     return (*names, "host_transfers") if lists["host_transfers"] else tuple(names)
+
+
+def _shows_axes(options: RowOptions) -> bool:
+    """Whether a column of the answer has axes."""
+    is_default = not options.by and options.columns[:1] in {"", "+", "-"}
+    return is_default or options.names("axes")
 
 
 DOCUMENTS = (COLLECTIVES,)

@@ -57,10 +57,16 @@ def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
 
 
 def find_notes(
-    rows: Sequence[CollectiveRow], options: CollectiveOptions, machine: Machine | None
+    rows: Sequence[CollectiveRow],
+    options: CollectiveOptions,
+    machine: Machine | None,
+    *,
+    with_axes: bool,
 ) -> tuple[Line, ...]:
     """Say what the figures rest on, and where the dump does not answer."""
     said = [*_say_which(rows), *_say_of_mesh(rows, options.mesh)]
+    if with_axes and options.mesh is None:
+        said += _say_of_strides(rows)
     contrary = [f"groups of {row.name}: {row.problem}" for row in rows if row.problem]
     said += contrary[:_NAMES_SHOWN]
     if len(contrary) > _NAMES_SHOWN:
@@ -99,6 +105,17 @@ def _say_of_mesh(rows: Sequence[CollectiveRow], mesh: Mesh | None) -> Iterator[s
     if stray:
         text = ",".join(f"{axis.name}={axis.size}" for axis in mesh.axes)
         yield f"no axes of {text} form the groups of {_name(stray)}"
+
+
+def _say_of_strides(rows: Sequence[CollectiveRow]) -> Iterator[str]:
+    """Say what stands in the place of axes without a name."""
+    unnamed = [one for row in rows if row.axes == row.strides for one in row.axes or ()]
+    if unnamed:
+        size, _, step = unnamed[0].partition("@")
+        yield (
+            f"axes without a name: {unnamed[0]} are {size} devices whose numbers are {step} "
+            "apart; --mesh names them"
+        )
 
 
 def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator[str]:

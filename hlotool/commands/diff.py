@@ -26,6 +26,7 @@ from hlotool.diff.sides import (
     Pairing,
     choose_pair,
     find_candidates,
+    name_files,
     pair_candidates,
     parse_argument,
     parse_map,
@@ -155,7 +156,8 @@ def _print_one(
     right, right_facts = read_side(pair.right, arguments[1].label, assumptions)
     say_all((*left.notes(), *right.notes()))
     report = compare_programs(left, right, compared)
-    print_document(diff_document(report, left_facts, right_facts, compared, options), options)
+    facts = name_files(left_facts, left), name_files(right_facts, right)
+    print_document(diff_document(report, *facts, compared, options), options)
     return report.differs
 
 

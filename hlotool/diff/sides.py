@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.diff.answer import SideFacts
 from hlotool.diff.report import DiffSide
@@ -176,3 +177,8 @@ def read_side(
     flags = parse_debug_options(options.read()) if options else None
     facts = program.counts.module if program.module else None
     return DiffSide(program, flags), SideFacts(label, None, program.paths, facts)
+
+
+def name_files(facts: SideFacts, side: DiffSide) -> SideFacts:
+    """Return the facts with all files that were read by now: of some, only when they are needed."""
+    return replace(facts, input=side.program.paths) if side.program else facts

@@ -38,6 +38,10 @@ class InputPaths(Struct, frozen=True):
     module_path: Annotated[str | None, figure("the HLO text that was read")] = None
     buffers_path: Annotated[str | None, figure("the buffer assignment that was read")] = None
     live_range_path: Annotated[str | None, figure("the live ranges that were read")] = None
+    mesh_path: Annotated[
+        str | None,
+        figure("the text before optimization whose mesh names the axes; only its header is read"),
+    ] = None
 
 
 INPUT_BLOCK: Final = Block(

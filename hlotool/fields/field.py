@@ -68,6 +68,7 @@ class Field(Struct, frozen=True):
     values: tuple[str, ...] = ()  # all a TEXT may be; becomes an enum in the schema
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
     indent_by: str = ""  # the field that says how deep a table indents this one
+    range_from: str = ""  # the record's attribute with the lower end: a table shows 3–5
     unit_from: str = ""  # MEASURE: the record's attribute that holds the Unit of its value
     attribute: str = ""
 

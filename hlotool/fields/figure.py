@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     lower_if: str
     upper_if: str
     indent_by: str
+    range_from: str
     unit_from: str
 
 

@@ -14,6 +14,7 @@ from hlotool.inputs import DumpFile, Failure, Input, Inputs, map_inputs
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
+from hlotool.program.mesh_beside import MeshBeside
 from hlotool.program.program import Program
 from hlotool.source import Source
 
@@ -36,7 +37,8 @@ def load_program(
     assignment = read_assignment(chosen) if with_buffers else None
     name = (module.name if module else "") or chosen.name
     paths = input_paths(path, chosen, with_buffers=with_buffers)
-    return Program(name, module, assignment, paths, assumptions)
+    mesh_beside = MeshBeside(chosen.before) if chosen.before else None
+    return Program(name, module, assignment, paths, assumptions, mesh_beside=mesh_beside)
 
 
 def read_assignment(chosen: Input) -> BufferAssignment | None:

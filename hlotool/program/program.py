@@ -39,12 +39,14 @@ from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
-from hlotool.ir import Module
+from hlotool.ir import Mesh, Module
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.call_rules import compile_call_rules
+from hlotool.program.mesh_beside import MeshBeside
 
 _TEXT = InputPaths("<text>")
+_NO_AXES: Final = CollectiveOptions(asks_beside=False)
 _ABOUT_MEMORY: Final = frozenset(("memory", "peak_rows"))  # what needs no module
 
 
@@ -63,16 +65,28 @@ class Program:
         assignment: BufferAssignment | None = None,
         paths: InputPaths = _TEXT,
         assumptions: Assumptions = NO_ASSUMPTIONS,
+        *,
+        mesh_beside: MeshBeside | None = None,
     ) -> None:
         self.name = name
         self.module = module
         self.assignment = assignment
-        self.paths = paths
         self.assumptions = assumptions
+        self._mesh_beside = mesh_beside
+        self._paths = paths
+
+    @property
+    def paths(self) -> InputPaths:
+        """The files it was read from so far: a mesh is looked for only when axes need it."""
+        mesh_path = self._mesh_beside.path if self._mesh_beside else None
+        return replace(self._paths, mesh_path=mesh_path) if mesh_path else self._paths
 
     def without_assignment(self) -> Program:
         """Return the same program as if it had no buffer assignment."""
-        return Program(self.name, self.module, None, self.paths, self.assumptions)
+        return Program(
+            *(self.name, self.module, None, self._paths, self.assumptions),
+            mesh_beside=self._mesh_beside,
+        )
 
     def notes(self) -> tuple[str, ...]:
         """Say in sentences what of its files was not understood, and is in no figure."""
@@ -158,8 +172,16 @@ class Program:
         if options.machine is None and machine is not None:
             options = replace(options, machine=machine)
         return analyze_collectives(
-            self.expect_module(), self.executions, self.costs, self.graph, options
+            self.expect_module(),
+            self.executions,
+            self.costs,
+            self.graph,
+            options,
+            mesh_beside=self._find_mesh,
         )
+
+    def _find_mesh(self) -> Mesh | None:
+        return self._mesh_beside.find(self.expect_module()) if self._mesh_beside else None
 
     @cached_property
     def collective_totals(self) -> CollectiveTotals:
@@ -201,6 +223,7 @@ class Program:
     def summarize(self, *, with_findings: bool = True) -> Summary:
         """Return all that is worth knowing first."""
         counts = self.counts
+        report = self.collectives if with_findings else self.analyze_collectives(_NO_AXES)
         return Summary(
             counts.module,
             counts.opcodes,
@@ -208,8 +231,8 @@ class Program:
             counts.loops,
             self.cost,
             self.memory.figures if self.memory else None,
-            self.collectives.totals,
-            self.collectives.host.totals,
+            report.totals,
+            report.host.totals,
             self.findings if with_findings else (),
             self._why_memory_is_unknown(),
         )

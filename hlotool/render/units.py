@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hlotool.fields import VARIOUS, Field, Sum, Unit
 from hlotool.render.look import printable
@@ -22,7 +22,9 @@ def format_field(field: Field, record: object, units: str = "auto") -> str:
     unit = field.unit
     if unit is Unit.MEASURE:
         unit = getattr(record, field.unit_from) if field.unit_from else Unit.RATIO
-    return format_value(value, unit, units, is_signed=field.is_signed)
+    text = format_value(value, unit, units, is_signed=field.is_signed)
+    least = getattr(record, field.range_from) if field.range_from else None
+    return text if least is None or least == value else f"{format_value(least, unit)}–{text}"
 
 
 def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:
@@ -34,7 +36,7 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple | list):
-        return ", ".join(format_value(item, Unit.LIST, units) for item in value)
+        return _format_list(value)
     if not isinstance(value, int | float):
         return printable(str(value))
     if isinstance(value, float) and not math.isfinite(value):
@@ -42,6 +44,15 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
     text = _format_number(abs(value), unit, units)
     sign = "−" if value < 0 else "+" if is_signed and value > 0 else ""
     return sign + text
+
+
+def _format_list(value: Sequence[object]) -> str:
+    """Return the items with commas between; of lists, as XLA prints groups: {{0,1},{2,3}}."""
+    groups = [one for one in value if isinstance(one, tuple | list)]
+    if not groups:
+        return ", ".join(format_value(item, Unit.LIST) for item in value)
+    inner = [",".join(format_value(item, Unit.LIST) for item in group) for group in groups]
+    return "{" + ",".join(f"{{{group}}}" for group in inner) + "}"
 
 
 def format_sum(total: Sum, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:

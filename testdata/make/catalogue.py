@@ -93,6 +93,22 @@ BACKENDS = (
         packages=_TPU_PACKAGES,
         environment={**_TPU_ENVIRONMENT, "LIBTPU_INIT_ARGS": " ".join(SPARSE_CORE)},
     ),
+    Backend(
+        "tpu",
+        "tpu_v5p",
+        "tpu",
+        topology="v5p:2x2x2",
+        packages=_TPU_PACKAGES,
+        environment=_TPU_ENVIRONMENT,
+    ),
+    Backend(
+        "tpu",
+        "tpu7x",
+        "tpu",
+        topology="tpu7x:2x2x1",
+        packages=_TPU_PACKAGES,
+        environment=_TPU_ENVIRONMENT,
+    ),
     # Releases that wrote the older formats: one buffer-assignment file, other print styles.
     Backend(
         "cpu-0.4.30",
@@ -160,6 +176,17 @@ DUMPS = (
     Dump("gpu_h100", "transformer_train", copy_as="gpu_train_step.txt", leave_out=SHORT),
     Dump("gpu_h100", "transformer_train", "batch2x", packed=True, leave_out=UNREAD),
     Dump("gpu_h100", "pipeline"),
+    Dump(
+        "gpu_h100",
+        "pipeline",
+        "p2p",
+        flags=(
+            "--xla_gpu_collective_permute_decomposer_threshold=0",
+            "--xla_gpu_enable_pipelined_p2p=true",
+        ),
+        packed=True,
+        leave_out=UNREAD,
+    ),
     Dump("gpu_h100", "ragged"),
     Dump("gpu_h100", "nested_loops", leave_out=SHORT),
     Dump("gpu_h100", "conv_quantized", leave_out=SHORT),
@@ -187,6 +214,8 @@ DUMPS = (
     Dump("tpu_v5e", "too_large"),
     Dump("tpu_v5e", "affine", whole="tpu_v5e.plain", leave_out=("flagfile", "comp_env")),
     Dump("tpu_v6e", "pipeline", "gather", leave_out=(".extracted.", *SHORT)),
+    Dump("tpu_v5p", "fsdp_train", "auto", packed=True, leave_out=UNREAD),
+    Dump("tpu7x", "fsdp_train", packed=True, leave_out=(".extracted.", *UNREAD)),
     Dump("cpu_jax_0.4.30", "mlp_train", leave_out=SHORT),
     Dump(
         "cpu_jax_0.4.30",

@@ -34,6 +34,7 @@ COLLECTIVE_ROWS: Final = RowList(
             "wire_bytes",
             "executions",
             "group_size",
+            "least_group_size",
             "group_count",
             "pair_count",
             "axes",
@@ -42,6 +43,7 @@ COLLECTIVE_ROWS: Final = RowList(
             "operand_count",
             "problem",
             "scope",
+            "source",
             "stack",
         ),
         name="name",
@@ -109,6 +111,7 @@ _WHERE_KNOWN: Final = (
     "overlap_bytes",
     *_TIMES,
     "scope",
+    "source",
 )
 
 

@@ -27,16 +27,17 @@ _OF_REPLICAS: Final = frozenset(("all-gather", "all-reduce", "reduce-scatter"))
 class DeviceGroups(Struct, frozen=True):
     """Who takes part in a collective.
 
-    `group_size` is the number of devices of a group, the largest where they are uneven; both
-    it and `group_count` are None for what goes in pairs, and where nobody knows. `pairs` are
-    the (source, target) as printed, () for what goes in groups. `problem` says where the text
-    contradicts the module's num_partitions × replica_count, None if it does not.
+    `group_size` is the number of devices of a group, the largest where they are uneven, and
+    `least_size` the smallest; both and `group_count` are None for what goes in pairs, and where
+    nobody knows. `pairs` are the (source, target) as printed, () for what goes in groups.
+    `problem` says where the text contradicts the module's num_partitions × replica_count, None
+    if it does not.
     """
 
     mode: GroupMode
     group_size: int | None = None
     group_count: int | None = None
-    is_uneven: bool = False
+    least_size: int | None = None
     problem: str | None = None
     pairs: Pairs = ()
     has_pairs: bool = False
@@ -48,6 +49,16 @@ class DeviceGroups(Struct, frozen=True):
     def pair_count(self) -> int | None:
         """Pairs as printed, None for what goes in groups."""
         return len(self.pairs) if self.has_pairs else None
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether groups differ in size."""
+        return self.least_size != self.group_size
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the text says who takes part, in ids of this module."""
+        return self.mode != "cross_slice" and (bool(self.pairs) or self.group_size is not None)
 
     def sent_share(self) -> ExactShare | None:
         """Return the share of the devices named in pairs that send to another one.
@@ -62,10 +73,10 @@ class DeviceGroups(Struct, frozen=True):
         """Return the groups in flattened ids, replica × num_partitions + partition.
 
         What names replicas happens in every partition, and the other way round. None where
-        pairs are printed instead, where more than MOST_DEVICES would be listed, and between
-        slices, each of which runs a module of its own.
+        pairs are printed instead or nothing is, where more than MOST_DEVICES would be listed,
+        and between slices, each of which runs a module of its own.
         """
-        if self.has_pairs or self.mode == "cross_slice":
+        if self.has_pairs or not self.is_known:
             return None
         if self.replica_count * self.num_partitions > MOST_DEVICES:
             return None

@@ -2,76 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from msgspec import Struct
 
 from hlotool.analysis.collectives.device_groups import DeviceGroups
-from hlotool.analysis.collectives.mesh_axes import (
-    AxisFinder,
-    Span,
-    find_program_mesh,
-    find_span,
+from hlotool.analysis.collectives.mesh_axes import AxisFinder, Span, find_span
+from hlotool.analysis.collectives.program_mesh import (
+    MeshSource,
+    find_header_mesh,
+    find_named_mesh,
     name_printed_axes,
+    tell_apart,
 )
+from hlotool.analysis.collectives.strides import find_strides, join_pairs
 from hlotool.errors import UsageError
 from hlotool.ir import Mesh, Module
 
 
 class Extent(Struct, frozen=True):
-    """Mesh axes and span of one collective; None where they are not known."""
+    """Mesh axes, strides and span of one collective; None where they are not known."""
 
     axes: tuple[str, ...] | None
+    strides: tuple[str, ...] | None
     span: Span | None
 
 
 class ExtentFinder:
     """Finds the extent of a module's collectives; equal groups are looked at once.
 
-    Axes are those of `mesh`, which the user gave; else those that the notation names; else
-    those of the mesh in the module's header. Raises UsageError where the user's mesh has
-    not as many devices as the module.
+    Axes are those of `mesh`, which the user gave. Without it they are those that the notation
+    names; else those of the mesh in the module's header, or of the one that `mesh_beside`
+    knows, which is asked only then; else the strides. Names that lie differently in two meshes
+    are told apart. Raises UsageError where the user's mesh has not as many devices as the
+    module.
     """
 
-    def __init__(self, module: Module, mesh: Mesh | None, devices_per_node: int | None) -> None:
-        devices = module.header.replica_count * module.header.num_partitions
-        if mesh is not None and prod(mesh.dims) != devices:
-            raise UsageError(
-                f"The mesh has {prod(mesh.dims):,} devices, but the module runs on {devices:,} "
-                f"(num_partitions {module.header.num_partitions:,} × replica_count "
-                f"{module.header.replica_count:,})."
-            )
+    def __init__(
+        self,
+        module: Module,
+        found: Iterable[DeviceGroups],
+        mesh: Mesh | None,
+        mesh_beside: MeshSource,
+        devices_per_node: int | None,
+    ) -> None:
+        _check_size(module, mesh)
+        self._device_count = module.header.replica_count * module.header.num_partitions
         self._is_given = mesh is not None
-        known = mesh or find_program_mesh(module)
-        self._finder = AxisFinder(known) if known else None
         self._devices_per_node = devices_per_node
         self._known: dict[int, tuple[DeviceGroups, Extent]] = {}  # by id: groups can be long
+        self._renamed: dict[Mesh, Mesh] = {}
+        if mesh is None:
+            mesh = self._find_meshes(module, found, mesh_beside)
+        self._finder = AxisFinder(self._renamed.get(mesh, mesh)) if mesh else None
 
     def find(self, groups: DeviceGroups) -> Extent:
         """Return the axes and the span of a collective's groups or pairs."""
         known = self._known.get(id(groups))
         if known is None:
-            extent = Extent(self._find_axes(groups), self._find_span(groups))
-            self._known[id(groups)] = known = groups, extent
+            self._known[id(groups)] = known = groups, self._look_at(groups)
         return known[1]
 
-    def _find_axes(self, groups: DeviceGroups) -> tuple[str, ...] | None:
-        printed = None if self._is_given else name_printed_axes(groups.printed)
-        if printed is not None or self._finder is None:
-            return printed
-        if groups.has_pairs:
-            pairs = groups.expand_pairs()
-            return None if pairs is None else self._finder.find_pair_axes(pairs)
-        expanded = groups.expand()
-        return None if expanded is None else self._finder.find_axes(expanded)
+    def _find_meshes(
+        self, module: Module, found: Iterable[DeviceGroups], mesh_beside: MeshSource
+    ) -> Mesh | None:
+        """Return the mesh of what names none itself, and tell all meshes apart."""
+        chosen = list(found)
+        named = {mesh for one in chosen if (mesh := find_named_mesh(one.printed))}
+        is_needed = any(find_named_mesh(one.printed) is None and one.is_known for one in chosen)
+        mesh = (find_header_mesh(module) or mesh_beside()) if is_needed else None
+        self._renamed = tell_apart(named | {mesh} if mesh else named)
+        return mesh
 
-    def _find_span(self, groups: DeviceGroups) -> Span | None:
-        if self._devices_per_node is None:
+    def _look_at(self, groups: DeviceGroups) -> Extent:
+        pairs = groups.expand_pairs() if groups.has_pairs else None
+        expanded = join_pairs(pairs) if pairs else groups.expand()
+        if expanded is None:
+            return Extent(None, None, "cross" if self._never_stays(groups) else None)
+        found = find_strides(expanded, self._device_count)
+        strides = None if found is None else tuple(map(str, found))
+        axes = self._name_printed(groups)
+        if axes is None and self._finder is not None:
+            find = self._finder.find_pair_axes
+            axes = find(pairs) if pairs else self._finder.find_axes(expanded)
+        if axes is None and not self._is_given:
+            axes = strides
+        span = None
+        if self._devices_per_node is not None:
+            span = find_span(pairs or expanded, self._devices_per_node)
+        return Extent(axes, strides, span)
+
+    def _never_stays(self, groups: DeviceGroups) -> bool:
+        """Whether no node can hold it: none has devices of two slices."""
+        return self._devices_per_node is not None and groups.mode == "cross_slice"
+
+    def _name_printed(self, groups: DeviceGroups) -> tuple[str, ...] | None:
+        mesh = None if self._is_given else find_named_mesh(groups.printed)
+        if mesh is None or groups.printed is None:
             return None
-        if groups.mode == "cross_slice":  # no node has devices of two
-            return "cross"
-        if groups.has_pairs:
-            pairs = groups.expand_pairs()
-            return None if pairs is None else find_span(pairs, self._devices_per_node)
-        expanded = groups.expand()
-        return None if expanded is None else find_span(expanded, self._devices_per_node)
+        return name_printed_axes(groups.printed, self._renamed[mesh])
+
+
+def _check_size(module: Module, mesh: Mesh | None) -> None:
+    devices = module.header.replica_count * module.header.num_partitions
+    if mesh is not None and prod(mesh.dims) != devices:
+        raise UsageError(
+            f"The mesh has {prod(mesh.dims):,} devices, but the module runs on {devices:,} "
+            f"(num_partitions {module.header.num_partitions:,} × replica_count "
+            f"{module.header.replica_count:,})."
+        )

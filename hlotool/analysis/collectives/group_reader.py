@@ -85,20 +85,20 @@ class GroupReader:
     ) -> DeviceGroups:
         universe = self._count_ids(mode)
         if printed is None or printed.is_everybody:
-            size, count, is_uneven, problem = universe, 1, False, None
+            size, count, least, problem = universe, 1, universe, None
         elif printed.listed is not None:
             sizes = [len(group) for group in printed.listed]
-            size, count, is_uneven = max(sizes), len(sizes), min(sizes) != max(sizes)
+            size, count, least = max(sizes), len(sizes), min(sizes)
             problem = find_group_problem(printed.listed, universe, mode, is_partial=is_partial)
         else:
             total, size = _measure(printed)
-            count, is_uneven = total // size if size else 0, False
+            count, least = total // size if size else 0, size
             problem = find_total_problem(total, universe, mode)
             if problem is None and printed.mesh is not None and printed.mesh.device_ids is not None:
                 ids = [printed.mesh.devices()]
                 problem = find_group_problem(ids, universe, mode, is_partial=False)
         if mode == "cross_replica_and_partition":
-            size *= self._num_partitions
+            size, least = size * self._num_partitions, least * self._num_partitions
         elif mode == "cross_replica":
             count *= self._num_partitions
         elif mode == "cross_partition":
@@ -107,7 +107,7 @@ class GroupReader:
             mode,
             size,
             count,
-            is_uneven,
+            least,
             problem,
             printed=printed,
             replica_count=self._replica_count,

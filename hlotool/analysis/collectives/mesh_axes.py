@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Final, Literal, TypeAlias
 
+from hlotool.analysis.collectives.strides import Stride, find_strides
 from hlotool.errors import UsageError
-from hlotool.ir import Mesh, MeshAxis, Module, ReplicaGroups
+from hlotool.ir import AxisRef, Mesh, MeshAxis
 from hlotool.ir.groups import Groups, count_devices
 
 Span: TypeAlias = Literal["node", "cross"]
 
 _AXIS: Final = r"\s*([A-Za-z_][\w.\-]*)\s*=\s*([1-9]\d{0,8})\s*"
-_MESHES: Final = r"#sdy\.mesh<\[([^\]]*)\](,?)"
-_MESH_AXIS: Final = r'"([^"]*)"\s*=\s*([1-9]\d{0,8})'
 
 
 class AxisFinder:
@@ -31,89 +30,48 @@ class AxisFinder:
         A part of an axis is written as XLA writes it, `data:(2)2`: behind 2 larger steps, 2
         devices. None where no set of axes makes these groups.
         """
-        found: tuple[str, ...] | None = None
-        for group in groups:
-            axes = self._axes_of(group)
-            if axes is None or (found is not None and axes != found):
-                return None
-            found = axes
-        return found
+        places = [[self._places.get(device, -1) for device in group] for group in groups]
+        if any(-1 in group for group in places):
+            return None
+        strides = find_strides(places, len(self._places))
+        return None if strides is None else self._name(strides)
 
     def find_pair_axes(self, pairs: Iterable[tuple[int, int]]) -> tuple[str, ...] | None:
         """Return the axes along which any pair moves, in mesh order."""
-        moved: set[int] = set()
+        moved: set[str] = set()
         for source, target in pairs:
-            if source not in self._places or target not in self._places:
+            before, after = self._places.get(source), self._places.get(target)
+            if before is None or after is None:
                 return None
-            before, after = self._coordinates(source), self._coordinates(target)
-            moved.update(at for at, one in enumerate(before) if one != after[at])
-        return tuple(axis.name for at, axis in enumerate(self.mesh.axes) if at in moved)
+            moved.update(
+                axis.name
+                for axis, step in self._steps()
+                if before // step % axis.size != after // step % axis.size
+            )
+        return tuple(axis.name for axis in self.mesh.axes if axis.name in moved)
 
-    def _axes_of(self, group: Sequence[int]) -> tuple[str, ...] | None:
-        """Return the axes of one group: along each, the places of a whole axis or sub-axis."""
-        if any(device not in self._places for device in group):
-            return None
-        coordinates = [self._coordinates(device) for device in group]
+    def _name(self, strides: Sequence[Stride]) -> tuple[str, ...] | None:
+        """Cut strides where axes end; None where an axis is not cut evenly."""
         names: list[str] = []
-        count = 1
-        for at, axis in enumerate(self.mesh.axes):
-            steps = sorted({one[at] for one in coordinates})
-            if len(steps) > 1:
-                name = _name_axis(axis, steps)
-                if name is None:
+        for axis, step in self._steps():
+            end = step * axis.size
+            for stride in strides:
+                low, high = max(step, stride.step), min(end, stride.step * stride.size)
+                if low >= high:
+                    continue
+                if low % step or high % low or end % high:
                     return None
-                names.append(name)
-                count *= len(steps)
-        return tuple(names) if count == len(set(coordinates)) == len(group) else None
+                is_whole = (low, high) == (step, end)
+                part = (1, 0) if is_whole else (end // high, high // low)
+                names.append(str(AxisRef(axis.name, *part)))
+        return tuple(names)
 
-    def _coordinates(self, device: int) -> tuple[int, ...]:
-        place = self._places[device]
-        reversed_coordinates = []
-        for size in reversed(self.mesh.dims):
-            place, along = divmod(place, size)
-            reversed_coordinates.append(along)
-        return tuple(reversed(reversed_coordinates))
-
-
-def _name_axis(axis: MeshAxis, steps: Sequence[int]) -> str | None:
-    """Name the axis, or the sub-axis, that has exactly these steps; None if there is none."""
-    if len(steps) == axis.size:
-        return axis.name
-    stride = steps[1] - steps[0]
-    block = stride * len(steps)
-    is_regular = list(steps) == list(range(steps[0], steps[0] + block, stride))
-    if not is_regular or axis.size % block or steps[0] % block >= stride:
-        return None
-    return f"{axis.name}:({axis.size // block}){len(steps)}"
-
-
-def name_printed_axes(printed: ReplicaGroups | None) -> tuple[str, ...] | None:
-    """Return the axes that the notation itself names, in mesh order; None if it names none."""
-    if printed is None or printed.mesh is None:
-        return None
-    order = {axis.name: at for at, axis in enumerate(printed.mesh.axes)}
-    axes = sorted(printed.grouped_axes, key=lambda ref: (order[ref.name], ref.pre_size))
-    return tuple(str(axis) for axis in axes)
-
-
-def find_program_mesh(module: Module) -> Mesh | None:
-    """Return the mesh that the module's header names, if it names exactly one.
-
-    JAX writes `xla.sdy.meshes={mesh = #sdy.mesh<["data"=4, "model"=2]>}` before partitioning.
-    A mesh with device ids in another order is passed over.
-    """
-    text = module.header.frontend_attributes.get("xla.sdy.meshes")
-    if not text:
-        return None
-    meshes = [
-        None if comma else tuple(MeshAxis(name, int(size)) for name, size in axes)
-        for inner, comma in re.findall(_MESHES, text)
-        if (axes := re.findall(_MESH_AXIS, inner))
-    ]
-    if len(meshes) != 1 or meshes[0] is None:
-        return None
-    devices = module.header.replica_count * module.header.num_partitions
-    return Mesh(meshes[0]) if prod(axis.size for axis in meshes[0]) == devices else None
+    def _steps(self) -> Iterator[tuple[MeshAxis, int]]:
+        """Yield the axes, each with how far apart the places along it are."""
+        step = prod(self.mesh.dims)
+        for axis in self.mesh.axes:
+            step //= axis.size
+            yield axis, step
 
 
 def parse_mesh_axes(text: str, option: str = "--mesh") -> Mesh:

@@ -19,6 +19,7 @@ from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.maker import find_maker
 from hlotool.analysis.collectives.operands import OperandRow, list_operands
 from hlotool.analysis.collectives.overlap import Overlap, OverlapMeter, is_marked_sync
+from hlotool.analysis.collectives.program_mesh import MeshSource
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.sums import Measured, sum_transfers
 from hlotool.analysis.collectives.totals import CollectiveTotals
@@ -28,6 +29,7 @@ from hlotool.analysis.cost import CostModel
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.host_transfers import find_reduce_operation, find_rendezvous
+from hlotool.analysis.origin.origin import write_short_source
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir import Mesh, Module, SourceLocation
 
@@ -50,11 +52,16 @@ class CollectiveOptions(Struct, frozen=True):
     mesh: Mesh | None = None
     devices_per_node: int | None = None
     machine: Machine | None = None  # what times are estimated for
+    asks_beside: bool = True  # whether another text may be asked for the names of axes
     with_groups: bool = False  # list the devices of every group
     with_operands: bool = False  # one row for each operand of a collective with several
 
 
 NO_OPTIONS: Final = CollectiveOptions()
+
+
+def _ask_nobody() -> Mesh | None:
+    return None
 
 
 def analyze_collectives(
@@ -63,6 +70,8 @@ def analyze_collectives(
     costs: CostModel,
     graph: CallGraph,
     options: CollectiveOptions = NO_OPTIONS,
+    *,
+    mesh_beside: MeshSource = _ask_nobody,
 ) -> CollectiveReport:
     """List the logical collectives of a module, with bytes per device, once and per run.
 
@@ -71,13 +80,20 @@ def analyze_collectives(
     the executions, wire bytes as an exact rational that is rounded up afterwards. Where a trip
     count or a size is unknown, `known_*` counts once what the others leave unknown, and the
     totals are lower bounds. Branches of conditionals count as taken and make the totals upper
-    bounds, as do bytes that depend on the data.
+    bounds, as do bytes that depend on the data. `mesh_beside` is asked for the mesh where the
+    module does not name its axes.
 
     Raises UsageError where the user's mesh does not fit the module, ParseError where an
     attribute is malformed, InputError where a computation calls itself.
     """
-    extents = ExtentFinder(module, options.mesh, options.devices_per_node)
     transfers = measure_transfers(module, executions, graph)
+    extents = ExtentFinder(
+        module,
+        [one.groups for one in transfers],
+        options.mesh,
+        mesh_beside if options.asks_beside else _ask_nobody,
+        options.devices_per_node,
+    )
     machine = options.machine
     reference = find_reference_chip(module)
     chips = (reference, machine.chip) if machine and machine.chip else (reference,)
@@ -134,10 +150,12 @@ def _make_row(
         payload_bytes_per_run=payload.per_run,
         known_payload_bytes_per_run=payload.known_per_run,
         group_size=groups.group_size,
+        least_group_size=groups.least_size,
         group_count=groups.group_count,
         pair_count=groups.pair_count,
         is_uneven=groups.is_uneven,
         axes=extent.axes,
+        strides=extent.strides,
         span=extent.span,
         mode=groups.mode,
         problem=groups.problem,
@@ -155,6 +173,7 @@ def _make_row(
         origin=find_maker((one.operation, one.begin), op_name),
         scope=find_scope(op_name) if op_name else None,
         op_name=op_name or None,
+        source=write_short_source(location.file, location.line) if location else None,
         source_file=location.file if location else None,
         source_line=location.line if location else None,
         computation=one.begin.computation.name,

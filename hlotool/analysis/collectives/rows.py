@@ -17,6 +17,7 @@ from hlotool.ir.groups import Groups
 # Rows and their operands have these alike.
 WIRE: Final = "bytes a device sends for it, averaged over a ring; rounded up"
 _KNOWN: Final = "the same, counting what is unknown once"
+_ASKED: Final = "with --wide, or where a row option names it"
 PayloadPerRun: TypeAlias = Annotated[
     int | None,
     figure(
@@ -106,6 +107,16 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             NUMBER,
             heading="n",
             null_text="",
+            range_from="least_group_size",
+        ),
+    ]
+    least_group_size: Annotated[
+        int | None,
+        figure(
+            "devices in the smallest group; null for pairs",
+            NUMBER,
+            heading="least n",
+            null_text="",
         ),
     ]
     group_count: Annotated[
@@ -124,7 +135,17 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     is_uneven: Annotated[bool, figure("whether its groups differ in size")]
     axes: Annotated[
         tuple[str, ...] | None,
-        column("axes of the mesh along which it runs, as --mesh or the text names them"),
+        column(
+            "axes of the mesh along which it runs, as --mesh, the text or the text before "
+            "optimization names them; else its strides"
+        ),
+    ]
+    strides: Annotated[
+        tuple[str, ...] | None,
+        figure(
+            "how the devices of a group are numbered: 4@2 are 4 whose numbers are 2 apart; null "
+            "where there is no such order"
+        ),
     ]
     span: Annotated[Span | None, column("with --devices-per-node: whether it stays in a node")]
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
@@ -215,6 +236,9 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         str | None, column("module path in the user's program", null_text="", is_path=True)
     ]
     op_name: Annotated[str | None, figure("its op_name", null_text="")]
+    source: Annotated[
+        str | None, column("file and line in the user's program, without directories", null_text="")
+    ]
     source_file: Annotated[str | None, figure("file of the user's program", null_text="")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER, null_text="")]
     computation: Annotated[str, figure("the computation that holds it")]
@@ -248,11 +272,11 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     members: Annotated[tuple[str, ...], figure("names of those instructions")]
     replica_groups: Annotated[
         Groups | None,
-        figure("with --wide: the devices of each group, by flattened id", null_text=""),
+        figure(f"{_ASKED}: the devices of each group, by flattened id", null_text=""),
     ] = None
     source_target_pairs: Annotated[
         Pairs | None,
-        figure("with --wide: the devices of each pair, by flattened id", null_text=""),
+        figure(f"{_ASKED}: the devices of each pair, by flattened id", null_text=""),
     ] = None
     stack: Stack = None
     stack_frame: StackFrame = None

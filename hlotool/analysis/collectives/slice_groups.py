@@ -41,14 +41,13 @@ def read_slice_groups(target: str) -> DeviceGroups:
     text = target.replace(" ", "")
     if product := _PRODUCT.fullmatch(text):
         size, count = _count(product[1]), _count(product[2])
-        return DeviceGroups("cross_slice", size, count) if size and count else _UNKNOWN
+        return DeviceGroups("cross_slice", size, count, size) if size and count else _UNKNOWN
     if _PAIRS.fullmatch(text):
         pairs = tuple((int(source), int(target)) for source, target in re.findall(_PAIR, text))
         return DeviceGroups("cross_slice", pairs=pairs, has_pairs=True)
     if _GROUPS.fullmatch(text):
         sizes = [group.count(",") + 1 for group in re.findall(_GROUP, text)]
-        is_uneven = min(sizes) != max(sizes)
-        return DeviceGroups("cross_slice", max(sizes), len(sizes), is_uneven)
+        return DeviceGroups("cross_slice", max(sizes), len(sizes), min(sizes))
     return _UNKNOWN
 
 

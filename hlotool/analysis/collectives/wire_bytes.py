@@ -99,13 +99,14 @@ def wire_share(effective_kind: str, groups: DeviceGroups) -> ExactShare | None:
 
     all-reduce 2(n−1)/n; all-gather, reduce-scatter, all-to-all, collective-broadcast and
     collective-reduce (n−1)/n; collective-permute the share of its devices that send to
-    another, and so one-to-one between slices; send 1; ragged-all-to-all 1 where n > 1, an
-    upper bound. None for a kind or a group that is not known, and where no pair is named.
+    another, and so one-to-one between slices and a send; of a send that names no pairs 1;
+    ragged-all-to-all 1 where n > 1, an upper bound. None for a kind or a group that is not
+    known, and for a permute without pairs.
     """
     if effective_kind in {"collective-permute", "one-to-one"}:
         return groups.sent_share()
     if effective_kind == "send":  # between slices, nobody says what it is a part of
-        return None if groups.mode == "cross_slice" else WHOLE
+        return None if groups.mode == "cross_slice" else groups.sent_share() or WHOLE
     size = groups.group_size
     if size is None:
         return None

@@ -13,6 +13,7 @@ from hlotool.analysis.memory.parameter_name import find_parameter_name, find_par
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.use_counts import UseCounts
 from hlotool.analysis.memory.value_origin import Teller, ValueOrigin, ValueOrigins
+from hlotool.analysis.origin.origin import write_short_source
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, NUMBER, TIMES, column, figure
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue, LiveRange
@@ -191,7 +192,9 @@ class _Describer:
             dies=live.end if live else None,
             scope=origin.scope,
             scope_from=origin.scope_from,
-            source=_mark(_short_source(origin.source_file, origin.source_line), origin.source_from),
+            source=_mark(
+                write_short_source(origin.source_file, origin.source_line), origin.source_from
+            ),
             source_from=origin.source_from,
             parameter_name=parameter_name,
             origin=_find_owner(parameter_name, origin),
@@ -230,11 +233,3 @@ def _find_owner(parameter_name: str | None, origin: ValueOrigin) -> str | None:
 def _mark(text: str | None, told_by: Teller | None) -> str | None:
     """Mark what is not said of the value itself but of what uses it."""
     return f"for {text}" if text and told_by == "user" else text
-
-
-def _short_source(file: str | None, line: int | None) -> str | None:
-    """Write `model.py:12`, without the directories."""
-    if file is None:
-        return None
-    name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return f"{name}:{line}" if line else name

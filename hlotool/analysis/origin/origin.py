@@ -51,6 +51,14 @@ def find_origin(instruction: Instruction, others: Iterable[Instruction] = ()) ->
     )
 
 
+def write_short_source(file: str | None, line: int | None) -> str | None:
+    """Write `model.py:12`, without the directories."""
+    if file is None:
+        return None
+    name = file.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return f"{name}:{line}" if line else name
+
+
 def find_common_scope(scopes: Iterable[str | None]) -> str | None:
     """Return what scopes have in common, as `share_path` writes it; unknown ones do not count.
 

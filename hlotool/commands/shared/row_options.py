@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from hlotool.query.select import Query
 from hlotool.render.units import UNITS
 
 FORMATS: Final = ("table", "json", "jsonl", "csv", "markdown")
+_WORD: Final = re.compile(r"[a-z_]+")
 _FOR_EYES: Final = frozenset({"table", "markdown"})
 
 
@@ -46,6 +48,11 @@ class RowOptions(Struct, frozen=True):
     def chooses_rows(self) -> bool:
         """Whether an option says which rows of one list are wanted, and how."""
         return bool(self.where or self.sort or self.by or self.columns or self.rows)
+
+    def names(self, *fields: str) -> bool:
+        """Whether one of these options names one of these fields."""
+        said = f"{self.where} {self.sort} {self.by} {self.columns}"
+        return not set(_WORD.findall(said)).isdisjoint(fields)
 
     def query(self, default_limit: int) -> Query:
         """Return the row options for the list that they act on."""

@@ -41,7 +41,8 @@ class CollectiveChange(Struct, frozen=True):
         Network | None, column("what they run over, where the text tells", null_text="")
     ]
     axes: Annotated[
-        tuple[str, ...] | None, column("mesh axes, where the groups name them", null_text="")
+        tuple[str, ...] | None,
+        column("mesh axes, as the right calls them, else the left", null_text=""),
     ]
     group_size: Annotated[
         int | None, column("devices of a group", NUMBER, heading="n", null_text="")
@@ -95,6 +96,7 @@ class CollectiveChange(Struct, frozen=True):
 
 N = TypeVar("N", int, float)
 _Key: TypeAlias = tuple[str, bool, tuple[str, ...] | None, int | None, str]
+"""Effective kind, whether between slices, strides, group size, element type."""
 
 
 def compare_collectives(
@@ -103,6 +105,8 @@ def compare_collectives(
     """Compare group by group; the largest difference of wire bytes comes first.
 
     Only the data-centre network is told from others, of which a side may not know its own.
+    Axes are the same if the strides are: a side may not know their names. What follows no
+    strides is together.
     Groups in which neither number, executions, bytes nor exposure differ are left out.
     """
     here, there = _grouped(left), _grouped(right)
@@ -117,7 +121,7 @@ def compare_collectives(
 def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
     groups: dict[_Key, list[CollectiveRow]] = {}
     for row in rows:
-        key = row.effective_kind, row.network == "dcn", row.axes, row.group_size, row.dtype
+        key = row.effective_kind, row.network == "dcn", row.strides, row.group_size, row.dtype
         groups.setdefault(key, []).append(row)
     return groups
 
@@ -125,12 +129,12 @@ def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
 def _row(
     key: _Key, left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
 ) -> CollectiveChange:
-    kind, _, axes, group_size, dtype = key
+    kind, _, _, group_size, dtype = key
     largest = max(right or left, key=lambda row: row.known_wire_bytes_per_run)
     return replace(
         make_change(kind, _sum_up(left), _sum_up(right)),
         network=largest.network,
-        axes=axes,
+        axes=largest.axes,
         group_size=group_size,
         dtype=dtype,
         scope=largest.scope,

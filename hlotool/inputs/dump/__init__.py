@@ -2,7 +2,7 @@
 
 * `files` holds the records that commands get; `role` what a file may be to its module.
 * `file_name` and `split_name`: the parts of a name that XLA gave. `short_path` names a file in
-  a few words.
+  a few words, and `header` has its first line.
 * One file as PATH: `one_file` says what it is, `siblings` what stands beside it.
 * A directory: `directory` walks it (`walk`), settles what each file is (`member`), puts the
   files of one module into `groups`, finds the module of nameless buffers (`orphans`), joins

@@ -90,6 +90,7 @@ class Input(Struct, frozen=True):
     values: DumpFile | None = None
     live_range: DumpFile | None = None
     debug_options: DumpFile | None = None
+    before: DumpFile | None = None  # the text before optimization, if `module` is another
     document: DumpFile | None = None  # a saved JSON document instead of a dump
 
     @property

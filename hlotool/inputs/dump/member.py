@@ -10,15 +10,11 @@ from msgspec.structs import replace
 from hlotool.errors import InputError
 from hlotool.inputs.dump.file_name import DumpFileName
 from hlotool.inputs.dump.files import DumpFile
+from hlotool.inputs.dump.header import read_header_line
 from hlotool.inputs.dump.role import KINDS_OF_ROLE, ROLE_OF_KIND, Role, Stage
 from hlotool.inputs.dump.split_name import split_file_name
-from hlotool.inputs.read.module_head import (
-    HEAD_BYTES,
-    LONG_HEAD_BYTES,
-    ModuleHead,
-    read_module_head,
-)
-from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.inputs.read.module_head import HEAD_BYTES, ModuleHead, read_module_head
+from hlotool.inputs.read.text_kind import detect_kind
 
 # Endings of files that never hold a module or its buffers: not worth opening.
 _PASSED_OVER: Final = frozenset(
@@ -66,7 +62,9 @@ def find_role(member: GroupMember) -> tuple[Role, ModuleText | None] | None:
     if role is Role.MODULE and name.stage in (Stage.PASS, Stage.OTHER):
         return role, ModuleText(member.file, name, name.stage, ModuleHead())
     if role is Role.MODULE and name.stage is not None and name.number is not None:
-        return role, ModuleText(member.file, name, name.stage, _read_head(member.file))
+        return role, ModuleText(
+            member.file, name, name.stage, read_module_head(read_header_line(member.file))
+        )
     if role not in (Role.MODULE, Role.OTHER, *_COMPANION_ROLES) or _is_passed_over(name):
         return None
     return _find_role_by_content(member)
@@ -81,7 +79,7 @@ def _find_role_by_content(member: GroupMember) -> tuple[Role, ModuleText | None]
     role = ROLE_OF_KIND.get(detect_kind(text).kind) if text else None
     if role is not Role.MODULE:
         return None if role is None else (role, None)
-    name, head = member.name, _read_head(member.file)
+    name, head = member.name, read_module_head(read_header_line(member.file))
     file = replace(member.file, kinds=KINDS_OF_ROLE[role])
     if name.number is not None:
         return role, ModuleText(file, _rename(name, head.name), Stage.OTHER, head)
@@ -100,17 +98,3 @@ def _rename(name: DumpFileName, module: str) -> DumpFileName:
 def _is_passed_over(name: DumpFileName) -> bool:
     """Whether the ending says that a file is no text of ours."""
     return name.role is Role.OTHER and name.stem.rpartition(".")[2].lower() in _PASSED_OVER
-
-
-def _read_head(file: DumpFile) -> ModuleHead:
-    """Read the header of a module text; an empty head if there is none to read."""
-    try:
-        text = file.head(HEAD_BYTES)
-        detection = detect_kind(text)
-        if detection.kind is not TextKind.MODULE:
-            return ModuleHead()
-        if text.find("\n", detection.begin) < 0:
-            text = file.head(LONG_HEAD_BYTES)
-    except InputError:
-        return ModuleHead()  # who reads the file gets the error
-    return read_module_head(text, detection.begin)

@@ -10,6 +10,7 @@ from hlotool.errors import InputError, UsageError
 from hlotool.inputs.dump.files import DumpFile, Input
 from hlotool.inputs.dump.role import KINDS_OF_ROLE, READ_ROLES, ROLE_OF_KIND, Role, Stage
 from hlotool.inputs.dump.siblings import (
+    find_before,
     find_debug_options,
     find_sibling,
     find_stem,
@@ -63,6 +64,7 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
         files[Role.VALUES],
         files[Role.LIVE_RANGE],
         find_debug_options(path),
+        None if path == STDIN or name.stage is Stage.BEFORE else find_before(path),
     )
 
 

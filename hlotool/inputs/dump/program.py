@@ -62,4 +62,5 @@ class DumpedProgram(Struct, frozen=True):
             values=self.values if has_buffers else None,
             live_range=self.live_range if has_buffers else None,
             debug_options=self.debug_options,
+            before=None if text is self.before else self.before,
         )

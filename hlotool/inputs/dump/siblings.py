@@ -12,10 +12,12 @@ from hlotool.inputs.dump.split_name import (
     COMPANIONS,
     COMPRESSIONS,
     find_dump_file_name,
+    split_file_name,
     strip_compression,
 )
 
 _ENDING: Final = {role: ending for ending, role in COMPANIONS} | {Role.MODULE: ".txt"}
+_BEFORE: Final = "before_optimizations.txt"
 # TPU prints one module as after_optimizations and again, unchanged, under this name.
 _SAME_TEXT: Final = "after_optimizations_after_buffer_assignment"
 
@@ -58,6 +60,16 @@ def find_debug_options(path: str) -> DumpFile | None:
     bases = (full, full[full.find(module) :], module)
     paths = [os.path.join(directory, f"{base}.debug_options") for base in bases]
     return _first_file(Role.DEBUG_OPTIONS, paths)
+
+
+def find_before(path: str) -> DumpFile | None:
+    """Return the text before optimization of the module that a dump file belongs to, by name."""
+    directory, filename = os.path.split(path)
+    name = split_file_name(filename)
+    if not name.suffix or not name.stem.endswith(name.suffix):
+        return None
+    stem = name.stem.removesuffix(name.suffix)
+    return _first_file(Role.MODULE, [os.path.join(directory, f"{stem}{_BEFORE}")])
 
 
 def find_text_beside(path: str) -> str | None:
