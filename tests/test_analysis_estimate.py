@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from csv import DictReader
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.estimate.assignment import estimate_assignment
 from hlotool.analysis.memory.estimate.promise import Promised, find_promise
 from hlotool.analysis.memory.estimate.value_size import estimate_size
-from hlotool.analysis.memory.report import analyze_memory
+from hlotool.analysis.memory.headroom import measure_headroom
+from hlotool.analysis.memory.report import analyze_memory, find_memory
+from hlotool.errors import InputError
 from hlotool.ir.buffers import Allocation
+from hlotool.ir.shape import TupleShape
 from hlotool.parse import parse_module
 from hlotool.source import Source
 
@@ -35,6 +39,25 @@ def shared(text: str) -> list[str]:
 def test_the_table_has_a_heading_and_nothing_twice() -> None:
     assert ROWS[0] == HEADING
     assert len(set(ROWS)) == len(ROWS) > len(DUMPS)
+
+
+@pytest.mark.parametrize(
+    ("what", "real", "estimated", "backends"),
+    [
+        ("peak", "peak_bytes", "estimated_bytes", "cpu gpu tpu"),
+        ("temp peak, CPU and GPU", "temp_peak_bytes", "estimated_temp_bytes", "cpu gpu"),
+        ("temp peak, TPU", "temp_peak_bytes", "estimated_temp_bytes", "tpu"),
+        ("allocated, CPU and GPU", "allocated_bytes", "estimated_allocated_bytes", "cpu gpu"),
+        ("allocated, TPU", "allocated_bytes", "estimated_allocated_bytes", "tpu"),
+    ],
+)
+def test_what_the_table_comes_to(what: str, real: str, estimated: str, backends: str) -> None:
+    rows = [row for row in DictReader(ROWS) if row["dump"][:3] in backends.split()]
+    pairs = [(int(row[real]), int(row[estimated])) for row in rows]
+    exact = sum(one == other for one, other in pairs)
+    worst = max((other / one - 1 if one else 0.0 for one, other in pairs), key=abs)
+    text = TABLE.with_suffix(".md").read_text("utf-8")
+    assert f"| {what} | {exact} of {len(rows)} | {worst:+.2%} |" in text
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
@@ -80,6 +103,9 @@ def check_estimate(path: Path) -> None:
     assert (
         report.figures.totals.allocated_bytes is report.figures.totals.reported_total_bytes is None
     )
+    allocated = report.figures.estimated.allocated_bytes
+    assert allocated is not None
+    assert allocated > report.figures.estimated.peak_bytes
     assert report.figures.spaces == ()
     assert report.figures.peak.bytes is None
 
@@ -295,6 +321,10 @@ def test_sizes_of_backends() -> None:
     array, table = entry.instructions[0].shape, entry.root.shape
     assert estimate_size(array, "tpu") == 16 * 256 * 4
     assert [estimate_size(table, one) for one in ("cpu", "gpu", "tpu")] == [16, 16, 512]
+    assert estimate_size(table, "tpu", has_sparse_cores=True) == 32
+    nine = TupleShape((array,) * 9)
+    assert estimate_size(nine, "tpu", has_sparse_cores=True) == 64
+    assert estimate_size(TupleShape(()), "tpu", has_sparse_cores=True) == 0
 
 
 def test_an_unknown_dimension_is_not_counted() -> None:
@@ -306,3 +336,52 @@ def test_an_unknown_dimension_is_not_counted() -> None:
     estimated = analyze_memory(parse_module(Source(text)), None).figures.estimated
     assert estimated is not None
     assert estimated.is_lower_bound
+
+
+@pytest.mark.parametrize(
+    ("figure", "size_bytes", "words"),
+    [
+        ("peak", 1 << 30, "within 1 %"),
+        ("peak", 1 << 10, "within 4 KiB"),
+        ("temp_peak", 1 << 30, "within 2 %"),
+        ("allocated", 1 << 30, "within 1 %"),
+    ],
+)
+def test_promises(figure: Promised, size_bytes: int, words: str) -> None:
+    promise = find_promise(figure, "gpu")
+    assert promise is not None
+    assert promise.words(size_bytes) == words
+    assert find_promise(figure, "gpu", 1) is None
+    assert find_promise(figure, None) is None
+
+
+def test_on_tpu_nothing_is_estimated_without_layouts() -> None:
+    text = module("""
+        p = f32[8,8] parameter(0)
+        ROOT a = f32[8,8] negate(p), backend_config={"flag_configs":[]}
+    """)
+    found = parse_module(Source(text))
+    assert find_memory(found, None) is None
+    with pytest.raises(InputError, match="printed without layouts"):
+        analyze_memory(found, None)
+    tiled = text.replace("f32[8,8]", "f32[8,8]{1,0:T(8,128)}")
+    report = analyze_memory(parse_module(Source(tiled)), None)
+    assert report.figures.estimated is not None
+    assert report.figures.estimated.allocated_bytes == 2 * 8 * 128 * 4
+    on_gpu = text.replace("flag_configs", "fusion_backend_config")
+    assert find_memory(parse_module(Source(on_gpu)), None) is not None
+
+
+@pytest.mark.parametrize(
+    ("limit_bytes", "fits"),
+    [(1 << 20, True), (1 << 15, None), ((1 << 15) - 1, None), (1 << 10, False)],
+)
+def test_headroom_of_an_estimate(limit_bytes: int, fits: bool | None) -> None:
+    text = module("""
+        p = f32[4096]{0} parameter(0)
+        ROOT a = f32[4096]{0} negate(p), backend_config={"fusion_backend_config":{}}
+    """)
+    found = measure_headroom(analyze_memory(parse_module(Source(text)), None), limit_bytes)
+    assert (found.allocated_bytes, found.fits) == (1 << 15, fits)
+    assert found.headroom_bytes == limit_bytes - (1 << 15)
+    assert found.is_estimate

@@ -167,8 +167,8 @@ def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
             "compare the peak instead."
         )
         return Line(text, HEADROOM, headroom)
-    code = "tens of MiB, " if report.figures.backend == "tpu" else ""
-    rest = f"(the program's code, {code}is not in the dump and comes on top)"
+    size = ", tens of MiB," if report.figures.backend == "tpu" else ""
+    rest = f"(the program's code{size} is not in the dump and comes on top)"
     estimated = report.figures.estimated
     if estimated is None:
         verdict = "fits" if headroom.fits else "does not fit"
