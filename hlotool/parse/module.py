@@ -12,6 +12,7 @@ from hlotool.parse.builder import Builder
 from hlotool.parse.collector import collector_paused
 from hlotool.parse.computation import read_computation, read_computation_slowly
 from hlotool.parse.fast_lines import LONGEST_HAND_WRITTEN
+from hlotool.parse.foreign_lines import describe_foreign_line
 from hlotool.parse.header import parse_header
 from hlotool.parse.scanner import NAME, TRUNCATED, Scanner
 from hlotool.parse.shape import ShapeCache
@@ -38,7 +39,16 @@ def parse_module(source: Source) -> Module:
     try:
         return read_module(source, is_slow=False)
     except ParseError:  # the descent has the last word, and the better place
+        return _read_slowly(source)
+
+
+def _read_slowly(source: Source) -> Module:
+    """Read by recursive descent alone; where it fails on a line that is no HLO, a hint says so."""
+    try:
         return read_module(source, is_slow=True)
+    except ParseError as error:
+        error.hint = error.hint or describe_foreign_line(source.line_at(error.start))
+        raise
 
 
 def read_module(source: Source, *, is_slow: bool) -> Module:

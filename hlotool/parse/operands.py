@@ -7,12 +7,12 @@ from sys import intern
 from typing import Final, NoReturn
 
 from hlotool.ir.module import Computation, Instruction
-from hlotool.ir.opcodes import GIVEN
+from hlotool.ir.opcodes import GIVEN, TABLE
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.parse.builder import Builder
 from hlotool.parse.inference import can_infer, infer_shape
 from hlotool.parse.scanner import NAME, Scanner
-from hlotool.parse.styles import CUT_OPERANDS, DELETED_OPERAND, NO_OPERANDS, NO_SHAPE
+from hlotool.parse.styles import CUT_OPERANDS, DELETED_OPERAND, NO_OPCODE, NO_OPERANDS, NO_SHAPE
 
 OPCODE: Final = re.compile(r"[a-z][a-z0-9_\-]*+")
 OPCODE_AHEAD: Final = re.compile(r"(?!b\()([a-z][a-z0-9_\-]*+)\s*+\(")  # `b(` is a buffer's shape
@@ -156,7 +156,8 @@ def expect_rule(scanner: Scanner, opcode: str) -> None:
 
 def fail_without_shape(scanner: Scanner, opcode: str, end: int) -> NoReturn:
     """Raise at an opcode that ends at `end`: nothing says what shape it has."""
-    scanner.fail(NO_SHAPE.format(opcode), end - len(opcode), end)
+    message = NO_SHAPE if opcode in TABLE else NO_OPCODE
+    scanner.fail(message.format(opcode), end - len(opcode), end)
 
 
 def read_literal(scanner: Scanner, opcode: str) -> str:

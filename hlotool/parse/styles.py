@@ -18,6 +18,10 @@ NO_SHAPE: Final = (
     "the shape of {} is missing, and cannot be inferred: write it, or print the text again "
     "with print_result_shape on"
 )
+NO_OPCODE: Final = (
+    "there is no opcode {0} that hlotool knows, so its shape cannot be inferred: correct the name, "
+    "or write the shape of a newer opcode"
+)
 NO_OPERANDS: Final = (
     "operand names are missing: this text was printed with print_operand_names off; "
     "dump it again with operand names"
@@ -57,7 +61,7 @@ REQUIRED: Final = {
 
 
 def check_style(module: Module) -> None:
-    """Refuse a module that was printed without the attributes that belong to opcodes.
+    """Refuse a module without the attributes that belong to opcodes, as one print style is.
 
     The first instruction that needs one shows the print style. A single attribute that is
     missing further on is an error where it is asked for.
@@ -72,8 +76,8 @@ def check_style(module: Module) -> None:
 
 def _refuse(instruction: Instruction, key: str) -> None:
     raise ParseError(
-        f"attributes are missing: {instruction.opcode} needs {key}=, but this text was printed "
-        "with print_extra_attributes off; dump it again with extra attributes",
+        f"{instruction.opcode} needs {key}=, which is missing; a text printed with "
+        "print_extra_attributes off lacks it too: then dump it again with extra attributes",
         instruction.module.source,
         instruction.start - 1,
         instruction.start,

@@ -66,8 +66,8 @@ def find_modules(source: Source, detection: Detection) -> FoundModules:
     text   := module { "// -----" NL module } | { other | prefix "HloModule" … }
     module := [ "HloModule" … ] computation { computation }
 
-    A module ends with its last computation, or with its section. Where that cannot be told, because something is
-    never closed or what follows looks like HLO, it goes on to the next module.
+    A module ends with its last computation. Where that cannot be told, because something is
+    never closed or what follows looks like HLO, it goes on to the next module or the next mark.
     """
     if _is_plain(source.text, detection):
         return FoundModules((source,))

@@ -49,6 +49,10 @@ _REFUSALS: Final = {
         "these are the live ranges of a buffer assignment without its allocations; those are "
         "in the file that ends in -buffer-assignment.txt."
     ),
+    TextKind.COLORED: (
+        "this begins with a code for colours (ESC[…m); hlotool reads plain text: save it without "
+        "colours."
+    ),
     TextKind.UNKNOWN: (
         "this is text, but neither HLO (a line that starts with HloModule) nor a buffer "
         "assignment (a line BufferAssignment:)."

@@ -39,6 +39,7 @@ class TextKind(Enum):
     JSON = "JSON"
     HTML = "HTML"
     DOT = "a Graphviz graph"
+    COLORED = "text with codes for colours"
     UNKNOWN = "text of no known kind"
 
 
@@ -105,6 +106,7 @@ _FOREIGN: Final = _make_table(
     (TextKind.PROTO_TEXT, r"\w++\s*+\{\s*+(?:\w++\s*+[{:]|\})|\w++:\s"),
     (TextKind.FLAGS, r"--\w"),
     (TextKind.HTML, r"<(?:!DOCTYPE|html|\?xml)"),
+    (TextKind.COLORED, r"\x1b\["),
     (TextKind.DOT, r"(?:strict\s++)?+(?:di)?+graph\b[^\n]*\{"),
 )
 _FIRST_WORD: Final = re.compile(_SKIP)
