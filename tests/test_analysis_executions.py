@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from dump_files import SHARED, TESTDATA, find_folders, find_texts, read_text
 
+from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.trip_counts import count_iterations
 from hlotool.analysis.summary.loop_rows import list_loops
-from hlotool.errors import InputError
+from hlotool.errors import InputError, ParseError
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.source import Source
@@ -109,8 +110,10 @@ def test_a_computation_that_calls_itself_is_refused() -> None:
         "f {\n  p = f32[] parameter(0)\n  ROOT c = f32[] call(p), to_apply=f\n}\n\n"
         "ENTRY e {\n  p = f32[] parameter(0)\n  ROOT c = f32[] call(p), to_apply=f\n}\n"
     )
-    with pytest.raises(InputError, match="'f' calls itself"):
+    with pytest.raises(ParseError, match=r"^case:5:24: the computation 'f' calls itself"):
         load(text)
+    with pytest.raises(ParseError, match=r"^case:5:24: the computation 'f' calls itself"):
+        flatten_schedule(parse_module(Source(text, "case")))
 
 
 def test_more_than_any_machine_can_run_is_an_error() -> None:

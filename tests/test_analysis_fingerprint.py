@@ -6,7 +6,7 @@ import pytest
 
 from hlotool.analysis.graph.call_graph import read_call_graph
 from hlotool.analysis.graph.fingerprint import fingerprint_computations
-from hlotool.errors import InputError
+from hlotool.errors import ParseError
 from hlotool.parse import parse_module
 from hlotool.source import Source
 
@@ -116,7 +116,7 @@ ENTRY %main (p: f32[]) -> f32[] {
   ROOT %c = f32[] call(%p), to_apply=%g
 }
 """
-    with pytest.raises(InputError, match="calls itself"):
+    with pytest.raises(ParseError, match="calls itself"):
         fingerprint_computations(read_call_graph(parse_module(Source(text))))
 
 

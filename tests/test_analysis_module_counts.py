@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.executions import count_executions
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.ir import Module
@@ -72,3 +73,27 @@ def test_unknown_sizes_stay_unknown() -> None:
         "parameter": None,
     }
     assert counts.module.donated_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ('{"fusion_backend_config":{"block_level_fusion_config":{"num_ctas":"1"}}}', None),
+        ('{"fusion_backend_config":{"kind":"__triton","block_level_fusion_config":{}}}', "gpu"),
+        ('{"operation_queue_id":"0","fusion_backend_config":{}}', "gpu"),
+        ('{"fusion_backend_config":{"block_level_fusion_config":{}},"fusion_config":{}}', "cpu"),
+    ],
+)
+def test_the_tiles_of_a_fusion_name_no_backend(config: str, expected: str | None) -> None:
+    """The tiled emitter, and its configuration, is one for CPU and GPU."""
+    text = f"""
+f {{
+  ROOT p = f32[4] parameter(0)
+}}
+
+ENTRY e {{
+  p = f32[4] parameter(0)
+  ROOT r = f32[4] fusion(p), kind=kLoop, calls=f, backend_config={config}
+}}
+"""
+    assert find_backend(parse_module(Source(text))) == expected

@@ -84,7 +84,7 @@ def analyze_collectives(
     module does not name its axes.
 
     Raises UsageError where the user's mesh does not fit the module, ParseError where an
-    attribute is malformed, InputError where a computation calls itself.
+    attribute is malformed or a computation calls itself.
     """
     transfers = measure_transfers(module, executions, graph)
     extents = ExtentFinder(

@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.analysis.graph.call_graph import refuse_recursion
 from hlotool.errors import InputError
 from hlotool.ir.async_chain import NO_RESULT, awaits_result, bound_operands, find_async_start
 from hlotool.ir.module import Computation, Instruction, Module
@@ -84,6 +85,7 @@ def flatten_schedule(module: Module) -> Schedule:
 
     A while's condition and body, the branches of a conditional and the callees of call and
     async operations stand before the instruction that names them first.
+    Raises ParseError when a computation calls itself.
     """
     flat = _Flattening()
     flat.run(module.entry)
@@ -135,6 +137,8 @@ class _Flattening:
         for instruction in computation.instructions:
             if instruction.opcode in CONTROL_FLOW:
                 for callee in control_flow_callees(instruction):
+                    if callee in self.starts and callee not in self.spans:
+                        refuse_recursion(instruction, callee)
                     if callee in self.starts or not _is_bound(instruction, callee):
                         continue
                     self.callers[callee] = instruction

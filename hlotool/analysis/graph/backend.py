@@ -9,6 +9,7 @@ from hlotool.ir import Instruction, Module
 
 Backend: TypeAlias = Literal["cpu", "gpu", "tpu"]
 
+_FUSION_CONFIG: Final = "fusion_backend_config"
 # Top-level keys of backend_config (formats of xla/service/{cpu,gpu}/backend_configs.proto and
 # of libtpu's text). `known_trip_count` and `sizes` occur on several and say nothing.
 _KEYS: Final[dict[str, Backend]] = {
@@ -20,7 +21,7 @@ _KEYS: Final[dict[str, Backend]] = {
     "operation_queue_id": "gpu",
     "wait_on_operation_queues": "gpu",
     "force_earliest_schedule": "gpu",
-    "fusion_backend_config": "gpu",
+    _FUSION_CONFIG: "gpu",
     "gemm_backend_config": "gpu",
     "collective_backend_config": "gpu",
     "reification_cost": "gpu",
@@ -49,7 +50,8 @@ def find_backend(module: Module) -> Backend | None:
     """Return the backend whose marks the module bears, None where it bears none.
 
     Tiled layouts and slices are TPU's alone; backend_config keys and custom-call targets name
-    theirs.
+    theirs. A `fusion_backend_config` with tiles but no kind, as of the tiled emitter that CPU
+    shares, says nothing.
     A module before optimization looks alike on all three.
     """
     for computation in (module.entry, *module.computations.values()):
@@ -73,10 +75,16 @@ def _mark_of(instruction: Instruction) -> Backend | None:
         return found
     if "backend_config" in instruction.attributes:
         config = instruction.backend_config()
-        for key in (config.json or ()) if config else ():
-            if key in _KEYS:
+        known = (config.json or {}) if config else {}
+        for key, value in known.items():
+            if key in _KEYS and not (key == _FUSION_CONFIG and _is_tiling(value)):
                 return _KEYS[key]
     return None
+
+
+def _is_tiling(fusion_config: object) -> bool:
+    """Whether a `fusion_backend_config` holds the tiles of a fusion alone."""
+    return isinstance(fusion_config, dict) and fusion_config.keys() == {"block_level_fusion_config"}
 
 
 def _mark_of_target(call: Instruction) -> Backend | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.errors import InputError
+from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import MAY_CALL
 
@@ -39,13 +39,23 @@ class CallGraph(Struct, frozen=True):
 def read_call_graph(module: Module) -> CallGraph:
     """Read which computations each instruction names, and order the computations by it.
 
-    Raises InputError when a computation calls itself, which XLA forbids.
+    Raises ParseError when a computation calls itself, which XLA forbids.
     """
     callees = _read_callees(module, MAY_CALL)
     below: dict[Computation, list[Computation]] = {}
     for instruction, called in callees.items():
         below.setdefault(instruction.computation, []).extend(called)
     return CallGraph(_order(module, below), callees, below)
+
+
+def refuse_recursion(caller: Instruction, callee: Computation) -> NoReturn:
+    """Raise ParseError at an instruction that calls a computation from within."""
+    raise ParseError(
+        f"the computation {callee.name!r} calls itself, directly or through others",
+        caller.module.source,
+        caller.start - 1,
+        caller.start,
+    )
 
 
 def find_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, list[Instruction]]:
@@ -106,9 +116,9 @@ def _order(
                 path.popitem()
                 order[computation] = None
             elif callee in path:
-                raise InputError(
-                    f"the computation {callee.name!r} calls itself, directly or through others"
-                )
+                calls = computation.instructions
+                closing = next(one for one in calls if callee in one.called_computations())
+                refuse_recursion(closing, callee)
             else:
                 path[callee] = iter(below.get(callee, ()))
     return tuple(order)

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.call_graph import find_branches
+from hlotool.analysis.graph.call_graph import find_branches, read_call_graph
 from hlotool.analysis.graph.scalars import Scalars
 from hlotool.analysis.graph.trip_counts import TripCount, TripCountSource, find_trip_count
 from hlotool.errors import InputError
@@ -83,8 +83,8 @@ def count_executions(module: Module) -> Executions:
     """Count the runs of every computation of a module.
 
     Loops multiply, call sites add up. A conditional counts every branch as taken. Unknown
-    trip counts make everything inside unknown. Raises InputError when a computation calls
-    itself, which XLA forbids, and where one would run more than MOST_EXECUTIONS times.
+    trip counts make everything inside unknown. Raises ParseError when a computation calls
+    itself, which XLA forbids, InputError where one would run more than MOST_EXECUTIONS times.
     """
     scalars = Scalars(module)
     trips: dict[Instruction, TripCount] = {}
@@ -184,8 +184,7 @@ def _callers_first(module: Module, calls: dict[Computation, list[_Call]]) -> lis
             if not waiting[call.callee]:
                 ready.append(call.callee)
     if len(order) < len(calls):
-        stuck = min(one.name for one in calls.keys() - set(order))
-        raise InputError(f"the computation {stuck!r} calls itself, directly or through others")
+        read_call_graph(module)  # raises at the call that closes the circle
     return order
 
 

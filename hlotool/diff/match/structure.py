@@ -69,7 +69,7 @@ class Structure(Struct, eq=False):
 
 
 def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
-    """Pair two programs that have modules. Raises InputError when a computation calls itself."""
+    """Pair two programs that have modules. Raises ParseError when a computation calls itself."""
     modules = left.expect_module(), right.expect_module()
     terms = agree_terms(*modules, is_strict=is_strict)
     signatures = Signatures(terms)
