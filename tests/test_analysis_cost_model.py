@@ -174,6 +174,7 @@ REASONS = {
     IMAGE + "window={size=3x3 pad=1_1}, dim_labels=b01f_01io->b01f": "differ in rank (line 6)",
     IMAGE + "dim_labels=b01f_01io->b01f": "window= has 0 dimensions, dim_labels= 2 spatial ones",
     "a = f32[4,4] reduce-window(p, p), window={size=3}": "window= has 1 dimensions, the operand 2",
+    "a = f32[4,4] reduce-window(p, p)": "window= has 0 dimensions, the operand 2",
     "a = f32[4,4] reduce-window(p, p), window={size=-3x-3}": "the window has a size below 1",
     "a = f32[4,4] sing(p)": "no opcode 'sing' is known",
     "a = f32[4,4] call(p)": "call has no computation to_apply=",
@@ -198,6 +199,41 @@ def test_an_unknown_cost_has_a_reason(line: str, reason: str) -> None:
     module = parse_module(Source(text))
     costs = Program("", module).costs
     assert costs.of_computation(module.entry).flops == 16
+    assert costs.of_computation(module.entry).is_lower_bound
+    assert [(one.name, reason in why) for one, why in costs.unknown.items()] == [("a", True)]
+
+
+BATCH = "i = f32[8,32,32,16] parameter(0)\n k = f32[3,3,16,64] parameter(1)\n"
+CONVOLUTION = (
+    BATCH + " ROOT a = f32[8,32,32,64] convolution(i, k), window={size=3x3 pad=1_1x1_1}, "
+    "dim_labels=b01f_01io->b01f"
+)
+# One thing changed in that convolution, which XLA's shape inference then refuses, and the reason.
+CONTRADICTIONS = {
+    ("_01io", "_01oi"): "the kernel takes 64 features, a group of the input has 16",
+    ("=b01f", "=f01b"): "the kernel takes 16 features, a group of the input has 8",
+    (">b01f", ">f01b"): "f32[8,32,32,64] is not what the operands, window= and dim_labels= make",
+    ("3x3 pad=1_1x1_1", "5x5 pad=2_2x2_2"): "a window of 5 over 3 elements of the kernel",
+    ("=3x3", "=-3x3"): "the window has no end, or a size, stride or dilation below 1",
+    ("=3x3", "=99999999999x3"): "a window of 99999999999 over 3",
+    ("=1_1x", "=99999999999_1x"): "f32[8,32,32,64] is not what",
+    ("x1_1", "x1_1 lhs_dilate=999999999999x1"): "f32[8,32,32,64] is not what",
+    ("x1_1", "x1_1 rhs_dilate=0x0"): "a size, stride or dilation below 1",
+    ("x1_1", "x0_0"): "f32[8,32,32,64] is not what",
+    ("->b01f", "->b01f, feature_group_count=5"): "feature_group_count=5 does not divide",
+    ("->b01f", "->b01f, batch_group_count=3"): "batch_group_count=3 does not divide",
+    ("->b01f", "->b01f, batch_group_count=2, feature_group_count=2"): "both the features",
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), CONTRADICTIONS.items(), ids=map(str, CONTRADICTIONS))
+def test_a_convolution_fits_its_shapes(change: tuple[str, str], reason: str) -> None:
+    text = f"ENTRY e {{\n {CONVOLUTION}\n}}"
+    module = parse_module(Source(text))
+    assert Program("", module).costs.of_computation(module.entry).flops == 2 * 16 * 64 * 8 * 94 * 94
+    module = parse_module(Source(text.replace(*change)))
+    costs = Program("", module).costs
+    assert costs.of_computation(module.entry).flops == 0
     assert costs.of_computation(module.entry).is_lower_bound
     assert [(one.name, reason in why) for one, why in costs.unknown.items()] == [("a", True)]
 

@@ -55,6 +55,22 @@ class WindowDimension(Struct, frozen=True):
     rhs_dilate: int = 1
     is_reversed: bool = False
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether no size, stride or dilation is below 1."""
+        return min(self.size, self.stride, self.lhs_dilate, self.rhs_dilate) >= 1
+
+    def count_places(self, size: int) -> int:
+        """Count where a possible window can stand along a dimension of this size."""
+        room = self.pad_low + _dilate(size, self.lhs_dilate) + self.pad_high
+        room -= _dilate(self.size, self.rhs_dilate)
+        return room // self.stride + 1 if room >= 0 else 0
+
+
+def _dilate(size: int, factor: int) -> int:
+    """Return the extent of elements that stand `factor` apart."""
+    return (size - 1) * factor + 1 if size else 0
+
 
 class DimLabels(Struct, frozen=True):
     """Convolution `dim_labels=b01f_01io->b01f`: dimension numbers per role.

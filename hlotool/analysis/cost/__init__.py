@@ -4,7 +4,8 @@ report         what does one run of the module cost? The figures of a summary
 model          what does each instruction and each computation cost? Puts all below together
 cost           the record that is added up
 operations     how much arithmetic does an instruction do itself?
-matrices       how many flops are a dot and a convolution?
+matrices       how many flops are a dot, a ragged-dot and a scaled-dot?
+convolutions   how many flops is a convolution?
 invocations    how often does an instruction run the computations it names?
 custom_calls   what does a custom call compute, as far as its text tells?
 attention      how many flops is fused attention?

@@ -15,11 +15,8 @@ from hlotool.analysis.cost.attention import (
     read_number,
     read_numbers,
 )
-from hlotool.analysis.cost.matrices import (
-    MULTIPLY_ADD,
-    count_convolution_flops,
-    count_dot_flops,
-)
+from hlotool.analysis.cost.convolutions import count_convolution_flops
+from hlotool.analysis.cost.matrices import MULTIPLY_ADD, count_dot_flops
 from hlotool.analysis.cost.sizes import (
     MALFORMED,
     count_elements,

@@ -28,10 +28,10 @@ def _fitting_window(instruction: Instruction) -> tuple[WindowDimension, ...]:
     """Return the window; raise UnknownCostError if it is not one over the first operand."""
     window = instruction.window()
     rank = len(operand_shape(instruction, 0).dims)
-    if window and len(window) != rank:
+    if len(window) != rank:
         raise UnknownCostError(f"window= has {len(window)} dimensions, the operand {rank}")
-    if any(one.size < 1 for one in window):
-        raise UnknownCostError("the window has a size below 1")
+    if not all(one.is_possible for one in window):
+        raise UnknownCostError("the window has a size below 1, or a stride or dilation")
     return window
 
 

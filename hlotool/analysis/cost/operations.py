@@ -11,12 +11,9 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Final
 
+from hlotool.analysis.cost.convolutions import work_of_convolution
 from hlotool.analysis.cost.cost import Work
-from hlotool.analysis.cost.matrices import (
-    work_of_convolution,
-    work_of_dot,
-    work_of_ragged_dot,
-)
+from hlotool.analysis.cost.matrices import work_of_dot, work_of_ragged_dot
 from hlotool.analysis.cost.sizes import count_all_elements, count_elements, operand_shape
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, TRANSCENDENTAL

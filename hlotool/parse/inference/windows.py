@@ -35,17 +35,10 @@ def slide(instruction: Instruction, dimensions: Sequence[Dimension]) -> list[Dim
         fail(instruction, f"window= describes {len(window)} dimensions of {len(dimensions)}")
     places: list[Dimension] = []
     for (size, is_dynamic), part in zip(dimensions, window, strict=True):
-        if min(part.size, part.stride, part.lhs_dilate, part.rhs_dilate) < 1:
+        if not part.is_possible:
             fail(instruction, "a size, stride or dilation of window= is not positive")
         if size == UNBOUNDED:
             places.append((size, is_dynamic))
             continue
-        room = part.pad_low + _dilate(size, part.lhs_dilate) + part.pad_high
-        room -= _dilate(part.size, part.rhs_dilate)
-        places.append((room // part.stride + 1 if room >= 0 else 0, is_dynamic))
+        places.append((part.count_places(size), is_dynamic))
     return places
-
-
-def _dilate(size: int, factor: int) -> int:
-    """Return the extent of elements that stand `factor` apart."""
-    return (size - 1) * factor + 1 if size else 0
