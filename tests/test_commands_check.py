@@ -68,7 +68,7 @@ SHARES = ROOT / "testdata" / "collectives" / "overlap_share.txt"
         "collectives.transfer_seconds < 1",
         "collectives.max(exposed_seconds) < 1",
         "collectives.count(transfer_seconds > 1) == 0",
-        "summary.findings.sum(exposed_seconds) < 1",
+        "summary.findings.sum(estimated_seconds) < 1",
         "1 + fusions.sum(estimated_seconds) < 3",
     ],
 )

@@ -35,7 +35,14 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     expression: Annotated[str, figure("the budget as an expression")]
     actual: Annotated[
         Number | None,
-        column("the figure that was measured", MEASURE, null_text="", unit_from="unit"),
+        column(
+            "the figure that was measured",
+            MEASURE,
+            null_text="",
+            unit_from="unit",
+            lower_if="is_lower_bound",
+            upper_if="is_upper_bound",
+        ),
     ] = None
     limit: Annotated[
         Number | None,

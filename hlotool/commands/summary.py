@@ -190,7 +190,7 @@ def _findings(found: Summary) -> tuple[Line, ...]:
     shown = found.findings[:_MOST_FINDINGS]
     lines = [Line(""), Line("Findings")]
     for one in shown:
-        time = ", {exposed_seconds}" if one.exposed_seconds is not None else ""
+        time = ", {estimated_seconds}" if one.estimated_seconds is not None else ""
         size = f"{{bytes}}{time}: " if one.bytes is not None else ""
         place = " ({source})" if one.source else ""
         lines.append(Line(f"* {size}{{message}} Try: {{advice}}.{place}", _FINDING, one))

@@ -215,8 +215,15 @@ class Program:
     def findings(self) -> tuple[Finding, ...]:
         """What is worth a look."""
         memory = self.memory.figures if self.memory else None
+        machine = self.assumptions.machine
         evidence = Evidence(
-            self.expect_module(), self.executions, self.costs, self.cost, self.collectives, memory
+            self.expect_module(),
+            self.executions,
+            self.costs,
+            self.cost,
+            self.collectives,
+            memory,
+            machine.chip if machine else None,
         )
         return find_findings(evidence)
 

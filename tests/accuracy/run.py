@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from accuracy.origins import TABLE as ORIGINS
 from accuracy.origins import judge_origins, measure_origins, share_with_line, write_origins
 from accuracy.texts import read_texts
+from accuracy.traffic import compare_with_paper
 from buffer_accuracy import HEADING, TABLE, Accuracy, measure, measured_dumps, row
 
 LEAST_EQUAL = 0.98
@@ -78,7 +79,7 @@ def main() -> int:
     if "--write" in sys.argv[1:]:
         ORIGINS.write_text(write_origins(origins), "utf-8")
     texts = read_texts()
-    print(texts)  # noqa: T201
+    print(texts, *compare_with_paper(), sep="\n")  # noqa: T201
     equal, near = summary(found)
     is_read = not (texts.refused_wrongly or texts.read_wrongly)
     is_near = near >= LEAST_NEAR and min(allocated(found).values()) >= LEAST_NEAR

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.findings.communication import (
     find_exposed_collectives,
     find_f32_collectives,
@@ -25,7 +26,7 @@ from hlotool.analysis.findings.compute import (
     find_unknown_trip_counts,
 )
 from hlotool.analysis.findings.evidence import Evidence
-from hlotool.analysis.findings.finding import ADVICE, Finding
+from hlotool.analysis.findings.finding import ADVICE, TRAFFIC, Finding
 from hlotool.analysis.findings.memory import (
     find_fragmentation,
     find_missed_donations,
@@ -51,9 +52,26 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
 
 
 def find_findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """Ask every function of `FINDERS`: warnings first, then the largest; each with its advice."""
+    """Ask every function of `FINDERS`, and add advice and, with a chip, the time of traffic.
+
+    Warnings come first, then what takes most time, then what has most bytes.
+    """
     found = [finding for find in FINDERS for finding in find(evidence)]
-    found.sort(
-        key=lambda one: (one.severity != "warning", -(one.bytes or -1), one.code, one.message)
-    )
-    return tuple(replace(one, advice=ADVICE[one.code]) for one in found)
+    timed = [
+        replace(one, advice=ADVICE[one.code], estimated_seconds=_estimate(one, evidence.chip))
+        for one in found
+    ]
+    timed.sort(key=_rank)
+    return tuple(timed)
+
+
+def _estimate(one: Finding, chip: Chip | None) -> float | None:
+    """Return the time a finding is about; traffic goes at the peak rate of the chip's memory."""
+    if chip is None or one.code not in TRAFFIC or one.bytes is None:
+        return one.estimated_seconds
+    return one.bytes / chip.hbm_bytes_per_second
+
+
+def _rank(one: Finding) -> tuple[bool, float, int, str, str]:
+    is_note = one.severity != "warning"
+    return is_note, -(one.estimated_seconds or 0), -(one.bytes or -1), one.code, one.message

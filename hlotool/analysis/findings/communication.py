@@ -42,7 +42,7 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
             f"{what} is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
             f"{part}{_share(evidence, size)} of all bytes sent.",
         )
-        yield replace(found, bytes=size, exposed_seconds=_add_seconds(exposed))
+        yield replace(found, bytes=size, estimated_seconds=_add_seconds(exposed))
 
 
 def _add_seconds(rows: list[CollectiveRow]) -> float | None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.cost import CostModel, CostReport
+from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.findings.wording import percent
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.graph.backend import Backend, find_backend
@@ -29,6 +30,7 @@ class Evidence(Struct, frozen=True, dict=True):
     cost: CostReport
     collectives: CollectiveReport | None = None
     memory: MemoryFigures | None = None
+    chip: Chip | None = None
 
     @cached_property
     def backend(self) -> Backend | None:

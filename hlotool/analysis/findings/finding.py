@@ -26,6 +26,9 @@ FindingCode: TypeAlias = Literal[
 Severity: TypeAlias = Literal["info", "warning"]
 
 
+# Their bytes are traffic, which takes time.
+TRAFFIC: Final[frozenset[FindingCode]] = frozenset(("large-copy", "missed-fusion"))
+
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "trust no total of this loop before you know which count is right",
@@ -69,17 +72,22 @@ class Finding(Struct, frozen=True):
         str | None, column("its line in the user's program, file:line", null_text="")
     ] = None
     advice: Annotated[str, figure("what to try, in half a sentence")] = ""
-    exposed_seconds: Annotated[
+    estimated_seconds: Annotated[
         float | None,
-        figure("with --chip: time that no work hides, in one run", SECONDS, null_text=""),
+        figure(
+            "with --chip: estimated time of it in one run: what no work hides, or traffic at the "
+            "memory's peak rate; null for what takes none",
+            SECONDS,
+            null_text="",
+        ),
     ] = None
 
 
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    "what is worth a look: warnings first, most bytes first",
-    sort="-severity,-bytes",
+    "what is worth a look: warnings first, most time first, then most bytes",
+    sort="-severity,-estimated_seconds,-bytes",
     size="bytes",
     key="code",
     has_total=False,
