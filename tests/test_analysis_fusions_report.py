@@ -197,6 +197,31 @@ def test_a_fusion_without_a_body_has_a_row() -> None:
         expand_fusion("r", program.expect_module(), program.costs)
 
 
+NESTED = """HloModule m
+leaf {
+  p = f32[2,2] parameter(0)
+  ROOT a = f32[2,2] add(p, p)
+}
+f {
+  p = f32[2,2] parameter(0)
+  s = ((f32[2,2]), f32[2,2], s32[]) fusion-start(p), kind=kLoop, calls=leaf
+  u = ((f32[2,2]), f32[2,2], s32[]) fusion-update(s)
+  ROOT d = f32[2,2] fusion-done(u)
+}
+ENTRY e {
+  p = f32[2,2] parameter(0)
+  s = ((f32[2,2]), f32[2,2], s32[]) fusion-start(p), kind=kLoop, calls=f
+  ROOT d = f32[2,2] fusion-done(s)
+}
+"""
+
+
+def test_steps_of_an_asynchronous_fusion_save_nothing() -> None:
+    """The sum is written; what start and update return are no arrays of their own."""
+    (row,) = find(NESTED).rows
+    assert (row.saved_bytes, row.memory_bytes) == (0, 32)
+
+
 LAYERS = """HloModule m
 f0 {
   p = f32[8] parameter(0)
