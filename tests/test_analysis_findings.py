@@ -149,10 +149,11 @@ def test_contradicted_trip_count() -> None:
         ),
     )
     (found,) = find(text)
-    assert (found.code, found.severity, found.instruction) == (
+    assert (found.code, found.severity, found.instruction, found.bytes) == (
         "contradicted-trip-count",
         "info",
         "w",
+        None,
     )
     assert found.message == (
         "w is printed to repeat its body 7 times, but its own counter comes to 4: the printed "
@@ -186,6 +187,16 @@ def test_unknown_custom_calls_are_one_finding() -> None:
         "5 custom calls (z, a, b and 1 more) may compute anything: flops are a lower bound. "
         "[[custom_call]] in hlotool.toml can say what they compute."
     )
+
+
+def test_an_unknown_custom_call_in_a_fusion_in_a_fusion() -> None:
+    call = 'ROOT c = f32[8] custom-call(p), custom_call_target="z"'
+    inner = f"g {{\n p = f32[8] parameter(0)\n {call}\n}}\n"
+    outer = "h {\n p = f32[8] parameter(0)\n ROOT i = f32[8] fusion(p), kind=kLoop, calls=g\n}\n"
+    lines = "p = f32[8] parameter(0)", "ROOT f = f32[8] fusion(p), kind=kLoop, calls=h"
+    (found,) = find(scheduled(*lines, before=inner + outer))
+    assert (found.code, found.instruction) == ("unknown-custom-call", "c")
+    assert found.message.startswith("1 custom call (z) may compute anything")
 
 
 def test_donation() -> None:

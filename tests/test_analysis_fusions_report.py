@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.cost import CostModel, analyze_cost
 from hlotool.analysis.cost.chips import find_chip
+from hlotool.analysis.fusions.answer import FUSION_ROWS
 from hlotool.analysis.fusions.expansion import expand_fusion
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.fusions.roofline import estimate_fusion_times
@@ -20,8 +21,10 @@ from hlotool.errors import UsageError
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
+from hlotool.query.sums import sum_field
 from hlotool.source import Source
 
+MIB = 1 << 20
 DUMPS = [case for case in list_dumps() if "after" in case.path.name]
 
 
@@ -133,6 +136,7 @@ ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
         source_line=3,
         is_conditional=False,
         is_lower_bound=False,
+        is_flops_lower_bound=False,
         members=("fusion",),
     )
 
@@ -143,6 +147,79 @@ def parse(text: str) -> Module:
 
 def find(text: str) -> FusionReport:
     return Program("", parse(text)).fusions
+
+
+CALL = """HloModule m, is_scheduled=true
+g {
+  p = f32[1024,1024] parameter(0)
+  n = f32[1024,1024] negate(p)
+  ROOT c = f32[1024,1024] custom-call(n), custom_call_target="TARGET", backend_config=CONFIG
+}
+ENTRY e {
+  x = f32[1024,1024] parameter(0)
+  ROOT r = f32[1024,1024] fusion(x), kind=kCustom, calls=g
+}
+"""
+STATED = '{"cost_estimate":{"flops":7}}'
+
+
+@pytest.mark.parametrize(
+    ("target", "config", "is_lower"),
+    [("foo", "{}", True), ("foo", STATED, True), ("Sharding", "{}", False)],
+)
+def test_flops_leave_out_a_call_in_the_body(target: str, config: str, is_lower: bool) -> None:
+    text = CALL.replace("TARGET", target).replace("CONFIG", config)
+    report = find(text)
+    (row,) = report.rows
+    assert (row.flops, row.flops_per_run, report.totals.flops_per_run) == (MIB, MIB, MIB)
+    assert (row.is_flops_lower_bound, row.is_lower_bound) == (is_lower, False)
+    assert report.totals.is_flops_lower_bound is is_lower
+    assert not report.totals.is_lower_bound
+    summed = sum_field(FUSION_ROWS, report.rows, FUSION_ROWS.field("flops_per_run"))
+    assert (summed.is_lower_bound, summed.value) == (is_lower, MIB)
+    assert not sum_field(
+        FUSION_ROWS, report.rows, FUSION_ROWS.field("memory_bytes_per_run")
+    ).is_lower_bound
+
+
+def test_a_fusion_without_a_body_has_a_row() -> None:
+    lines = "x = f32[8] parameter(0)", "ROOT r = f32[8] fusion(x), kind=kLoop"
+    text = "HloModule m, is_scheduled=true\nENTRY e {\n" + "\n".join(lines) + "\n}\n"
+    report = find(text)
+    (row,) = report.rows
+    assert (row.name, row.root_opcode, row.fused_computation) == ("r", None, None)
+    assert (row.flops, row.memory_bytes, row.instruction_count) == (0, 0, None)
+    assert row.is_lower_bound
+    assert row.is_flops_lower_bound
+    assert (report.totals.fusion_count, report.totals.is_lower_bound) == (1, True)
+    program = Program("", parse(text))
+    with pytest.raises(UsageError, match="'r' names no computation"):
+        expand_fusion("r", program.expect_module(), program.costs)
+
+
+NESTED = """HloModule m
+leaf {
+  p = f32[2,2] parameter(0)
+  ROOT a = f32[2,2] add(p, p)
+}
+f {
+  p = f32[2,2] parameter(0)
+  s = ((f32[2,2]), f32[2,2], s32[]) fusion-start(p), kind=kLoop, calls=leaf
+  u = ((f32[2,2]), f32[2,2], s32[]) fusion-update(s)
+  ROOT d = f32[2,2] fusion-done(u)
+}
+ENTRY e {
+  p = f32[2,2] parameter(0)
+  s = ((f32[2,2]), f32[2,2], s32[]) fusion-start(p), kind=kLoop, calls=f
+  ROOT d = f32[2,2] fusion-done(s)
+}
+"""
+
+
+def test_steps_of_an_asynchronous_fusion_save_nothing() -> None:
+    """The sum is written; what start and update return are no arrays of their own."""
+    (row,) = find(NESTED).rows
+    assert (row.saved_bytes, row.memory_bytes) == (0, 32)
 
 
 LAYERS = """HloModule m

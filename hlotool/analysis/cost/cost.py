@@ -52,6 +52,11 @@ class Cost(Struct, frozen=True):
         return self.is_lower_bound or self.unknown_custom_call_count > 0
 
     @property
+    def is_flops_lower_bound(self) -> bool:
+        """Whether `flops` leave out arithmetic that is done, that of custom calls too."""
+        return self.is_total_lower_bound or self.custom_call_flops > 0
+
+    @property
     def is_memory_lower_bound(self) -> bool:
         """Whether `memory_bytes` leaves something out."""
         return self.is_lower_bound or self.unknown_traffic_count > 0

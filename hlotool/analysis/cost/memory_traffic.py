@@ -74,7 +74,7 @@ def _find_touched(
 
 def _operands(instruction: Instruction, sizes: Sizes, first: int = 0) -> list[Touched]:
     """Read operands whole, from number `first` on; one that is given twice once."""
-    operands = dict.fromkeys(instruction.operands[first:])
+    operands = sizes.distinct(instruction.operands[first:])
     return [(leaf, sizes.content_bytes(leaf)) for one in operands for leaf in one.shape.leaves()]
 
 

@@ -72,7 +72,7 @@ class CostModel:
     def __init__(self, module: Module, graph: CallGraph, find_stated: FindStated) -> None:
         self.unknown: dict[Instruction, str] = {}
         self._find_stated = find_stated
-        self._sizes = Sizes()
+        self._sizes = Sizes(_find_repeated(graph))
         self._order = graph.callees_first
         self._callees = graph.callees
         self._standalone = _find_standalone(module, graph)
@@ -106,7 +106,7 @@ class CostModel:
 
     def operand_bytes(self, instruction: Instruction) -> int:
         """Return the bytes of all operands; what is one twice counts once."""
-        return sum(self.size_bytes(one.shape) for one in dict.fromkeys(instruction.operands))
+        return sum(self.size_bytes(one.shape) for one in self._sizes.distinct(instruction.operands))
 
     def memory_by_space(self, instruction: Instruction) -> tuple[tuple[int, int], ...]:
         """Return the bytes that cross each memory space in one execution; none where unknown."""
@@ -278,6 +278,22 @@ def _hidden_work(call: CustomCall) -> Cost:
         unknown_custom_call_count=int(call.flops is None),
         is_upper_bound=call.is_upper_bound,
     )
+
+
+def _find_repeated(graph: CallGraph) -> dict[Instruction, Instruction]:
+    """Find parameters of asynchronous computations that are given an operand once more.
+
+    The start alone knows that its computation reads one array through both.
+    """
+    found: dict[Instruction, Instruction] = {}
+    for start, called in graph.callees.items():
+        if start.opcode == "async-start" and len(set(start.operands)) < len(start.operands):
+            firsts: dict[Instruction, Instruction] = {}
+            for parameter, operand in zip(called[0].parameters, start.operands, strict=False):
+                first = firsts.setdefault(operand, parameter)
+                if first is not parameter:
+                    found[parameter] = first
+    return found
 
 
 def _find_standalone(module: Module, graph: CallGraph) -> set[Computation]:

@@ -7,7 +7,7 @@ them, eight bytes a pointer, four bytes a dimension behind an array of dynamic s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from typing import Final
 
@@ -41,14 +41,24 @@ def explain(error: Exception) -> str:
 class Sizes:
     """Sizes of the shapes of one module, worked out once for each spelling.
 
-    `reads` keeps what fused parameters are read, see `fused_traffic`.
+    `reads` keeps what fused parameters are read, see `fused_traffic`. `repeated` has the
+    parameters that hold what an earlier one of the same computation holds, and which one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, repeated: Mapping[Instruction, Instruction] | None = None) -> None:
         self.reads: dict[Instruction, int] = {}
+        self._repeated = repeated or {}
         self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
         self._pointers: dict[int, int] = {}
         self._elements: dict[int, int] = {}
+
+    def distinct(self, operands: Iterable[Instruction]) -> list[Instruction]:
+        """Return each value once, in the order of the operands."""
+        return list(dict.fromkeys(map(self.find_first, operands)))
+
+    def find_first(self, operand: Instruction) -> Instruction:
+        """Return the first name that a value has where it is an operand."""
+        return self._repeated.get(operand, operand)
 
     def content_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape; raises UnknownCostError."""

@@ -45,18 +45,22 @@ Touched: TypeAlias = tuple[ArrayShape, int]  # an array, and how many bytes of i
 def measure_touched(fusion: Instruction, body: Computation, sizes: Sizes) -> list[Touched]:
     """Return what a fusion reads of its operands and constants, and writes of its results.
 
-    Of an operand only sliced (slice, dynamic-slice, gather), the slices are read, together at
-    most the operand. Of one updated in place (dynamic-update-slice, scatter), nothing is read
-    but what the update itself reads, and of the result the update is written; the update is in
-    place where the operand's array has the result's shape and layout, or only bitcasts stand
-    between. Constants of more than one element lie in memory. Raises UnknownCostError where a
-    size is unknown.
+    Of an operand only sliced (slice, dynamic-slice, gather), the slices are read, together at most
+    the operand, through however many parameters. Of one updated in place (dynamic-update-slice,
+    scatter), nothing is read but what the update itself reads, and of the result the update is
+    written; the update is in place where the operand's array has the result's shape and layout, or
+    only bitcasts stand between. Constants of more than one element lie in memory. Raises
+    UnknownCostError where a size is unknown.
     """
     reads = _Reads(body, sizes)
     found: list[Touched] = []
+    read: dict[Instruction, int] = {}
     for parameter in body.parameters:
-        shape = fusion.operands[parameter.parameter_number].shape
-        found += _spread(list(shape.leaves()), reads.of[parameter], sizes)
+        operand = sizes.find_first(fusion.operands[parameter.parameter_number])
+        read[operand] = read.get(operand, 0) + reads.of[parameter]
+    for operand, touched in read.items():
+        whole = min(touched, sizes.content_bytes(operand.shape))
+        found += _spread(list(operand.shape.leaves()), whole, sizes)
     for one in body.instructions:
         if one.opcode == "constant":
             for leaf in one.shape.leaves():

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
+from hlotool.analysis.cost.invocations import APPLYING
 from hlotool.analysis.findings.evidence import Evidence
 from hlotool.analysis.findings.finding import Finding, FindingCode
 from hlotool.analysis.findings.wording import name_all, write_source
 from hlotool.analysis.fusions.flags import is_copy_only
 from hlotool.analysis.fusions.missed import MissedRow
+from hlotool.analysis.graph.call_graph import reach
 from hlotool.analysis.origin.origin import find_origin
+from hlotool.ir.module import Computation
 from hlotool.ir.opcodes import MOVES
 
 _MOST_NAMED = 3
@@ -110,7 +114,7 @@ def find_contradicted_trip_counts(evidence: Evidence) -> Iterator[Finding]:
             name = loop.instruction.full_name
             location = loop.instruction.source_location()
             yield Finding(
-                evidence.costs.of(loop.instruction).bytes_accessed,
+                None,
                 "info",
                 "contradicted-trip-count",
                 f"{name} is printed to repeat its body {loop.trip_count:,} times, but its own "
@@ -141,12 +145,12 @@ def find_unknown_costs(evidence: Evidence) -> Iterator[Finding]:
 
 
 def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
-    """Find custom calls that may compute anything: one finding for all."""
+    """Find custom calls that may compute anything, in fusions too: one finding for all."""
     if not evidence.cost.unknown_custom_call_count:
         return
     unknown = [
         instruction
-        for computation in evidence.executions.executed
+        for computation in reach(evidence.executions.executed, partial(_find_hiding, evidence))
         for instruction in computation.instructions
         if instruction.opcode == "custom-call"
         and evidence.costs.read_call(instruction).flops is None
@@ -168,3 +172,13 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
         unknown[0].full_name,
         write_source(location.file, location.line) if location else None,
     )
+
+
+def _find_hiding(evidence: Evidence, computation: Computation) -> list[Computation]:
+    """Return the fusion bodies and reducers of a computation that hold an unknown custom call."""
+    bodies = [one.callee() for one in computation.instructions if one.opcode in APPLYING]
+    return [
+        body
+        for body in bodies
+        if body and evidence.costs.of_computation(body).unknown_custom_call_count
+    ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from hlotool.ir.module import Computation, Instruction
-from hlotool.ir.opcodes import FREE
+from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, FREE, LATER_STEPS
+
+_MAKES_NONE = FREE | ASYNC_STARTS | (LATER_STEPS - ASYNC_DONES)
 
 
 def find_outputs(body: Computation) -> frozenset[Instruction]:
@@ -25,7 +27,9 @@ def find_outputs(body: Computation) -> frozenset[Instruction]:
 def find_intermediates(body: Computation) -> list[Instruction]:
     """Return the instructions of a fused computation whose results reach no memory.
 
-    What is `FREE` makes none, fused or not.
+    What is `FREE` makes none, fused or not; of asynchronous steps the last makes the result.
     """
     outputs = find_outputs(body)
-    return [one for one in body.instructions if one.opcode not in FREE and one not in outputs]
+    return [
+        one for one in body.instructions if one.opcode not in _MAKES_NONE and one not in outputs
+    ]

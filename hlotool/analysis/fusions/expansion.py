@@ -98,6 +98,8 @@ def find_fusion(name: str, module: Module) -> Instruction:
         callee = found.callee() if found.opcode == "async-start" else None
         if callee and callee.root in fusions:
             return callee.root
+        if found.opcode == "fusion":
+            raise UsageError(f"--expand: {wanted!r} names no computation.")
         raise UsageError(f"--expand: {wanted!r} is not a fusion; its opcode is {found.opcode}.")
     alike = [one.full_name for one in fusions if one.name == wanted]
     if alike:

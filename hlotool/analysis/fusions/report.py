@@ -35,14 +35,16 @@ def find_fusions(
     XLA's own (an operand only sliced is read by its slices, a result updated in place is written
     by its update), `memory_bytes` what crosses memory space 0 (see
     `memory_traffic`), `operand_bytes` and `result_bytes` are the whole of both, `saved_bytes`
-    the results inside the body that reach no memory. Rows come in dump order.
+    the results inside the body that reach no memory. A fusion that names no computation has a
+    row of its own, a lower bound. Rows come in dump order.
     """
-    groups: dict[tuple[str, str | None, str | None], list[Instruction]] = {}
+    groups: dict[object, list[Instruction]] = {}
     for computation in executions.executed:
         for instruction in computation.instructions:
-            if instruction.opcode == "fusion" and instruction in graph.callees:
-                body = graph.callees[instruction][0]
-                key = (prints.of(body), find_kind(instruction), find_backend_kind(instruction))
+            if instruction.opcode == "fusion":
+                bodies = graph.callees.get(instruction)
+                same = prints.of(bodies[0]) if bodies else instruction
+                key = (same, find_kind(instruction), find_backend_kind(instruction))
                 groups.setdefault(key, []).append(instruction)
     rows = tuple(_make_row(members, executions, costs) for members in groups.values())
     return FusionReport(add_up_fusions(rows), rows)
@@ -50,9 +52,9 @@ def find_fusions(
 
 def _make_row(members: list[Instruction], executions: Executions, costs: CostModel) -> FusionRow:
     fusion = members[0]
-    body = fusion.callees("calls")[0]
+    body = fusion.callee()
     cost = costs.of(fusion)
-    saved = sum(costs.size_bytes(one.shape) for one in find_intermediates(body))
+    saved = sum(costs.size_bytes(one.shape) for one in find_intermediates(body)) if body else 0
     runs = count_runs(members, executions)
     origin = _find_origin(members)
     return FusionRow(
@@ -60,10 +62,10 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
         count=len(members),
         kind=find_kind(fusion),
         backend_kind=find_backend_kind(fusion),
-        root_opcode=body.root.opcode,
+        root_opcode=body.root.opcode if body else None,
         computation=fusion.computation.name,
-        fused_computation=body.name,
-        instruction_count=len(body.instructions),
+        fused_computation=body.name if body else None,
+        instruction_count=len(body.instructions) if body else None,
         operand_bytes=costs.operand_bytes(fusion),
         result_bytes=costs.size_bytes(fusion.shape),
         memory_bytes=cost.memory_bytes,
@@ -83,13 +85,14 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
         known_flops_per_run=cost.flops * runs.known,
         saved_bytes_per_run=runs.times(saved),
         known_saved_bytes_per_run=saved * runs.known,
-        flags=find_flags(body),
+        flags=find_flags(body) if body else (),
         scope=origin.scope,
         op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
         is_conditional=runs.is_conditional,
         is_lower_bound=cost.is_lower_bound,
+        is_flops_lower_bound=cost.is_flops_lower_bound,
         members=tuple(one.full_name for one in members),
         stack_frame=origin.frame or None,
     )
@@ -97,5 +100,9 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
 
 def _find_origin(members: list[Instruction]) -> Origin:
     """Return the first fusion's origin, with the scope that all have in common."""
-    origins = [find_origin(one, reversed(one.callees("calls")[0].instructions)) for one in members]
+    bodies = [one.callee() for one in members]
+    origins = [
+        find_origin(one, reversed(body.instructions if body else ()))
+        for one, body in zip(members, bodies, strict=True)
+    ]
     return replace(origins[0], scope=find_common_scope(one.scope for one in origins))

@@ -15,7 +15,6 @@ from hlotool.analysis.fusions.shared_figures import (
     FirstOpName,
     FirstSourceFile,
     FirstSourceLine,
-    Flops,
     IsConditional,
     KnownBytesPerRun,
     KnownExecutions,
@@ -37,6 +36,8 @@ from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, SECONDS, TIMES, column, f
 
 Bound: TypeAlias = Literal["compute", "memory", "vmem"]
 _SAVED: Final = "results that never reach memory"
+_LOWER_FLOPS: Final = "is_flops_lower_bound"
+_WITHOUT_CALLS: Final = f"{FLOATING_POINT}, without those of custom calls inside"
 
 
 class FusionRow(Struct, frozen=True, kw_only=True):
@@ -53,13 +54,20 @@ class FusionRow(Struct, frozen=True, kw_only=True):
         str | None,
         figure("the emitter that the backend config names", heading="emitter", null_text=""),
     ]
-    root_opcode: Annotated[str, column("opcode of the body's root", heading="root")]
+    root_opcode: Annotated[
+        str | None, column("opcode of the body's root; null without a body", heading="root")
+    ]
     computation: Annotated[str, figure("the computation that holds the first")]
-    fused_computation: Annotated[str, figure("the first one's fused computation")]
+    fused_computation: Annotated[
+        str | None, figure("the first one's fused computation; null where none is named")
+    ]
     instruction_count: Annotated[
-        int,
+        int | None,
         column(
-            "instructions of the body, parameters included", COUNT, heading="ops", is_summed=False
+            "instructions of the body, parameters included; null without a body",
+            COUNT,
+            heading="ops",
+            is_summed=False,
         ),
     ]
     operand_bytes: OperandBytes
@@ -71,7 +79,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ]
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     saved_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
-    flops: Flops
+    flops: Annotated[int, figure(f"{_WITHOUT_CALLS}, in one execution", FLOPS, is_summed=False)]
     transcendentals: Transcendentals
     flops_per_byte: Annotated[
         float | None,
@@ -83,8 +91,11 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     known_memory_bytes_per_run: KnownMemoryPerRun
     bytes_accessed_per_run: BytesPerRun
     known_bytes_accessed_per_run: KnownBytesPerRun
-    flops_per_run: Annotated[int | None, per_run(FLOATING_POINT, FLOPS, "known_flops_per_run")]
-    known_flops_per_run: Annotated[int, known_per_run(FLOATING_POINT, FLOPS)]
+    flops_per_run: Annotated[
+        int | None,
+        per_run(_WITHOUT_CALLS, FLOPS, "known_flops_per_run", lower_if=_LOWER_FLOPS),
+    ]
+    known_flops_per_run: Annotated[int, known_per_run(_WITHOUT_CALLS, FLOPS)]
     saved_bytes_per_run: Annotated[
         int | None, per_run(_SAVED, BYTES, "known_saved_bytes_per_run", "saved/run")
     ]
@@ -110,6 +121,9 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     source_line: FirstSourceLine
     is_conditional: IsConditional
     is_lower_bound: Annotated[bool, figure("whether part of the body cannot be counted")]
+    is_flops_lower_bound: Annotated[
+        bool, figure("whether that, or a custom call inside computes something")
+    ]
     members: Members
     stack: Stack = None
     stack_frame: StackFrame = None
@@ -120,7 +134,14 @@ class FusionTotals(Struct, frozen=True):
 
     fusion_count: Annotated[int, figure("fusions in executed computations", COUNT, is_summed=False)]
     distinct_count: Annotated[int, figure("distinct bodies among them", COUNT, is_summed=False)]
-    flops_per_run: Annotated[int, figure("their flops in one run of the entry", FLOPS)]
+    flops_per_run: Annotated[
+        int,
+        figure(
+            "their flops in one run of the entry, without those of custom calls inside",
+            FLOPS,
+            lower_if=_LOWER_FLOPS,
+        ),
+    ]
     memory_bytes_per_run: Annotated[
         int, figure("their bytes that cross memory space 0 in one run", BYTES)
     ]
@@ -130,7 +151,12 @@ class FusionTotals(Struct, frozen=True):
     saved_bytes_per_run: Annotated[
         int, figure("results that never reach memory, in one run", BYTES)
     ]
-    is_lower_bound: Annotated[bool, figure("whether a trip count or a custom call is unknown")]
+    is_lower_bound: Annotated[
+        bool, figure("whether a trip count is unknown, or part of a body cannot be counted")
+    ]
+    is_flops_lower_bound: Annotated[
+        bool, figure("whether that, or a custom call in a fusion computes something")
+    ]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
 
 
@@ -144,5 +170,8 @@ def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:
         bytes_accessed_per_run=sum(row.known_bytes_accessed_per_run for row in rows),
         saved_bytes_per_run=sum(row.known_saved_bytes_per_run for row in rows),
         is_lower_bound=any(row.executions is None or row.is_lower_bound for row in rows),
+        is_flops_lower_bound=any(
+            row.executions is None or row.is_flops_lower_bound for row in rows
+        ),
         is_upper_bound=any(row.is_conditional for row in rows),
     )

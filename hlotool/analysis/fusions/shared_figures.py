@@ -19,10 +19,10 @@ def once(meaning: str, unit: Unit) -> Meta:
     return figure(f"{meaning}, in one execution", unit, is_summed=False)
 
 
-def per_run(meaning: str, unit: Unit, known: str, heading: str = "") -> Meta:
+def per_run(meaning: str, unit: Unit, known: str, heading: str = "", *, lower_if: str = "") -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
     said = f"{meaning} in one run of the entry; null under a loop of unknown trip count"
-    return column(said, unit, heading=heading, once=known)
+    return column(said, unit, heading=heading, once=known, lower_if=lower_if)
 
 
 def known_per_run(meaning: str, unit: Unit) -> Meta:
