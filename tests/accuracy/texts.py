@@ -79,7 +79,14 @@ def find_texts_below(root: Path) -> Iterator[Path]:
     """Find files whose text names a module or a buffer assignment."""
     for path in sorted(root.rglob("*")):
         is_left_out = any(path.is_relative_to(folder) for folder in _NO_TEXTS)
-        if path.suffix in _SUFFIXES and not is_left_out and path.is_file() and _is_text(path):
+        is_json = ".json" in path.suffixes
+        if (
+            path.suffix in _SUFFIXES
+            and not is_json
+            and not is_left_out
+            and path.is_file()
+            and _is_text(path)
+        ):
             yield path
 
 
