@@ -14,12 +14,12 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.machine import find_machine
+from hlotool.analysis.collectives.overlap.machine import find_machine
 from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.memory.figures import MemoryFigures
-from hlotool.analysis.memory.value_rows import BufferRow
+from hlotool.analysis.memory.values.value_rows import BufferRow
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import NothingCheckedError
 from hlotool.fields import InputPaths

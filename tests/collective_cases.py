@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hlotool.analysis.collectives.machine import Machine, find_machine
-from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.groups.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.overlap.machine import Machine, find_machine
 from hlotool.analysis.collectives.report import (
     NO_OPTIONS,
     CollectiveOptions,

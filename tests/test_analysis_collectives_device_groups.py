@@ -9,8 +9,8 @@ from collective_cases import analyze
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hlotool.analysis.collectives.device_groups import DeviceGroups
-from hlotool.analysis.collectives.mesh_axes import AxisFinder, find_span
+from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
+from hlotool.analysis.collectives.groups.mesh_axes import AxisFinder, find_span
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.ir import Mesh, MeshAxis
 

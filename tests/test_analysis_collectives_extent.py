@@ -18,9 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hlotool
-from hlotool.analysis.collectives.program_mesh import find_printed_mesh, read_mesh, tell_apart
+from hlotool.analysis.collectives.groups.program_mesh import (
+    find_printed_mesh,
+    read_mesh,
+    tell_apart,
+)
+from hlotool.analysis.collectives.groups.strides import Stride, find_strides, join_pairs
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.strides import Stride, find_strides, join_pairs
 from hlotool.cli import cli
 from hlotool.ir import Mesh, MeshAxis
 from hlotool.program import mesh_beside

@@ -8,8 +8,8 @@ import pytest
 from collective_cases import ROOT, analyze
 
 from hlotool import load
-from hlotool.analysis.collectives.link_times import LinkSpeed, find_link_speed
-from hlotool.analysis.collectives.machine import Machine, find_machine
+from hlotool.analysis.collectives.overlap.link_times import LinkSpeed, find_link_speed
+from hlotool.analysis.collectives.overlap.machine import Machine, find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.errors import UsageError
 from hlotool.fields.quantity import parse_bandwidth, parse_time

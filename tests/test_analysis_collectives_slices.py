@@ -8,11 +8,11 @@ from diff_cases import found_changes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.collectives.device_groups import DeviceGroups
-from hlotool.analysis.collectives.machine import find_machine
+from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
+from hlotool.analysis.collectives.groups.slice_groups import read_slice_groups
+from hlotool.analysis.collectives.overlap.machine import find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.slice_groups import read_slice_groups
 from hlotool.analysis.collectives.wire_bytes import wire_share
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.check.budget import Budget

@@ -7,8 +7,8 @@ from buffer_dumps import Dump, find_dumps
 
 from hlotool.analysis.dataflow.dataflow import find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.memory.definers import find_definers
-from hlotool.analysis.memory.use_counts import UseCounts, count_uses
+from hlotool.analysis.memory.values.definers import find_definers
+from hlotool.analysis.memory.values.use_counts import UseCounts, count_uses
 from hlotool.ir.buffers import BufferAssignment
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]

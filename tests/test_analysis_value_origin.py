@@ -8,8 +8,8 @@ from dump_files import SEEDS, TESTDATA, needs_shared
 
 from hlotool.analysis.memory.estimate.assignment import estimate_assignment
 from hlotool.analysis.memory.report import analyze_memory
-from hlotool.analysis.memory.value_origin import ValueOrigin, ValueOrigins
-from hlotool.analysis.memory.value_rows import rows_at
+from hlotool.analysis.memory.values.value_origin import ValueOrigin, ValueOrigins
+from hlotool.analysis.memory.values.value_rows import rows_at
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse import parse_module
 from hlotool.source import Source

@@ -26,7 +26,7 @@ from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
 from hlotool.analysis.memory.instant import find_position
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.timeline import find_peaks, timeline
-from hlotool.analysis.memory.value_rows import all_rows
+from hlotool.analysis.memory.values.value_rows import all_rows
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.machine import Machine
+from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.check.budget import Budget, Limit
 from hlotool.check.estimates import expect_machine
 from hlotool.check.limits import Limits, Number, tidy

@@ -13,7 +13,7 @@ from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.instant import find_position, instant_at
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import find_peaks, timeline
-from hlotool.analysis.memory.value_rows import all_rows, rows_at
+from hlotool.analysis.memory.values.value_rows import all_rows, rows_at
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document

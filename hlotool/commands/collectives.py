@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from hlotool.analysis.collectives.answer import COLLECTIVES, choose_collective_columns
-from hlotool.analysis.collectives.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.groups.mesh_axes import parse_mesh_axes
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.collectives_prose import describe, find_notes

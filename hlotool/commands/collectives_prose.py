@@ -7,7 +7,7 @@ from typing import Final
 
 from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_TOTALS
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
-from hlotool.analysis.collectives.machine import Machine
+from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.fields import Line

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct, ValidationError, convert
 
-from hlotool.analysis.collectives.machine import Machine
+from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.analysis.collectives.totals import KindRow
 from hlotool.diff.blocks.collectives import (
     CollectiveChange,

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.machine import Machine
+from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.program.call_rules import CallRule
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.collectives.program_mesh import find_printed_mesh
+from hlotool.analysis.collectives.groups.program_mesh import find_printed_mesh
 from hlotool.inputs import DumpFile
 from hlotool.inputs.dump.header import read_header_line
 from hlotool.inputs.dump.same_program import may_be_same_program

@@ -34,7 +34,7 @@ from hlotool.analysis.graph.fingerprint import Fingerprints, fingerprint_computa
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
-from hlotool.analysis.memory.value_rows import BufferRow, rows_at
+from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import InputError

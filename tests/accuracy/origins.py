@@ -14,7 +14,7 @@ from buffer_dumps import find_dumps
 from dump_files import ROOT, SEEDS, SHARED, find_file, read_text
 
 from hlotool.analysis.memory.report import find_memory
-from hlotool.analysis.memory.value_rows import BufferRow, rows_at
+from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module
 from hlotool.parse import parse_module

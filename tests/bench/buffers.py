@@ -15,7 +15,7 @@ from bench.measure import cpu_seconds
 
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.timeline import find_peaks, timeline
-from hlotool.analysis.memory.value_rows import rows_at
+from hlotool.analysis.memory.values.value_rows import rows_at
 from hlotool.parse.buffers import parse_buffer_assignment
 from hlotool.source import Source
 

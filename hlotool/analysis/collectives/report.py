@@ -6,20 +6,20 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.exposure import (
+from hlotool.analysis.collectives.groups.extent import Extent, ExtentFinder
+from hlotool.analysis.collectives.groups.program_mesh import MeshSource
+from hlotool.analysis.collectives.host_rows import HostTransfers, find_host_transfers
+from hlotool.analysis.collectives.logical import LogicalCollective
+from hlotool.analysis.collectives.maker import find_maker
+from hlotool.analysis.collectives.operands import OperandRow, list_operands
+from hlotool.analysis.collectives.overlap.exposure import (
     Exposure,
     find_reference_chip,
     measure_exposure,
 )
-from hlotool.analysis.collectives.extent import Extent, ExtentFinder
-from hlotool.analysis.collectives.host_rows import HostTransfers, find_host_transfers
-from hlotool.analysis.collectives.link_times import name_network
-from hlotool.analysis.collectives.logical import LogicalCollective
-from hlotool.analysis.collectives.machine import Machine
-from hlotool.analysis.collectives.maker import find_maker
-from hlotool.analysis.collectives.operands import OperandRow, list_operands
-from hlotool.analysis.collectives.overlap import Overlap, OverlapMeter, is_marked_sync
-from hlotool.analysis.collectives.program_mesh import MeshSource
+from hlotool.analysis.collectives.overlap.link_times import name_network
+from hlotool.analysis.collectives.overlap.machine import Machine
+from hlotool.analysis.collectives.overlap.overlap import Overlap, OverlapMeter, is_marked_sync
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.sums import Measured, sum_transfers
 from hlotool.analysis.collectives.totals import CollectiveTotals

@@ -6,10 +6,10 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.device_groups import GroupMode, Pairs
+from hlotool.analysis.collectives.groups.device_groups import GroupMode, Pairs
+from hlotool.analysis.collectives.groups.mesh_axes import Span
+from hlotool.analysis.collectives.groups.networks import Network
 from hlotool.analysis.collectives.maker import Maker
-from hlotool.analysis.collectives.mesh_axes import Span
-from hlotool.analysis.collectives.networks import Network
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
 from hlotool.ir.groups import Groups

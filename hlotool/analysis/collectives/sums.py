@@ -7,9 +7,9 @@ from typing import Generic, TypedDict, TypeVar
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.exposure import Exposure, Seconds
-from hlotool.analysis.collectives.machine import Machine
-from hlotool.analysis.collectives.networks import Network
+from hlotool.analysis.collectives.groups.networks import Network
+from hlotool.analysis.collectives.overlap.exposure import Exposure, Seconds
+from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.analysis.collectives.totals import CollectiveTotals, KindRow, NetworkRow
 from hlotool.analysis.collectives.transfers import Transfer
 

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from hlotool.analysis.collectives.networks import Network
+from hlotool.analysis.collectives.groups.networks import Network
 from hlotool.fields import BYTES, COUNT, SECONDS, column, figure
 
 # One kind and all of them have these alike.

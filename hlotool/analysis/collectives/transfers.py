@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.device_groups import DeviceGroups, ExactShare
 from hlotool.analysis.collectives.effect import find_effective_kind
-from hlotool.analysis.collectives.group_reader import GroupReader
+from hlotool.analysis.collectives.groups.device_groups import DeviceGroups, ExactShare
+from hlotool.analysis.collectives.groups.group_reader import GroupReader
+from hlotool.analysis.collectives.groups.networks import Network, find_network, find_own_network
 from hlotool.analysis.collectives.logical import LogicalCollective, find_collectives
-from hlotool.analysis.collectives.networks import Network, find_network, find_own_network
 from hlotool.analysis.collectives.wire_bytes import (
     WHOLE,
     PayloadPart,

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.device_groups import DeviceGroups, ExactShare
+from hlotool.analysis.collectives.groups.device_groups import DeviceGroups, ExactShare
 from hlotool.ir import ArrayShape, Instruction, Shape, TupleShape
 from hlotool.ir.opcodes import MOVES
 

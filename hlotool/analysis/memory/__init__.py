@@ -8,9 +8,7 @@ that a buffer assignment is the module's; without one, the room `estimate` makes
 memory space reserves and where it peaks, `padding` what tiles add, `xla_peak` why the peak
 that XLA prints is another one.
 
-`instant` is the position that rows show, `holdings` who has which bytes there, `value_rows`
-all that is told of a value: `value_origin` (which asks its `makers`, then its `users`),
-`use_counts` and `parameter_name`; `definers` says which instruction it names.
-`allocation_rows`, `timeline`, `donation` and `headroom` are the other parts of the `answer` of
-`hlotool buffers`.
+`instant` is the position that rows show, `holdings` who has which bytes there, the room `values`
+all that is told of a value. `allocation_rows`, `timeline`, `donation` and `headroom` are the other
+parts of the `answer` of `hlotool buffers`.
 """

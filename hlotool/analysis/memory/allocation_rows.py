@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from hlotool.analysis.memory.memory_map import MemoryMap
-from hlotool.analysis.memory.parameter_name import find_parameter_name
+from hlotool.analysis.memory.values.parameter_name import find_parameter_name
 from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
 from hlotool.ir.buffers import AllocationClass
 from hlotool.ir.module import Module

@@ -12,7 +12,7 @@ from hlotool.analysis.memory.figures import ESTIMATED, PEAK, SPACES, TOTALS, Mem
 from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.memory.instant import Instant
 from hlotool.analysis.memory.timeline import TimelineRow
-from hlotool.analysis.memory.value_rows import BufferRow
+from hlotool.analysis.memory.values.value_rows import BufferRow
 from hlotool.fields import Block, DocumentSpec, Fold, RowList
 
 ROWS: Final = RowList(

@@ -10,7 +10,6 @@ from hlotool.analysis.dataflow.lifetimes import find_lifetimes
 from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.belonging import check_belonging
-from hlotool.analysis.memory.definers import are_told_apart
 from hlotool.analysis.memory.estimate.assignment import EstimatedAssignment, estimate_assignment
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryFigures, MemoryTotals, Peak
@@ -23,6 +22,7 @@ from hlotool.analysis.memory.space_figures import (
     measure_space,
 )
 from hlotool.analysis.memory.space_sums import add_up_space
+from hlotool.analysis.memory.values.definers import are_told_apart
 from hlotool.errors import InputError
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module

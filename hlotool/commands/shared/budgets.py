@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from hlotool.analysis.collectives.machine import Machine
+from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.check.budget import Budget
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from hlotool.analysis.collectives.machine import Machine, find_machine
+from hlotool.analysis.collectives.overlap.machine import Machine, find_machine
 from hlotool.fields.quantity import parse_bandwidth, parse_time
 
 _CHIP: Final = click.option(

@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.networks import Network
+from hlotool.analysis.collectives.groups.networks import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.diff.blocks.columns import CHANGE, LEFT, RIGHT, SOURCE_LINE, Change
 from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure

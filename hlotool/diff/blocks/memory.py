@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct, field
 
-from hlotool.analysis.memory.value_rows import BufferRow
+from hlotool.analysis.memory.values.value_rows import BufferRow
 from hlotool.diff.blocks.columns import (
     ALIKE,
     DELTA_BYTES,

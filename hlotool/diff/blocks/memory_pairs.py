@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.value_rows import BufferRow
+from hlotool.analysis.memory.values.value_rows import BufferRow
 from hlotool.diff.match.matching import Pairs
 from hlotool.ir import ArrayShape, Instruction
 from hlotool.ir.buffers import ValueKey

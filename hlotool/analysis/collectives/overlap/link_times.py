@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.mesh_axes import Span
-from hlotool.analysis.collectives.networks import Network
+from hlotool.analysis.collectives.groups.mesh_axes import Span
+from hlotool.analysis.collectives.groups.networks import Network
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.link_times import LinkSpeed, find_link_speed
+from hlotool.analysis.collectives.overlap.link_times import LinkSpeed, find_link_speed
 from hlotool.analysis.cost.chips import Chip, find_chip
 
 

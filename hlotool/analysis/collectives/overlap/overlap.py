@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.chains import FusedCollective
 from hlotool.analysis.collectives.logical import LogicalCollective
-from hlotool.analysis.collectives.overlap_work import NO_WORK, OverlapWork
-from hlotool.analysis.collectives.work_meter import WorkMeter
+from hlotool.analysis.collectives.overlap.overlap_work import NO_WORK, OverlapWork
+from hlotool.analysis.collectives.overlap.work_meter import WorkMeter
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.graph.executions import Executions

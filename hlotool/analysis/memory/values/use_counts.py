@@ -6,7 +6,7 @@ from functools import cached_property
 
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.memory.definers import find_definers
+from hlotool.analysis.memory.values.definers import find_definers
 from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.opcodes import USES_NOTHING

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.padding import padding_bytes_of, unpadded_bytes_of
-from hlotool.analysis.memory.parameter_name import find_parameter_name, find_parameter_tree
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.use_counts import UseCounts
-from hlotool.analysis.memory.value_origin import Teller, ValueOrigin, ValueOrigins
+from hlotool.analysis.memory.values.parameter_name import find_parameter_name, find_parameter_tree
+from hlotool.analysis.memory.values.use_counts import UseCounts
+from hlotool.analysis.memory.values.value_origin import Teller, ValueOrigin, ValueOrigins
 from hlotool.analysis.origin.origin import write_short_source
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, NUMBER, TIMES, column, figure

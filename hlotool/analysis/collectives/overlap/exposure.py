@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.link_times import estimate_transfer
-from hlotool.analysis.collectives.machine import Machine
-from hlotool.analysis.collectives.mesh_axes import Span
-from hlotool.analysis.collectives.overlap_work import OverlapWork
+from hlotool.analysis.collectives.groups.mesh_axes import Span
+from hlotool.analysis.collectives.overlap.link_times import estimate_transfer
+from hlotool.analysis.collectives.overlap.machine import Machine
+from hlotool.analysis.collectives.overlap.overlap_work import OverlapWork
 from hlotool.analysis.collectives.transfers import Transfer, TransferBytes
 from hlotool.analysis.cost.chips import Chip, find_chip
 from hlotool.analysis.graph.backend import find_backend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hlotool.analysis.collectives.device_groups import DeviceGroups
+from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
 from hlotool.ir import Instruction
 
 _TARGET: Final = "_xla_megascale_target"

@@ -7,16 +7,16 @@ from math import prod
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.device_groups import DeviceGroups
-from hlotool.analysis.collectives.mesh_axes import AxisFinder, Span, find_span
-from hlotool.analysis.collectives.program_mesh import (
+from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
+from hlotool.analysis.collectives.groups.mesh_axes import AxisFinder, Span, find_span
+from hlotool.analysis.collectives.groups.program_mesh import (
     MeshSource,
     find_header_mesh,
     find_named_mesh,
     name_printed_axes,
     tell_apart,
 )
-from hlotool.analysis.collectives.strides import find_strides, join_pairs
+from hlotool.analysis.collectives.groups.strides import find_strides, join_pairs
 from hlotool.errors import UsageError
 from hlotool.ir import Mesh, Module
 

@@ -6,19 +6,19 @@ import re
 from math import prod
 from typing import Final
 
-from hlotool.analysis.collectives.device_groups import (
+from hlotool.analysis.collectives.groups.device_groups import (
     DeviceGroups,
     GroupMode,
     Pairs,
     count_ids,
     find_mode,
 )
-from hlotool.analysis.collectives.group_problems import (
+from hlotool.analysis.collectives.groups.group_problems import (
     find_group_problem,
     find_pair_problem,
     find_total_problem,
 )
-from hlotool.analysis.collectives.slice_groups import find_target, read_slice_groups
+from hlotool.analysis.collectives.groups.slice_groups import find_target, read_slice_groups
 from hlotool.ir import Instruction, Module, ReplicaGroups
 
 _PAIR: Final = r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}"

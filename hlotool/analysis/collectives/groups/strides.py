@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.device_groups import Pairs
+from hlotool.analysis.collectives.groups.device_groups import Pairs
 from hlotool.ir.groups import Groups
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.chains import FusedCollective
-from hlotool.analysis.collectives.overlap_work import NO_WORK, OverlapWork, take_largest
+from hlotool.analysis.collectives.overlap.overlap_work import NO_WORK, OverlapWork, take_largest
 from hlotool.analysis.cost import Cost, CostModel
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from hlotool.analysis.collectives.device_groups import GroupMode, Pairs
+from hlotool.analysis.collectives.groups.device_groups import GroupMode, Pairs
 
 _NOUNS: Final[dict[GroupMode, str]] = {
     "cross_replica": "replica",

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.definers import find_definers
-from hlotool.analysis.memory.makers import Makers
-from hlotool.analysis.memory.users import Users
+from hlotool.analysis.memory.values.definers import find_definers
+from hlotool.analysis.memory.values.makers import Makers
+from hlotool.analysis.memory.values.users import Users
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Instruction, Module

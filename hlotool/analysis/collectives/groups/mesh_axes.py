@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Final, Literal, TypeAlias
 
-from hlotool.analysis.collectives.strides import Stride, find_strides
+from hlotool.analysis.collectives.groups.strides import Stride, find_strides
 from hlotool.errors import UsageError
 from hlotool.ir import AxisRef, Mesh, MeshAxis
 from hlotool.ir.groups import Groups, count_devices

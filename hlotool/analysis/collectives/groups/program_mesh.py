@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.strides import find_strides
+from hlotool.analysis.collectives.groups.strides import find_strides
 from hlotool.ir import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
 
 MeshSource: TypeAlias = Callable[[], Mesh | None]  # where to ask for a mesh, if it is needed
