@@ -168,7 +168,7 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
         "info",
         "unknown-custom-call",
         f"{len(unknown)} custom call{plural} ({listed}) may compute anything: flops are a lower "
-        "bound. [[custom_call]] in hlotool.toml can say what they compute.",
+        "bound.",
         unknown[0].full_name,
         write_source(location.file, location.line) if location else None,
     )

@@ -41,7 +41,7 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
     "padding": "make the last two dimensions multiples of the tile",
     "unknown-cost": "read totals as lower bounds",
-    "unknown-custom-call": "give the kernel a cost estimate",
+    "unknown-custom-call": "state the cost in the kernel, or in [[custom_call]] of hlotool.toml",
     "unknown-trip-count": "loops of known length, such as scan or fori_loop, are counted",
 }
 
