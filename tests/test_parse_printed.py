@@ -35,9 +35,9 @@ LEAVES_OUT = {
 }
 REORDERED = ("canonical", "fingerprint")  # all names are new, and the order is another
 REFUSED = {
-    "bare": "=, which is missing; a text printed with print_extra_attributes off lacks it too",
+    "bare": "=, which is missing; a text printed with print_extra_attributes off",
     "compact_operands": "operand names are missing",
-    "no_extra_attributes": "=, which is missing; a text printed with print_extra_attributes off lacks it too",
+    "no_extra_attributes": "=, which is missing; a text printed with print_extra_attributes off",
     "no_ids": "computation names are missing",
     "no_operand_names": "operand names are missing",
     "no_result_shape": "the shape of",
