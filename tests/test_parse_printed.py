@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -34,10 +35,13 @@ LEAVES_OUT = {
     "short_parsable": ("metadata", "location", "debug_info", "control-predecessors", "literal"),
 }
 REORDERED = ("canonical", "fingerprint")  # all names are new, and the order is another
+_NO_EXTRAS = (
+    r"[a-z-]+ needs [a-z_]+=, which is missing; a text printed with print_extra_attributes off"
+)
 REFUSED = {
-    "bare": "=, which is missing; a text printed with print_extra_attributes off",
+    "bare": _NO_EXTRAS,
     "compact_operands": "operand names are missing",
-    "no_extra_attributes": "=, which is missing; a text printed with print_extra_attributes off",
+    "no_extra_attributes": _NO_EXTRAS,
     "no_ids": "computation names are missing",
     "no_operand_names": "operand names are missing",
     "no_result_shape": "the shape of",
@@ -142,5 +146,5 @@ def describe(instruction: Instruction) -> tuple[str, str, int]:
 def test_refused(path: Path) -> None:
     with pytest.raises(ParseError) as caught:
         load(path)
-    assert REFUSED[split_stem(path)[1]] in caught.value.message
+    assert re.match(REFUSED[split_stem(path)[1]], caught.value.message)
     assert "print" in caught.value.message

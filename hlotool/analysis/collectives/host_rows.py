@@ -11,6 +11,11 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.rows import (
+    HowOften,
+    KnownHowOften,
+    KnownPayloadPerRun,
+)
 from hlotool.analysis.collectives.wire_bytes import list_received, list_sent, name_dtypes, sum_sizes
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.host_transfers import (
@@ -42,24 +47,12 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
             once="known_payload_bytes_per_run",
         ),
     ]
-    known_payload_bytes_per_run: Annotated[
-        int, figure("the same, counting what is unknown once", BYTES)
-    ]
+    known_payload_bytes_per_run: KnownPayloadPerRun
     payload_bytes: Annotated[
         int | None, column("the array that is sent; unpadded", BYTES, is_summed=False)
     ]
-    executions: Annotated[
-        int | None,
-        column(
-            "how often it runs in one run of the entry; null under a loop of unknown trip count",
-            COUNT,
-            heading="runs",
-            once="known_executions",
-        ),
-    ]
-    known_executions: Annotated[
-        int, figure("the same with unknown trip counts taken as one", COUNT)
-    ]
+    executions: HowOften
+    known_executions: KnownHowOften
     handler: Annotated[
         str | None, column("who handles it on the host's side, as printed", null_text="")
     ]

@@ -28,6 +28,18 @@ PayloadPerRun: TypeAlias = Annotated[
     ),
 ]
 KnownPayloadPerRun: TypeAlias = Annotated[int, figure(_KNOWN, BYTES)]
+HowOften: TypeAlias = Annotated[
+    int | None,
+    column(
+        "how often it runs in one run of the entry; null under a loop of unknown trip count",
+        COUNT,
+        heading="runs",
+        once="known_executions",
+    ),
+]
+KnownHowOften: TypeAlias = Annotated[
+    int, figure("the same with unknown trip counts taken as one", COUNT)
+]
 WirePerRun: TypeAlias = Annotated[
     int | None,
     column(
@@ -86,18 +98,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             is_summed=False,
         ),
     ]
-    executions: Annotated[
-        int | None,
-        column(
-            "how often it runs in one run of the entry; null under a loop of unknown trip count",
-            COUNT,
-            heading="runs",
-            once="known_executions",
-        ),
-    ]
-    known_executions: Annotated[
-        int, figure("the same with unknown trip counts taken as one", COUNT)
-    ]
+    executions: HowOften
+    known_executions: KnownHowOften
     payload_bytes_per_run: PayloadPerRun
     known_payload_bytes_per_run: KnownPayloadPerRun
     group_size: Annotated[

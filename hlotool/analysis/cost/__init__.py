@@ -7,6 +7,9 @@ operations     how much arithmetic does an instruction do itself?
 matrices       how many flops are a dot, a ragged-dot and a scaled-dot?
 convolutions   how many flops is a convolution?
 invocations    how often does an instruction run the computations it names?
+memory_traffic how many bytes does it move, in each memory space, as a clock would see?
+touched        which bytes does a fusion touch, behind views too?
+call_figures   which figures of a custom call may rules name?
 custom_calls   what does a custom call compute, as far as its text tells?
 attention      how many flops is fused attention?
 traffic        how many bytes does one instruction read and write?

@@ -2,7 +2,8 @@
 
 `command` makes a function a subcommand that prints documents. `dump_options` are PATH and the
 options that choose in it, `request` the value they become and the way to one program.
-`row_options` are those about rows and output, `stack_option` is --stack; `output` prints a
-document as they have it. `budgets` runs those of `--budget` and of `hlotool check`. `say` and
-`progress` speak on stderr.
+`row_options` are those about rows and output, `stack_option` is --stack, `machine_options` are
+--chip and its kin, `assumptions` what they and hlotool.toml come to, `promised` says how good
+an estimate is; `output` prints a document as they have it. `budgets` runs those of `--budget`
+and of `hlotool check`. `say` and `progress` speak on stderr.
 """

@@ -5,7 +5,8 @@ ShapeInference (xla/service/shape_inference.cc), as the parser calls it.
 
 * `rules` has the rule of each opcode: the table to look at first.
 * `elementwise`, `moves`, `products`, `windows`, `calls` and `solvers` are the rules.
-* `operands` is what they ask and how they say no; `sizes` bounds what they may answer.
+* `operands` is what they ask and how they say no, `types` which element type wins; `sizes`
+  bounds what they may answer.
 """
 
 from hlotool.parse.inference.rules import can_infer, infer_shape

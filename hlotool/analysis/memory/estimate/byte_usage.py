@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from hlotool.analysis.memory.estimate.time_tree import count_leaves, cover_stretch
+
 _Range: TypeAlias = tuple[int, int]
 
 
@@ -17,16 +19,14 @@ class ByteUsage:
     """
 
     def __init__(self, end: int) -> None:
-        self.leaves = 1
-        while self.leaves < end:
-            self.leaves *= 2
+        self.leaves = count_leaves(end)
         self.throughout: list[list[_Range]] = [[] for _ in range(2 * self.leaves)]
         self.in_part: list[list[_Range]] = [[] for _ in range(2 * self.leaves)]
 
     def add(self, low: int, high: int, spans: Iterable[tuple[int, int]]) -> None:
         """Say that the bytes [low, high) are in use in some spans of time."""
         for begin, end in spans:
-            for node in self._cover(begin, end):
+            for node in cover_stretch(self.leaves, begin, end):
                 _join(self.throughout[node], low, high)
             for leaf in (begin, end - 1):
                 node = leaf + self.leaves >> 1
@@ -38,7 +38,7 @@ class ByteUsage:
         found: list[_Range] = []
         throughout = self.throughout
         for begin, end in spans:
-            for node in self._cover(begin, end):
+            for node in cover_stretch(self.leaves, begin, end):
                 found += self.in_part[node]
                 found += throughout[node]
             left, right = begin + self.leaves >> 1, end - 1 + self.leaves >> 1
@@ -52,21 +52,6 @@ class ByteUsage:
                 left >>= 1
         found.sort()
         return found
-
-    def _cover(self, begin: int, end: int) -> list[int]:
-        """Return the fewest nodes that make up a span."""
-        low, high = begin + self.leaves, end + self.leaves
-        nodes: list[int] = []
-        while low < high:
-            if low & 1:
-                nodes.append(low)
-                low += 1
-            if high & 1:
-                high -= 1
-                nodes.append(high)
-            low >>= 1
-            high >>= 1
-        return nodes
 
 
 def _join(ranges: list[_Range], low: int, high: int) -> bool:

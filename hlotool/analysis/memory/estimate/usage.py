@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hlotool.analysis.memory.estimate.time_tree import count_leaves, cover_stretch
+
 
 class Usage:
     """A tree over the time from each position to the next; numbers of memory are bits of a set.
@@ -11,17 +13,14 @@ class Usage:
     """
 
     def __init__(self, end: int) -> None:
-        leaves = 1
-        while leaves < end:
-            leaves *= 2
-        self.leaves = leaves
+        self.leaves = leaves = count_leaves(end)
         self.throughout = [0] * (2 * leaves)
         self.in_part = [0] * (2 * leaves)
 
     def add(self, number: int, start: int, end: int) -> None:
         """Say that a memory is in use from a position to another."""
         bit = 1 << number
-        for node in self._cover(start, end):
+        for node in cover_stretch(self.leaves, start, end):
             self.throughout[node] |= bit
         for node in self._above(start, end):
             self.in_part[node] |= bit
@@ -29,26 +28,11 @@ class Usage:
     def find(self, start: int, end: int) -> int:
         """Return the set of all memory in use at any time between two positions."""
         found = 0
-        for node in self._cover(start, end):
+        for node in cover_stretch(self.leaves, start, end):
             found |= self.throughout[node] | self.in_part[node]
         for node in self._above(start, end):
             found |= self.throughout[node]
         return found
-
-    def _cover(self, start: int, end: int) -> list[int]:
-        """Return the fewest nodes that make up a stretch."""
-        low, high = start + self.leaves, end + self.leaves
-        nodes: list[int] = []
-        while low < high:
-            if low & 1:
-                nodes.append(low)
-                low += 1
-            if high & 1:
-                high -= 1
-                nodes.append(high)
-            low >>= 1
-            high >>= 1
-        return nodes
 
     def _above(self, start: int, end: int) -> list[int]:
         """Return the nodes above the first and the last moment of a stretch."""
