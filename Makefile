@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .bench
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -53,7 +53,10 @@ docs: $(VENV)/installed ## Rewrite docs/schema and docs/fields.md from the decla
 bench: $(BENCH)/installed ## Measure speed against jaxlib and print the ratios
 	$(BENCH)/bin/python tests/bench/run.py
 
+bench-large: $(BENCH)/installed ## Measure texts of 30 MB to a gigabyte: a quarter of an hour, 10 GB
+	$(BENCH)/bin/python tests/bench/large.py
+
 accuracy: $(VENV)/installed-test ## Lifetimes, estimates, known origins, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test mutants lint golden docs budgets bench accuracy
+.PHONY: help demo test mutants lint golden docs budgets bench bench-large accuracy

@@ -34,5 +34,6 @@ def test_without_a_module_or_a_list_nothing_is_known() -> None:
     dump = DUMPS[0]
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     value = dump.assignment.allocations[0].values[0]
-    assert UseCounts(None, bare).of(value) is None
-    assert UseCounts(dump.module, bare).of(value) == UseCounts(None, dump.assignment).of(value)
+    assert UseCounts(None, bare, {}).of(value) is None
+    counted = UseCounts(dump.module, bare, find_definers(dump.module, bare))
+    assert counted.of(value) == UseCounts(None, dump.assignment, {}).of(value)

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 from bench.measure import Comparison, process_seconds, take_turns
+from bench.steps import write_steps
+from dump_files import TESTDATA
+
+import hlotool
 
 RUN = Path(__file__).parent / "bench" / "run.py"
 HAS_JAXLIB = importlib.util.find_spec("jaxlib") is not None
@@ -29,6 +33,21 @@ def test_every_section_runs() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert [name for name in SECTIONS if name not in done.stdout] == []
+
+
+def test_steps_run_in_a_row_and_nothing_is_dead(tmp_path: Path) -> None:
+    """Three steps compute what one does, three times, and hold its parameters once."""
+    seed = TESTDATA / "hlo" / "gpu_train_step.txt"
+    path = tmp_path / "steps.txt"
+    assert write_steps(seed, path, 2 * seed.stat().st_size) == 3
+    one, three = hlotool.load(seed).summary(), hlotool.load(path).summary()
+    assert three.cost.total_flops_per_run == 3 * one.cost.total_flops_per_run
+    module = hlotool.load(path).module
+    used = [one for one in module.entry.instructions if one.users or one.is_root]
+    seed_entry = hlotool.load(seed).module.entry.instructions
+    dead = [one for one in seed_entry if not one.users and not one.is_root]
+    assert len(module.entry.instructions) - len(used) <= 3 * len(dead)
+    assert len(module.entry.parameters) == sum(one.opcode == "parameter" for one in seed_entry)
 
 
 def test_children_count() -> None:

@@ -12,20 +12,22 @@ _Range: TypeAlias = tuple[int, int]
 
 
 class ByteUsage:
-    """A tree over time; each node keeps the bytes that are in use throughout, and in a part.
+    """A tree over the moments when anything begins or ends.
 
-    Bytes are ranges `[low, high)` in order that do not touch. What is in use in a part of a
-    node is so in a part of each node above it.
+    Each node keeps the bytes that are in use throughout its time, and in a part of it. Bytes are
+    ranges `[low, high)` in order that do not touch. What is in use in a part of a node is so in a
+    part of each node above it.
     """
 
-    def __init__(self, end: int) -> None:
-        self.leaves = count_leaves(end)
+    def __init__(self, moments: Iterable[int]) -> None:
+        self.leaf_of = {moment: leaf for leaf, moment in enumerate(sorted(set(moments)))}
+        self.leaves = count_leaves(len(self.leaf_of))
         self.throughout: list[list[_Range]] = [[] for _ in range(2 * self.leaves)]
         self.in_part: list[list[_Range]] = [[] for _ in range(2 * self.leaves)]
 
     def add(self, low: int, high: int, spans: Iterable[tuple[int, int]]) -> None:
         """Say that the bytes [low, high) are in use in some spans of time."""
-        for begin, end in spans:
+        for begin, end in self._between_leaves(spans):
             for node in cover_stretch(self.leaves, begin, end):
                 _join(self.throughout[node], low, high)
             for leaf in (begin, end - 1):
@@ -37,7 +39,7 @@ class ByteUsage:
         """Return all bytes in use at any time of some spans, in order; some several times."""
         found: list[_Range] = []
         throughout = self.throughout
-        for begin, end in spans:
+        for begin, end in self._between_leaves(spans):
             for node in cover_stretch(self.leaves, begin, end):
                 found += self.in_part[node]
                 found += throughout[node]
@@ -52,6 +54,9 @@ class ByteUsage:
                 left >>= 1
         found.sort()
         return found
+
+    def _between_leaves(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        return [(self.leaf_of[begin], self.leaf_of[end]) for begin, end in spans]
 
 
 def _join(ranges: list[_Range], low: int, high: int) -> bool:

@@ -61,7 +61,7 @@ def _temporal(block: HeapBlock) -> tuple[int, int, int]:
 
 def _pack(blocks: Sequence[HeapBlock], alignment: int, at_most: int | None = None) -> int:
     """Place blocks in their order; a heap that grows beyond `at_most` is given up for that."""
-    usage = ByteUsage(max((block.end for block in blocks), default=0))
+    usage = ByteUsage(moment for block in blocks for span in block.spans for moment in span)
     heap_bytes = 0
     for block in blocks:
         low = _find_gap(usage.find(block.spans), block.size_bytes)

@@ -12,10 +12,12 @@ def find_definers(module: Module, assignment: BufferAssignment) -> dict[str, Ins
     An estimate has full names. XLA's names are unique in the module that it dumps; one that
     several computations of this text have could be any of these, and is left out.
     """
+    values = (value for each in assignment.allocations for value in each.values)
+    wanted = {value.instruction for value in values}
     if assignment.is_estimate:
-        return {one.full_name: one for one in module.instructions()}
-    repeated = module.repeated_names
-    return {one.name: one for one in module.instructions() if one.name not in repeated}
+        return {one.full_name: one for one in module.instructions() if one.full_name in wanted}
+    wanted -= module.repeated_names
+    return {one.name: one for one in module.instructions() if one.name in wanted}
 
 
 def are_told_apart(module: Module, assignment: BufferAssignment) -> bool:

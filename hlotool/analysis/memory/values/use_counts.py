@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.memory.values.definers import find_definers
 from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Instruction, Module
 from hlotool.ir.opcodes import USES_NOTHING
@@ -16,21 +16,23 @@ from hlotool.ir.values import ShapeIndex
 class UseCounts:
     """The use counts of one program: those of the used-values section, else counted."""
 
-    def __init__(self, module: Module | None, assignment: BufferAssignment) -> None:
+    def __init__(
+        self,
+        module: Module | None,
+        assignment: BufferAssignment,
+        definers: Mapping[str, Instruction],
+    ) -> None:
         self.module = module
         self.assignment = assignment
+        self.definers = definers
 
     def of(self, value: BufferValue) -> int | None:
         """Return how many operands a value is; None where neither source tells."""
         if self.assignment.used is not None:
             used = self.assignment.used.get(value.number)
             return used.use_count if used else None
-        instruction = self._definers.get(value.instruction)
+        instruction = self.definers.get(value.instruction)
         return self._counted.get((instruction, value.index or ())) if instruction else None
-
-    @cached_property
-    def _definers(self) -> dict[str, Instruction]:
-        return find_definers(self.module, self.assignment) if self.module else {}
 
     @cached_property
     def _counted(self) -> dict[tuple[Instruction, ShapeIndex], int]:

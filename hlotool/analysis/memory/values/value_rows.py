@@ -172,7 +172,7 @@ class _Describer:
         self.assignment = report.map.assignment
         self.is_estimate = report.figures.source == "estimate"
         self.origins = ValueOrigins(module, self.assignment)
-        self.uses = UseCounts(module, self.assignment)
+        self.uses = UseCounts(module, self.assignment, self.origins.definers)
 
     def describe(
         self, allocation: Allocation, value: BufferValue, live: LiveRange | None
