@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import Chip
-from hlotool.analysis.fusions.answer import FUSION_TOTALS, FUSIONS, FUSIONS_ON_CHIP
+from hlotool.analysis.fusions.answer import (
+    CALL_TOTALS,
+    CUSTOM_CALLS,
+    FUSION_TOTALS,
+    FUSIONS,
+    FUSIONS_ON_CHIP,
+)
+from hlotool.analysis.fusions.call_totals import CustomCallTotals
 from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.origin.stack import add_stacks
@@ -32,6 +40,7 @@ hlotool fusions module_0001.jit_step.gpu_after_optimizations.txt --where '"trivi
 hlotool fusions dump/ --missed --recompute
 hlotool fusions dump/ --rows custom_calls
 hlotool fusions dump/ --chip h100"""
+_SHARE: Final = "{flops_share} of all known flops"
 
 
 @document_command("fusions", FUSIONS, example=_EXAMPLE)
@@ -65,7 +74,9 @@ def fusions(
     least_bytes = parse_size(above, "--above")
     program = load_one(request)
     report = program.fusions
-    lines = _header(report, chip)
+    calls = program.custom_call_totals
+    shows_calls = options.rows == CUSTOM_CALLS.name
+    lines = _describe_calls(calls) if shows_calls else _header(report, calls, chip)
     lists: dict[str, Sequence[Struct]] = {}
     if expand:
         lists["expanded"] = expand_fusion(expand, program.expect_module(), program.costs)
@@ -79,7 +90,7 @@ def fusions(
         FUSIONS_ON_CHIP if chip else FUSIONS,
         program.paths,
         rows={**answer, "custom_calls": program.custom_calls},
-        blocks={"totals": report.totals},
+        blocks={"totals": report.totals, "custom_call_totals": calls},
         lines=lines,
         shown=tuple(lists) or ("rows",),
         focus=next(iter(lists), ""),
@@ -102,16 +113,52 @@ def _with_stacks(
     )
 
 
-def _header(report: FusionReport, chip: Chip | None) -> tuple[Line, ...]:
+def _header(report: FusionReport, calls: CustomCallTotals, chip: Chip | None) -> tuple[Line, ...]:
     totals = Line(
         "{fusion_count} fusions, {distinct_count} distinct: {memory_bytes_per_run} of memory "
         "traffic and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
         FUSION_TOTALS,
         report.totals,
     )
+    lines = (totals, *_point_to_calls(calls))
     if chip is None:
-        return (totals,)
-    return (totals, Line(f"Times are estimates at the peak rates of {chip.description}"))
+        return lines
+    return (*lines, Line(f"Times are estimates at the peak rates of {chip.description}"))
+
+
+def _point_to_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
+    """Say in a line what custom calls do, and where they are; nothing where they cost nothing."""
+    unknown = calls.unknown_flops_count
+    said = []
+    if calls.computing_count:
+        said.append(f"{_count(calls.computing_count, 'do', 'does')} {_SHARE}")
+    elif calls.moving_count and not unknown:
+        said.append(f"{_count(calls.moving_count, 'move', 'moves')} {{memory_bytes_per_run}}")
+    if unknown:
+        told = f"{unknown:,} more" if said else _count(unknown)
+        said.append(f"{told} may compute anything")
+    if not said:
+        return ()
+    return (Line(f"{', '.join(said)}: --rows custom_calls", CALL_TOTALS, calls),)
+
+
+def _describe_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
+    """Say what all custom calls cost together, and of how many that is unknown."""
+    if not calls.call_count:
+        return (Line("no custom calls"),)
+    share = f", {_SHARE}," if calls.computing_count else ""
+    unknown = {"flops": calls.unknown_flops_count, "traffic": calls.unknown_traffic_count}
+    left_out = " and ".join(f"{what} of {count:,}" for what, count in unknown.items() if count)
+    text = (
+        f"{_count(calls.call_count)}, {{distinct_count}} distinct: {{flops_per_run}} flops{share} "
+        "and {memory_bytes_per_run} of memory traffic in one run"
+    )
+    return (Line(f"{text}; unknown: {left_out}" if left_out else text, CALL_TOTALS, calls),)
+
+
+def _count(calls: int, verb: str = "", of_one: str = "") -> str:
+    noun, does = ("custom call", of_one) if calls == 1 else ("custom calls", verb)
+    return f"{calls:,} {noun} {does}".rstrip()
 
 
 def _describe(report: FusionReport, name: str, fusion: Instruction) -> tuple[Line, ...]:

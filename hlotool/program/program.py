@@ -24,6 +24,7 @@ from hlotool.analysis.cost.model import CostModel, measure_costs
 from hlotool.analysis.cost.report import CostReport, analyze_cost
 from hlotool.analysis.findings import Evidence, Finding, find_findings
 from hlotool.analysis.fusions.call_census import CustomCallRow, count_custom_calls
+from hlotool.analysis.fusions.call_totals import CustomCallTotals, add_up_calls
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
@@ -201,6 +202,11 @@ class Program:
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Which custom calls run, and what is known of their cost."""
         return count_custom_calls(self.graph, self.executions, self.costs)
+
+    @cached_property
+    def custom_call_totals(self) -> CustomCallTotals:
+        """What all custom calls cost together."""
+        return add_up_calls(self.custom_calls, self.cost)
 
     def find_missed(self, least_bytes: int) -> tuple[MissedRow, ...]:
         """Return the operations outside fusions that move so much in one run."""

@@ -1,4 +1,4 @@
-"""What does a custom call compute, as far as its target, shapes and backend_config tell?"""
+"""What does a custom call compute, as far as its text, what it calls and the user's rules tell?"""
 
 from __future__ import annotations
 
@@ -38,15 +38,16 @@ class CustomCallKind(Enum):
     UNKNOWN = "unknown"
 
 
-CostSource: TypeAlias = Literal["shape", "estimate", "rule"]  # what tells a cost
+CostSource: TypeAlias = Literal["shape", "estimate", "computation", "rule"]  # what tells a cost
 
 
 class CustomCall(Struct, frozen=True):
     """A custom call's arithmetic; `flops` is None where nothing tells.
 
-    `stated_bytes` is its memory traffic where somebody states that: whoever made the call, or a
-    rule. Else it is that of operands and results, unless `bytes_from` is None. `flops_from` and
-    `bytes_from` say what tells: target and shapes, a cost estimate, or a rule.
+    `stated_bytes` is its memory traffic where something states that: whoever made the call, the
+    computation that it runs, or a rule. Else it is that of operands and results, unless
+    `bytes_from` is None. `flops_from` and `bytes_from` say what tells: target and shapes, a cost
+    estimate, the called computation, or a rule.
     """
 
     kind: CustomCallKind
@@ -58,17 +59,18 @@ class CustomCall(Struct, frozen=True):
 
 
 class StatedCost(Struct, frozen=True):
-    """What a rule of the user's says of a custom call; None where it says nothing."""
+    """What a rule or a called computation says of a custom call; None where it says nothing."""
 
     flops: int | None = None
     bytes: int | None = None
+    is_upper_bound: bool = False
 
 
 FindStated: TypeAlias = Callable[[Instruction], StatedCost]
 
 
 def state_nothing(_: Instruction) -> StatedCost:
-    """Say nothing of any call: what holds where the user has no rules."""
+    """Say nothing of any call: what holds without rules, or without a module around it."""
     return StatedCost()
 
 
@@ -86,23 +88,34 @@ NO_WORK_TARGETS: Final = frozenset(
 
 
 def read_custom_call(
-    instruction: Instruction, find_stated: FindStated = state_nothing
+    instruction: Instruction,
+    find_stated: FindStated = state_nothing,
+    find_inside: FindStated = state_nothing,
 ) -> CustomCall:
     """Work out the flops of a custom call; unknown ones are None, never 0.
 
     Matrix products and convolutions count as HloCostAnalysis counts a dot and a convolution
     of the same shapes; attention as its two (backward: five) matrix products over the pairs
     of query and key that the mask leaves. A cost estimate in the backend_config is taken at
-    its word. What is unknown then, flops or traffic, is what `find_stated` says.
+    its word. What is unknown then, flops or traffic, is what `find_inside` says, from the
+    computation that it runs, else `find_stated`, from a rule.
     """
-    call = _read_known(instruction)
+    call = _fill_in(_read_known(instruction), instruction, "computation", find_inside)
+    return _fill_in(call, instruction, "rule", find_stated)
+
+
+def _fill_in(
+    call: CustomCall, instruction: Instruction, source: CostSource, find: FindStated
+) -> CustomCall:
+    """Take from one more source what is still unknown."""
     if call.flops_from and call.bytes_from:
         return call
-    stated = find_stated(instruction)
+    stated = find(instruction)
     if call.flops_from is None and stated.flops is not None:
-        call = replace(call, flops=stated.flops, flops_from="rule")
+        is_upper_bound = call.is_upper_bound or stated.is_upper_bound
+        call = replace(call, flops=stated.flops, flops_from=source, is_upper_bound=is_upper_bound)
     if call.bytes_from is None and stated.bytes is not None:
-        call = replace(call, stated_bytes=stated.bytes, bytes_from="rule")
+        call = replace(call, stated_bytes=stated.bytes, bytes_from=source)
     return call
 
 

@@ -56,6 +56,21 @@ def find_custom_body(fusion: Instruction, body: Computation) -> Instruction | No
     return next((one for one in body.instructions if one.opcode in {"gather", "scatter"}), None)
 
 
+def find_offloaded(call: Instruction) -> Computation | None:
+    """Return the computation that a custom call stands for, or None.
+
+    TPU compilers hand collectives over to the SparseCores so: the one called computation takes
+    the call's operands and makes its result. A comparator or combiner, which is applied to
+    elements, does neither.
+    """
+    called = call.called_computations() if "called_computations" in call.attributes else ()
+    if len(called) != 1:
+        return None
+    given = [one.shape.without_layout() for one in (*call.operands, call)]
+    taken = [one.shape.without_layout() for one in (*called[0].parameters, called[0].root)]
+    return called[0] if given == taken else None
+
+
 def apply_call(instruction: Instruction) -> Applications:
     """Run `to_apply` once."""
     return ((_callee(instruction, "to_apply"), 1),)

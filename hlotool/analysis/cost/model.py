@@ -12,6 +12,7 @@ from hlotool.analysis.cost.custom_calls import (
     CustomCall,
     CustomCallKind,
     FindStated,
+    StatedCost,
     read_custom_call,
     state_nothing,
 )
@@ -20,7 +21,12 @@ from hlotool.analysis.cost.fused_traffic import (
     measure_fusion_bytes,
     measure_fusion_traffic,
 )
-from hlotool.analysis.cost.invocations import APPLYING, find_applications, find_custom_body
+from hlotool.analysis.cost.invocations import (
+    APPLYING,
+    find_applications,
+    find_custom_body,
+    find_offloaded,
+)
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE, measure_memory
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
@@ -74,7 +80,7 @@ class CostModel:
         self._find_stated = find_stated
         self._sizes = Sizes(_find_repeated(graph))
         self._order = graph.callees_first
-        self._callees = graph.callees
+        self._graph = graph
         self._standalone = _find_standalone(module, graph)
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own
         self._plain: dict[Computation, Cost] = {}  # without control flow
@@ -94,8 +100,8 @@ class CostModel:
         return self._once[computation]
 
     def read_call(self, instruction: Instruction) -> CustomCall:
-        """Return what is known of a custom call, from its text or from a rule."""
-        return read_custom_call(instruction, self._find_stated)
+        """Return what is known of a custom call: from its text, what it calls, or a rule."""
+        return read_custom_call(instruction, self._find_stated, self._find_offloaded_cost)
 
     def size_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape, as costs count them; 0 where unknown."""
@@ -216,9 +222,31 @@ class CostModel:
             return replace(cost, unknown_traffic_count=1)
         return cost.with_bytes(0, memory)
 
+    def _find_offloaded_cost(self, call: Instruction) -> StatedCost:
+        """Say what the computation costs that a custom call stands for, where all of it is known.
+
+        Nobody counts the rounds of a loop in there: it is in no computation that runs on its own.
+        """
+        body = find_offloaded(call)
+        if body is None or self._has_loop(body):
+            return StatedCost()
+        cost = self._once[body]
+        has_bytes = body in self._standalone and not cost.is_memory_lower_bound
+        return StatedCost(
+            None if cost.is_total_lower_bound else cost.total_flops,
+            cost.memory_bytes if has_bytes else None,
+            cost.is_upper_bound,
+        )
+
+    def _has_loop(self, computation: Computation) -> bool:
+        """Whether a computation runs a loop, itself or in what it calls."""
+        below = reach([computation], self._graph.called_by)
+        flow = (one for each in below for one in self._flow.get(each, ()))
+        return any(one.opcode == "while" for one in flow)
+
     def _find_body(self, fusion: Instruction) -> Computation | None:
         """Return the body of a fusion that costs what its body does, None for any other."""
-        called = self._callees.get(fusion, ())
+        called = self._graph.callees.get(fusion, ())
         if len(called) != 1 or "calls" not in fusion.attributes:
             return None
         return None if find_custom_body(fusion, called[0]) else called[0]
@@ -297,10 +325,15 @@ def _find_repeated(graph: CallGraph) -> dict[Instruction, Instruction]:
 
 
 def _find_standalone(module: Module, graph: CallGraph) -> set[Computation]:
-    """Find the computations that run on their own: the entry, and what control flow calls."""
+    """Find the computations that run on their own: the entry, and what control flow calls.
+
+    What a custom call stands for is run like what a call calls.
+    """
 
     def run_by(computation: Computation) -> list[Computation]:
         flow = [one for one in computation.instructions if one.opcode in _FLOW]
-        return [callee for one in flow for callee in graph.callees.get(one, ())]
+        calls = [one for one in computation.instructions if one.opcode == "custom-call"]
+        offloaded = [body for one in calls if (body := find_offloaded(one))]
+        return [callee for one in flow for callee in graph.callees.get(one, ())] + offloaded
 
     return set(reach([module.entry], run_by))

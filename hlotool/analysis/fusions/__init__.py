@@ -9,7 +9,8 @@ flags           what is odd about a fusion?
 expansion       what happens inside one fusion?
 missed          which operations could a fusion have taken in?
 recompute       which expensive operations do several fusions repeat?
-call_census     which custom calls run, how often, and what tells their cost?
+call_census     which custom calls run, how often, and what do they cost?
+call_totals     what do all custom calls cost together, and of how many is that unknown?
 roofline        how long would fusions take on a chip that reached its peaks?
 shared_figures  which figures do several of these lists have?
 """

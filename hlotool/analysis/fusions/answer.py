@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.fusions.call_census import CustomCallRow
+from hlotool.analysis.fusions.call_totals import CustomCallTotals
 from hlotool.analysis.fusions.expansion import ExpandedRow
 from hlotool.analysis.fusions.missed import MissedRow
 from hlotool.analysis.fusions.recompute import RecomputeRow
@@ -48,8 +49,8 @@ RECOMPUTE: Final = RowList(
 CUSTOM_CALLS: Final = RowList(
     "custom_calls",
     CustomCallRow,
-    "custom calls in executed computations and their fusions, one row for a target",
-    sort="-known_executions",
+    "custom calls in executed computations and their fusions, one row for a target and shapes",
+    sort="-known_flops_per_run,-known_memory_bytes_per_run,-known_executions",
     size="flops_per_run",
     upper_if=("is_conditional", "is_upper_bound"),
     title="Custom calls",
@@ -67,10 +68,12 @@ EXPANDED: Final = RowList(
 
 FUSION_TOTALS: Final = Block("totals", FusionTotals, "all fusions together")
 
+CALL_TOTALS: Final = Block("custom_call_totals", CustomCallTotals, "all custom calls together")
+
 FUSIONS: Final = DocumentSpec(
     "fusions",
     "what each fusion costs",
-    blocks=(FUSION_TOTALS,),
+    blocks=(FUSION_TOTALS, CALL_TOTALS),
     row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, EXPANDED),
 )
 

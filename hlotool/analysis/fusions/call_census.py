@@ -1,4 +1,4 @@
-"""Which custom calls does a module run, how often, and what tells their cost?"""
+"""Which custom calls does a module run, how often, and what do they cost, as far as known?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.cost.custom_calls import CostSource, CustomCall
+from hlotool.analysis.cost.invocations import find_offloaded
 from hlotool.analysis.fusions.shared_figures import (
     FLOATING_POINT,
     MEMORY,
@@ -25,31 +26,33 @@ from hlotool.analysis.fusions.shared_figures import (
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.runs import count_runs
-from hlotool.analysis.origin.origin import find_common_scope, find_origin
+from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
 from hlotool.fields import BYTES, FLOPS, TIMES, column, figure
 from hlotool.ir.module import Computation, Instruction
 
 _UNKNOWN: Final = "in one run of the entry; null where unknown, or under an unknown loop"
 _TELLS: Final = (
-    "what tells their {}: target and shapes, a cost estimate in the call, or a rule in "
-    "hlotool.toml; null where nothing does"
+    "what tells their {}: target and shapes, a cost estimate in the call, the computation that "
+    "it calls, or a rule in hlotool.toml; null where nothing does"
 )
 
 
 class CustomCallRow(Struct, frozen=True, kw_only=True):
-    """Custom calls of one target whose cost is known in the same way.
+    """Custom calls of one target, on the same shapes, whose cost is known in the same way.
 
-    The name and what is said of shapes and place are those of the first; `scope` is what all
-    share, `members` names them all. `known_*` leave out what is unknown, and take unknown trip
-    counts as one.
+    The name and what is said of its place are those of the first; `scope` is what all share,
+    `members` names them all. `known_*` leave out what is unknown, and take unknown trip counts
+    as one.
     """
 
     target: Annotated[str, column("the target")]
-    count: Annotated[int, column("custom calls with this target", TIMES, heading="×")]
+    count: Annotated[
+        int, column("custom calls with this target and these shapes", TIMES, heading="×")
+    ]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    operands: Annotated[tuple[str, ...], column("shapes of the operands of the first")]
-    shape: Annotated[str, column("shape of the result of the first", heading="result")]
+    operands: Annotated[tuple[str, ...], column("shapes of the operands")]
+    shape: Annotated[str, column("shape of the result", heading="result")]
     known: Annotated[CostSource | None, column(_TELLS.format("flops"))]
     flops_per_run: Annotated[
         int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, once="known_flops_per_run")
@@ -77,6 +80,16 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     members: Members
 
 
+class _Kind(Struct, frozen=True):
+    """What the calls of one row have in common."""
+
+    target: str
+    operands: tuple[str, ...]
+    shape: str
+    known: CostSource | None
+    memory_known: CostSource | None
+
+
 class _Found(Struct, frozen=True):
     """A custom call, what runs it (itself, or the fusion that holds it), and its cost."""
 
@@ -86,22 +99,28 @@ class _Found(Struct, frozen=True):
     memory_bytes: int | None
 
     @property
-    def kind(self) -> tuple[str, CostSource | None, CostSource | None]:
+    def kind(self) -> _Kind:
         """What the calls of one row have in common."""
-        moves = None if self.memory_bytes is None else self.known.bytes_from or "shape"
-        return self.call.custom_call_target, self.known.flops_from, moves
+        return _Kind(
+            self.call.custom_call_target,
+            tuple(str(one.shape) for one in self.call.operands),
+            str(self.call.shape),
+            self.known.flops_from,
+            None if self.memory_bytes is None else self.known.bytes_from or "shape",
+        )
 
 
 def count_custom_calls(
     graph: CallGraph, executions: Executions, costs: CostModel
 ) -> tuple[CustomCallRow, ...]:
-    """List the custom calls of executed computations and of the fusions in them, by target.
+    """List the custom calls of executed computations and of the fusions in them.
 
-    Calls of one target that differ in what tells their cost have a row each. A call in the
-    body of a fusion runs as often as that, and moves nothing itself: its fusion does. Rows
-    come in dump order.
+    Calls of one target and the same shapes share a row, unless other things tell their cost. A
+    call in the body of a fusion runs as often as that, and moves nothing itself: its fusion does.
+    What a call stands for says where it comes from, if the call does not. Rows come in dump
+    order.
     """
-    groups: dict[object, list[_Found]] = {}
+    groups: dict[_Kind, list[_Found]] = {}
     inside: dict[Computation, list[Instruction]] = {}
     for computation in executions.executed:
         for instruction in computation.instructions:
@@ -117,7 +136,7 @@ def count_custom_calls(
                     for call in inside[body]:
                         found = _read(call, instruction, costs)
                         groups.setdefault(found.kind, []).append(found)
-    return tuple(_make_row(found, executions) for found in groups.values())
+    return tuple(_make_row(kind, found, executions) for kind, found in groups.items())
 
 
 def _read(call: Instruction, runner: Instruction, costs: CostModel) -> _Found:
@@ -128,36 +147,40 @@ def _read(call: Instruction, runner: Instruction, costs: CostModel) -> _Found:
     return _Found(call, call, known, None if cost.unknown_traffic_count else cost.memory_bytes)
 
 
-def _make_row(found: list[_Found], executions: Executions) -> CustomCallRow:
+def _make_row(kind: _Kind, found: list[_Found], executions: Executions) -> CustomCallRow:
     first = found[0].call
-    target, known, memory_known = found[0].kind
     flops = _add_up(found, [one.known.flops for one in found], executions)
     memory = _add_up(found, [one.memory_bytes for one in found], executions)
     runs = count_runs((one.runner for one in found), executions)
-    origin = find_origin(first)
+    origins = [_find_origin(one.call) for one in found]
     return CustomCallRow(
-        target=target,
+        target=kind.target,
         count=len(found),
         executions=runs.exact,
         known_executions=runs.known,
-        operands=tuple(str(one.shape) for one in first.operands),
-        shape=str(first.shape),
-        known=known,
+        operands=kind.operands,
+        shape=kind.shape,
+        known=kind.known,
         flops_per_run=flops.exact,
         known_flops_per_run=flops.known,
-        memory_known=memory_known,
+        memory_known=kind.memory_known,
         memory_bytes_per_run=memory.exact,
         known_memory_bytes_per_run=memory.known,
         name=first.full_name,
         computation=first.computation.name,
-        scope=find_common_scope(find_origin(one.call).scope for one in found),
-        op_name=origin.op_name,
-        source_file=origin.source_file,
-        source_line=origin.source_line,
+        scope=find_common_scope(one.scope for one in origins),
+        op_name=origins[0].op_name,
+        source_file=origins[0].source_file,
+        source_line=origins[0].source_line,
         is_conditional=runs.is_conditional,
         is_upper_bound=any(one.known.is_upper_bound for one in found),
         members=tuple(one.call.full_name for one in found),
     )
+
+
+def _find_origin(call: Instruction) -> Origin:
+    offloaded = find_offloaded(call)
+    return find_origin(call, reversed(offloaded.instructions if offloaded else ()))
 
 
 class _PerRun(Struct, frozen=True):
