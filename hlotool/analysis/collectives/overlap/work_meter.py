@@ -13,7 +13,6 @@ from hlotool.analysis.collectives.overlap.overlap_work import NO_WORK, OverlapWo
 from hlotool.analysis.cost import Cost, CostModel
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
-from hlotool.analysis.cost.invocations import find_offloaded
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
 from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.graph.call_graph import find_branches
@@ -73,9 +72,6 @@ class WorkMeter:
         if opcode in _IDLE or instruction in self._carriers:
             return False
         if opcode == "custom-call":
-            offloaded = find_offloaded(instruction)
-            if offloaded:
-                return self._starts_work(offloaded)
             return instruction.custom_call_target not in NO_WORK_TARGETS
         return opcode != "async-start" or self._starts_work(instruction.callee())
 
@@ -139,7 +135,7 @@ class WorkMeter:
         return replace(work, instruction_count=1, unknown_count=unknown_count)
 
     def _starts_work(self, callee: Computation | None) -> bool:
-        """Whether a computation handed over computes, and does not only copy or communicate."""
+        """Whether an async-start computes something, and does not only copy or communicate."""
         if callee is None:
             return False
         if callee not in self._started:
