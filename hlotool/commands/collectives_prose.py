@@ -14,9 +14,12 @@ from hlotool.fields import Line
 from hlotool.ir import Mesh, Module
 
 _NAMES_SHOWN: Final = 3
+# How good an estimate of what is exposed is; nobody has measured how far off.
+_BY_TIME: Final = "rough, as chip and link are taken at their peaks"
+_BY_BYTES: Final = "rough, as it goes by what memory moves meanwhile; --chip goes by time"
 
 
-def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
+def describe(module: Module, report: CollectiveReport, machine: Machine | None) -> tuple[Line, ...]:
     """Say what there is, what it sends, and what is not hidden."""
     partitions, replicas = module.header.num_partitions, module.header.replica_count
     devices = f"{_plural(partitions, 'partition')} × {_plural(replicas, 'replica')}"
@@ -46,8 +49,10 @@ def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
         if module.header.is_scheduled:
             lines.append(Line("all are synchronous: nothing is computed while they run"))
     elif totals.exposed_wire_bytes_per_run is not None:
-        text = "no work hides {exposed_wire_bytes_per_run} of it"
-        lines.append(Line(text, COLLECTIVE_TOTALS, totals))
+        text = "no work hides an estimated {exposed_wire_bytes_per_run} of it"
+        is_timed = machine is not None and machine.chip is not None and machine.link is not None
+        basis = _BY_TIME if is_timed else _BY_BYTES
+        lines.append(Line(f"{text}: {basis}", COLLECTIVE_TOTALS, totals))
     if totals.transfer_seconds is not None:
         text = "the estimated time is {transfer_seconds}"
         if totals.exposed_seconds is not None:
@@ -128,9 +133,15 @@ def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator
         return
     yield f"estimates: wire bytes at {link}, with nothing else on the link"
     if link.is_within_node and any(row.span == "cross" for row in rows):
-        yield "no estimates across nodes, which this link does not connect; give --bandwidth"
+        yield (
+            "no times across nodes, which this link does not connect: exposure there goes by "
+            "bytes; give --bandwidth"
+        )
     if not link.is_as_given and any(row.network == "dcn" for row in rows):
-        yield "no estimates between slices, which this link does not connect; give --bandwidth"
+        yield (
+            "no times between slices, which this link does not connect: exposure there goes by "
+            "bytes; give --bandwidth"
+        )
 
 
 def _name(rows: Sequence[CollectiveRow]) -> str:
