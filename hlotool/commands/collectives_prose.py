@@ -14,9 +14,6 @@ from hlotool.fields import Line
 from hlotool.ir import Mesh, Module
 
 _NAMES_SHOWN: Final = 3
-# How good an estimate of what is exposed is; nobody has measured how far off.
-_BY_TIME: Final = "rough, as chip and link are taken at their peaks"
-_BY_BYTES: Final = "rough, as it goes by what memory moves meanwhile; --chip goes by time"
 
 
 def describe(module: Module, report: CollectiveReport, machine: Machine | None) -> tuple[Line, ...]:
@@ -50,8 +47,7 @@ def describe(module: Module, report: CollectiveReport, machine: Machine | None) 
             lines.append(Line("all are synchronous: nothing is computed while they run"))
     elif totals.exposed_wire_bytes_per_run is not None:
         text = "no work hides an estimated {exposed_wire_bytes_per_run} of it"
-        is_timed = machine is not None and machine.chip is not None and machine.link is not None
-        basis = _BY_TIME if is_timed else _BY_BYTES
+        basis = _say_how_good(machine, is_timed=totals.transfer_seconds is not None)
         lines.append(Line(f"{text}: {basis}", COLLECTIVE_TOTALS, totals))
     if totals.transfer_seconds is not None:
         text = "the estimated time is {transfer_seconds}"
@@ -59,6 +55,15 @@ def describe(module: Module, report: CollectiveReport, machine: Machine | None) 
             text += ", of which no work hides {exposed_seconds}"
         lines.append(Line(text, COLLECTIVE_TOTALS, totals))
     return (*lines, *host)
+
+
+def _say_how_good(machine: Machine | None, *, is_timed: bool) -> str:
+    """Say how good the estimate of what is exposed is; nobody has measured how far off."""
+    if machine is None or machine.chip is None:
+        return "rough, as it goes by what memory moves meanwhile; --chip goes by time"
+    if is_timed:
+        return "rough, as chip and link are taken at their peaks"
+    return "rough, as it goes by what memory moves meanwhile"
 
 
 def find_notes(
@@ -127,7 +132,10 @@ def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator
     """Say what estimates rest on, and for what there are none."""
     link, chip = machine.link, machine.chip
     if chip is not None and any(row.overlap_instructions for row in rows):
-        yield f"work meanwhile: at the peak rates of {chip.description}"
+        yield (
+            f"work meanwhile: at the peak rates of {chip.description}; "
+            "each second of it hides one transfer"
+        )
     if link is None:
         yield "no estimates of transfers, as no source states the link's speed; give --bandwidth"
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -101,21 +102,12 @@ def analyze_collectives(
         options.devices_per_node,
     )
     machine = options.machine
-    link = machine.link if machine else None
-    chip = choose_chip(module, machine)
-    found_extents = [extents.find(one.groups) for one in transfers]
-    pairs = list(zip(transfers, found_extents, strict=True))
-    needs = [find_need(one, machine, extent.span, chip) for one, extent in pairs]
-    asked = [
-        Asked(one.collective, need.seconds, name_network(one.network, link, extent.span))
-        for (one, extent), need in zip(pairs, needs, strict=True)
-    ]
-    overlaps = measure_overlaps(asked, executions, costs, chip)
+    pairs = [(one, extents.find(one.groups)) for one in transfers]
+    measured = _measure_exposures(pairs, module, executions, costs, machine)
     rows: list[CollectiveRow] = []
     operands: list[OperandRow] = []
     found: list[Measured] = []
-    for (one, extent), need, overlap in zip(pairs, needs, overlaps, strict=True):
-        exposure = measure_exposure(one, need, overlap.hiding)
+    for (one, extent), (overlap, exposure) in zip(pairs, measured, strict=True):
         found.append(Measured(one, exposure))
         row = _make_row(one, overlap, extent, exposure, options)
         rows.append(row)
@@ -132,6 +124,27 @@ def analyze_collectives(
 def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
     return sum_transfers([Measured(one) for one in measure_transfers(module, executions, graph)])
+
+
+def _measure_exposures(
+    pairs: Sequence[tuple[Transfer, Extent]],
+    module: Module,
+    executions: Executions,
+    costs: CostModel,
+    machine: Machine | None,
+) -> list[tuple[Overlap, Exposure]]:
+    """Measure the work beside each transfer, and what of the transfer it does not hide."""
+    link, chip = machine.link if machine else None, choose_chip(module, machine)
+    needs = [find_need(one, machine, extent.span, chip) for one, extent in pairs]
+    asked = [
+        Asked(one.collective, need.seconds, name_network(one.network, link, extent.span))
+        for (one, extent), need in zip(pairs, needs, strict=True)
+    ]
+    overlaps = measure_overlaps(asked, executions, costs, chip)
+    return [
+        (overlap, measure_exposure(one, need, overlap.hiding))
+        for (one, _), need, overlap in zip(pairs, needs, overlaps, strict=True)
+    ]
 
 
 def _make_row(
