@@ -7,12 +7,14 @@ from collections.abc import Iterable
 import pytest
 from cost_cases import Case, list_dumps
 
+from hlotool.analysis.collectives.overlap.machine import find_machine
 from hlotool.analysis.findings import FINDERS, Evidence, Finding, find_findings
 from hlotool.analysis.findings.finding import ADVICE, FINDINGS
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment
+from hlotool.program.assumptions import Assumptions
 from hlotool.program.program import Program
 from hlotool.source import Source
 
@@ -277,6 +279,28 @@ def test_exposed_collective() -> None:
     found = find(collective("bf16", "all-reduce", between=half))
     (half_found,) = [one for one in found if one.code == "exposed-collective"]
     assert half_found.bytes == MIB
+
+
+def test_with_a_chip_exposed_collectives_are_chosen_by_time() -> None:
+    """2 MiB hide behind 4 MiB of memory traffic, but not on a slow link.
+
+    At 45 GB/s and 5 us they take 51.6 us, of which the 4,194,304 B that k moves at 3352 GB/s hide
+    1.25. At 450 GB/s less than 10 us are exposed.
+    """
+    work = "k = bf16[1024,1024] negate(p)"
+    module = parse_module(Source(collective("bf16", "all-reduce", between=work)))
+    slow, fast = (Assumptions(machine=find_machine("h100", speed)) for speed in (45e9, 450e9))
+    findings = Program("", module, assumptions=slow).findings
+    (found,) = [one for one in findings if one.code == "exposed-collective"]
+    transfer = 2 * MIB / 45e9 + 5e-6
+    assert found.estimated_seconds == pytest.approx(transfer - 4 * MIB / 3352e9, rel=1e-9)
+    share = 1 - 4 * MIB / 3352e9 / transfer
+    assert found.bytes == pytest.approx(2 * MIB * share, abs=1)
+    assert found.message == (
+        "Too little is computed while s (all-reduce) sends: 98 % of it is exposed, 98 % of the "
+        "estimated time of all transfers."
+    )
+    assert "exposed-collective" not in codes(Program("", module, assumptions=fast).findings)
 
 
 def test_layers_that_differ_in_scope_alone_are_one_finding() -> None:

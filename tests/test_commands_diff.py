@@ -202,3 +202,35 @@ def test_saved_seconds_count_for_the_same_machine_alone(
         made = diff(capsys, saved, dump, "--chip", chip)
         (row,) = (one for one in made["metrics"] if one["metric"] == "collectives.transfer_seconds")
         assert (row["left"] is not None) == is_known
+
+
+def test_saved_exposure_counts_for_the_same_machine_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With a chip it goes by time, without by bytes; the two are never compared."""
+    dump = ROOT / "testdata" / "collectives" / "overlap_share.txt"
+    saved = tmp_path / "saved.json"
+    chip = ("--chip", "h100")
+    for made_with, asked, is_known in (((), (), True), (chip, chip, True), (chip, (), False)):
+        command = ["summary", str(dump), *made_with, "--json", "--output", str(saved)]
+        assert run(command) == 0
+        made = diff(capsys, saved, dump, *asked)
+        name = "collectives.exposed_wire_bytes_per_run"
+        (row,) = (one for one in made["metrics"] if one["metric"] == name)
+        assert (row["left"] is not None) == is_known
+        assert row["right"] is not None
+        assert not made["collectives"]
+
+
+@pytest.mark.parametrize(
+    "option", [("--chip", "h100"), ("--bandwidth", "1GB/s"), ("--chip-file", "chips.toml")]
+)
+def test_what_estimates_no_times_refuses_a_machine(
+    option: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command, name in (
+        (["--passes", "nowhere"], "--passes"),
+        (["old.txt", "new.txt", "--text"], "--text"),
+    ):
+        assert run(["diff", *command, *option]) == 2
+        assert f"{name} estimates no times: leave out --chip" in capsys.readouterr().err

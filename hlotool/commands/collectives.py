@@ -86,7 +86,7 @@ def collectives(
             "host": report.host.totals,
         },
         rows=lists,
-        lines=describe(program.expect_module(), report),
+        lines=describe(program.expect_module(), report, request.assumptions.machine),
         notes=notes,
         shown=_choose_tables(lists),
     )

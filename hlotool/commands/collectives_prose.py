@@ -16,7 +16,7 @@ from hlotool.ir import Mesh, Module
 _NAMES_SHOWN: Final = 3
 
 
-def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
+def describe(module: Module, report: CollectiveReport, machine: Machine | None) -> tuple[Line, ...]:
     """Say what there is, what it sends, and what is not hidden."""
     partitions, replicas = module.header.num_partitions, module.header.replica_count
     devices = f"{_plural(partitions, 'partition')} × {_plural(replicas, 'replica')}"
@@ -46,14 +46,24 @@ def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
         if module.header.is_scheduled:
             lines.append(Line("all are synchronous: nothing is computed while they run"))
     elif totals.exposed_wire_bytes_per_run is not None:
-        text = "no work hides {exposed_wire_bytes_per_run} of it"
-        lines.append(Line(text, COLLECTIVE_TOTALS, totals))
+        text = "no work hides an estimated {exposed_wire_bytes_per_run} of it"
+        basis = _say_how_good(machine, is_timed=totals.transfer_seconds is not None)
+        lines.append(Line(f"{text}: {basis}", COLLECTIVE_TOTALS, totals))
     if totals.transfer_seconds is not None:
         text = "the estimated time is {transfer_seconds}"
         if totals.exposed_seconds is not None:
             text += ", of which no work hides {exposed_seconds}"
         lines.append(Line(text, COLLECTIVE_TOTALS, totals))
     return (*lines, *host)
+
+
+def _say_how_good(machine: Machine | None, *, is_timed: bool) -> str:
+    """Say how good the estimate of what is exposed is; nobody has measured how far off."""
+    if machine is None or machine.chip is None:
+        return "rough, as it goes by what memory moves meanwhile; --chip goes by time"
+    if is_timed:
+        return "rough, as chip and link are taken at their peaks"
+    return "rough, as it goes by what memory moves meanwhile"
 
 
 def find_notes(
@@ -122,15 +132,24 @@ def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator
     """Say what estimates rest on, and for what there are none."""
     link, chip = machine.link, machine.chip
     if chip is not None and any(row.overlap_instructions for row in rows):
-        yield f"work meanwhile: at the peak rates of {chip.description}"
+        yield (
+            f"work meanwhile: at the peak rates of {chip.description}; "
+            "each second of it hides one transfer"
+        )
     if link is None:
         yield "no estimates of transfers, as no source states the link's speed; give --bandwidth"
         return
     yield f"estimates: wire bytes at {link}, with nothing else on the link"
     if link.is_within_node and any(row.span == "cross" for row in rows):
-        yield "no estimates across nodes, which this link does not connect; give --bandwidth"
+        yield (
+            "no times across nodes, which this link does not connect: exposure there goes by "
+            "bytes; give --bandwidth"
+        )
     if not link.is_as_given and any(row.network == "dcn" for row in rows):
-        yield "no estimates between slices, which this link does not connect; give --bandwidth"
+        yield (
+            "no times between slices, which this link does not connect: exposure there goes by "
+            "bytes; give --bandwidth"
+        )
 
 
 def _name(rows: Sequence[CollectiveRow]) -> str:

@@ -101,6 +101,9 @@ def diff(
     names its column. Differences in names, numbering, metadata and order are ignored.
     """
     _check_usage(sides, passes, as_text=as_text, computation=computation)
+    if (passes or as_text) and any(values.values()):
+        name = "--passes" if passes else "--text"
+        raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth, --chip-file.")
     compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, find_config())
     if passes:

@@ -173,7 +173,7 @@ def _collectives(found: Summary) -> tuple[Line, ...]:
         if totals.exposed_seconds is not None:
             text += "; no work hides {exposed_seconds} of an estimated {transfer_seconds}"
         elif totals.exposed_wire_bytes_per_run is not None:
-            text += "; no work hides {exposed_wire_bytes_per_run}"
+            text += "; no work hides an estimated {exposed_wire_bytes_per_run}"
         lines.append(Line(text, COLLECTIVES, totals))
     if slices is not None:
         text = "between slices (dcn): {count} of them send {wire_bytes_per_run} per device"

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, ValidationError, convert
+from msgspec.structs import replace
 
 from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.analysis.collectives.totals import KindRow
@@ -24,12 +25,15 @@ from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
 
 _FUSION_COUNT: Final = "fusions.fusion_count"
+# What is exposed goes by the machine; of another, nothing is known.
+_EXPOSED: Final = {"exposed_wire_bytes_per_run": None, "exposed_seconds": None}
 
 
 class SavedFigures(Struct, frozen=True):
     """A summary, or one module of a baseline; figures it does not hold are None.
 
-    Times count only where they were estimated for the `machine` that is asked about.
+    Times, and what is exposed, count only where they were estimated for the `machine` that is
+    asked about.
     """
 
     name: str
@@ -40,7 +44,8 @@ class SavedFigures(Struct, frozen=True):
         """Return a metric, None where the document does not hold it."""
         block, _, name = path.rpartition(".")
         record = self.summary.record(block)
-        if METRICS[path].unit is Unit.SECONDS and record.get("machine") != str(self.machine):
+        is_of_machine = METRICS[path].unit is Unit.SECONDS or name in _EXPOSED
+        if is_of_machine and not self._is_for_machine(record):
             return None
         found = record.get(name)
         return self._count_fusions() if found is None and path == _FUSION_COUNT else found
@@ -62,11 +67,17 @@ class SavedFigures(Struct, frozen=True):
 
     def kinds(self) -> tuple[KindRow, ...] | None:
         """Return the collectives by kind, None where the document does not tell all of it."""
-        rows = self.summary.record("collectives").get("by_kind")
+        record = self.summary.record("collectives")
         try:
-            return convert(rows, tuple[KindRow, ...])
+            rows = convert(record.get("by_kind"), tuple[KindRow, ...])
+            is_ours = self._is_for_machine(record)
+            return rows if is_ours else tuple(replace(row, **_EXPOSED) for row in rows)
         except ValidationError:  # a figure is missing, or it is no number
             return None
+
+    def _is_for_machine(self, record: Mapping[str, object]) -> bool:
+        """Whether a record was made for the machine that is asked about, or for none as well."""
+        return record.get("machine") == (None if self.machine is None else str(self.machine))
 
     def _count_fusions(self) -> int | None:
         """Return how many fusions run, which a summary counts among its opcodes."""

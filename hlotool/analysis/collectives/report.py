@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -14,12 +15,18 @@ from hlotool.analysis.collectives.maker import find_maker
 from hlotool.analysis.collectives.operands import OperandRow, list_operands
 from hlotool.analysis.collectives.overlap.exposure import (
     Exposure,
-    find_reference_chip,
+    choose_chip,
+    find_need,
     measure_exposure,
 )
 from hlotool.analysis.collectives.overlap.link_times import name_network
 from hlotool.analysis.collectives.overlap.machine import Machine
-from hlotool.analysis.collectives.overlap.overlap import Overlap, OverlapMeter, is_marked_sync
+from hlotool.analysis.collectives.overlap.overlap import (
+    Asked,
+    Overlap,
+    is_marked_sync,
+    measure_overlaps,
+)
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.sums import Measured, sum_transfers
 from hlotool.analysis.collectives.totals import CollectiveTotals
@@ -95,16 +102,12 @@ def analyze_collectives(
         options.devices_per_node,
     )
     machine = options.machine
-    reference = find_reference_chip(module)
-    chips = (reference, machine.chip) if machine and machine.chip else (reference,)
-    meter = OverlapMeter([one.collective for one in transfers], executions, costs, chips)
+    pairs = [(one, extents.find(one.groups)) for one in transfers]
+    measured = _measure_exposures(pairs, module, executions, costs, machine)
     rows: list[CollectiveRow] = []
     operands: list[OperandRow] = []
     found: list[Measured] = []
-    for one in transfers:
-        overlap = meter.measure(one.collective)
-        extent = extents.find(one.groups)
-        exposure = measure_exposure(one, overlap.hiding, reference, machine, extent.span)
+    for (one, extent), (overlap, exposure) in zip(pairs, measured, strict=True):
         found.append(Measured(one, exposure))
         row = _make_row(one, overlap, extent, exposure, options)
         rows.append(row)
@@ -121,6 +124,27 @@ def analyze_collectives(
 def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
     return sum_transfers([Measured(one) for one in measure_transfers(module, executions, graph)])
+
+
+def _measure_exposures(
+    pairs: Sequence[tuple[Transfer, Extent]],
+    module: Module,
+    executions: Executions,
+    costs: CostModel,
+    machine: Machine | None,
+) -> list[tuple[Overlap, Exposure]]:
+    """Measure the work beside each transfer, and what of the transfer it does not hide."""
+    link, chip = machine.link if machine else None, choose_chip(module, machine)
+    needs = [find_need(one, machine, extent.span, chip) for one, extent in pairs]
+    asked = [
+        Asked(one.collective, need.seconds, name_network(one.network, link, extent.span))
+        for (one, extent), need in zip(pairs, needs, strict=True)
+    ]
+    overlaps = measure_overlaps(asked, executions, costs, chip)
+    return [
+        (overlap, measure_exposure(one, need, overlap.hiding))
+        for (one, _), need, overlap in zip(pairs, needs, overlaps, strict=True)
+    ]
 
 
 def _make_row(

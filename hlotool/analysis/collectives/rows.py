@@ -160,7 +160,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     exposed_share: Annotated[
         float | None,
         column(
-            "the part of its payload that the work scheduled meanwhile cannot hide, 0 to 1; null "
+            "estimated part of it that the work scheduled meanwhile does not hide, 0 to 1: with "
+            "--chip of its time, exposed_seconds / transfer_seconds, else of its payload; null "
             "where order, payload or the cost of that work is unknown",
             PERCENT,
             heading="exposed",
@@ -169,7 +170,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     exposed_wire_bytes_per_run: Annotated[
         int | None,
         column(
-            "wire_bytes_per_run times exposed_share; rounded up",
+            "estimate: wire_bytes_per_run times exposed_share; rounded up",
             BYTES,
             heading="exposed/run",
             once="known_exposed_wire_bytes_per_run",
@@ -218,16 +219,17 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlapped_seconds: Annotated[
         float | None,
         column(
-            "with --chip: time of the work scheduled meanwhile, at the chip's peaks",
+            "with --chip: estimated part of transfer_seconds that work scheduled meanwhile hides, "
+            "at the chip's peaks; each second of it hides one transfer on a network",
             SECONDS,
-            heading="meanwhile/run",
+            heading="hidden time",
             is_summed=True,
         ),
     ] = None
     exposed_seconds: Annotated[
         float | None,
         column(
-            "with --chip: what is left of the transfers behind that work, none less than 0",
+            "with --chip: estimated part of transfer_seconds that no work hides",
             SECONDS,
             heading="exposed time",
             is_summed=True,

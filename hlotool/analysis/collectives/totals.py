@@ -54,7 +54,7 @@ _IsUpper: TypeAlias = Annotated[
 _ExposedWire: TypeAlias = Annotated[
     int | None,
     column(
-        "the part of these bytes that no work hides; null where nothing is known of the order",
+        "estimated part of these bytes that no work hides; null where the order is unknown",
         BYTES,
         heading="exposed/run",
         lower_if="is_exposed_lower_bound",
@@ -80,7 +80,7 @@ _Transfer: TypeAlias = Annotated[
     float | None, _seconds("estimated time on the link", "transfer/run")
 ]
 _Overlapped: TypeAlias = Annotated[
-    float | None, _seconds("time of the work scheduled meanwhile", "meanwhile/run")
+    float | None, _seconds("estimated time that work scheduled meanwhile hides", "hidden time")
 ]
 _Exposed: TypeAlias = Annotated[
     float | None, _seconds("estimated time that no work hides", "exposed time")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.findings.evidence import LEAST_BYTES, Evidence
+from hlotool.analysis.findings.evidence import LEAST_BYTES, LEAST_SECONDS, Evidence
 from hlotool.analysis.findings.finding import Finding, FindingCode, Severity
 from hlotool.analysis.findings.precision import computes_in_16_bits
 from hlotool.analysis.findings.wording import first_source, name_all, percent
@@ -18,31 +19,82 @@ LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
 _REDUCING: Final = COLLECTIVES & MAY_CALL  # they call what adds up
 
 
+class _Exposed(Struct, frozen=True):
+    """What a group of collectives exposes, of what they send and of what all send.
+
+    All three are in seconds, or all in bytes; `whole` names the last.
+    """
+
+    rows: list[CollectiveRow]
+    exposed: float
+    sent: float
+    all_sent: float
+    least: float
+    whole: str
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is worth a finding."""
+        share = LEAST_WIRE_SHARE * self.all_sent
+        return bool(self.rows) and self.exposed >= max(self.least, share)
+
+
 def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
     """Find collectives of which much is sent that no work hides.
 
-    Not on CPU, where that is all of it.
+    With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
+    is all of it.
     """
     for rows in _group(evidence):
-        exposed = [row for row in rows if row.known_exposed_wire_bytes_per_run]
-        size = sum(row.known_exposed_wire_bytes_per_run for row in exposed)
-        if not exposed or not _is_large(evidence, size):
+        found = _expose_time(evidence, rows) or _expose_bytes(evidence, rows)
+        if not found.is_large:
             continue
+        exposed = found.rows
         names = name_all([row.name for row in exposed])
         over = f" over {', '.join(exposed[0].axes)}" if exposed[0].axes else ""
         over = " between slices" if exposed[0].network == "dcn" else over
         verb = "sends" if len(exposed) == 1 else "send"
         is_busy = any(row.overlap_instructions and not row.is_sync for row in exposed)
         what = "Too little" if is_busy else "Nothing"
-        part = f"{percent(size, _sent(exposed))} of it is exposed, " if is_busy else ""
-        found = _make(
+        part = f"{percent(found.exposed, found.sent)} of it is exposed, " if is_busy else ""
+        one = _make(
             exposed,
             "warning",
             "exposed-collective",
             f"{what} is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
-            f"{part}{_share(evidence, size)} of all bytes sent.",
+            f"{part}{percent(found.exposed, found.all_sent)} of {found.whole}.",
         )
-        yield replace(found, bytes=size, estimated_seconds=_add_seconds(exposed))
+        size = sum(row.known_exposed_wire_bytes_per_run for row in exposed)
+        yield replace(one, bytes=size, estimated_seconds=_add_seconds(exposed))
+
+
+def _expose_time(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed | None:
+    """Measure a group by time, None without a chip, and where no time is known."""
+    totals = evidence.collectives.totals if evidence.collectives else None
+    timed = [row for row in rows if row.exposed_seconds is not None]
+    if evidence.chip is None or totals is None or totals.transfer_seconds is None or not timed:
+        return None
+    exposed = [row for row in timed if row.exposed_seconds]
+    return _Exposed(
+        exposed,
+        sum(row.exposed_seconds or 0.0 for row in exposed),
+        sum(row.transfer_seconds or 0.0 for row in exposed),
+        totals.transfer_seconds,
+        LEAST_SECONDS,
+        "the estimated time of all transfers",
+    )
+
+
+def _expose_bytes(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed:
+    exposed = [row for row in rows if row.known_exposed_wire_bytes_per_run]
+    return _Exposed(
+        exposed,
+        sum(row.known_exposed_wire_bytes_per_run for row in exposed),
+        _sent(exposed),
+        _all_sent(evidence),
+        LEAST_BYTES,
+        "all bytes sent",
+    )
 
 
 def _add_seconds(rows: list[CollectiveRow]) -> float | None:
@@ -96,10 +148,6 @@ def _all_sent(evidence: Evidence) -> int:
 
 def _sent(rows: list[CollectiveRow]) -> int:
     return sum(row.known_wire_bytes_per_run for row in rows)
-
-
-def _share(evidence: Evidence, size_bytes: int) -> str:
-    return percent(size_bytes, _all_sent(evidence))
 
 
 def _make(

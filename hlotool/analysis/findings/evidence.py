@@ -18,6 +18,7 @@ from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.ir.module import Module
 
 LEAST_BYTES: Final = 1 << 20
+LEAST_SECONDS: Final = 10e-6
 LEAST_SHARE: Final = 0.01  # of all that crosses memory in one run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 
-def percent(part: int, whole: int) -> str:
+def percent(part: float, whole: float) -> str:
     """Write a part of a whole: `12 %`, `0.4 %`."""
     value = 100 * part / whole if whole else 0.0
     return f"{value:.0f} %" if value >= 1 else f"{value:.1f} %"

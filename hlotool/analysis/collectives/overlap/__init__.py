@@ -1,9 +1,11 @@
 """What hides a collective, and how long would it take?
 
-overlap       what is computed while it is under way?
-work_meter    what counts as work there, and how much does it do?
-overlap_work  how much is that together, and what can it hide?
-exposure      how much of its bytes and of its time does that not hide?
-machine       what does the user know of the machine?
-link_times    how long would a transfer take on its link?
+overlap         what is computed while it is under way?
+hiding          in what order does that work hide transfers?
+open_transfers  which of those under way does a stretch of work hide?
+work_meter      what counts as work there, and how much does it do?
+overlap_work    how much is that together, and how long does it take?
+exposure        how much of its bytes and of its time does that not hide?
+machine         what does the user know of the machine?
+link_times      how long would a transfer take on its link?
 """

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
-from typing import Final
 
 from msgspec import Struct
 
 from hlotool.analysis.collectives.groups.mesh_axes import Span
 from hlotool.analysis.collectives.overlap.link_times import estimate_transfer
 from hlotool.analysis.collectives.overlap.machine import Machine
-from hlotool.analysis.collectives.overlap.overlap_work import OverlapWork
+from hlotool.analysis.collectives.overlap.overlap import Hiding
+from hlotool.analysis.collectives.overlap.overlap_work import move_seconds
 from hlotool.analysis.collectives.transfers import Transfer, TransferBytes
 from hlotool.analysis.cost.chips import Chip, find_chip
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.ir import Module
 
-REFERENCE: Final = 0  # the place of the reference chip among those that work is measured for
-GIVEN: Final = 1  # the place of the user's chip
-_TPU, _OTHERS = "v5e", "h100"  # whose flops per byte shares go by; docs/collectives.md says so
+_TPU, _OTHERS = "v5e", "h100"  # whose rates shares go by; docs/collectives.md says so
 
 
 class Seconds(Struct, frozen=True):
@@ -29,8 +27,20 @@ class Seconds(Struct, frozen=True):
     known_per_run: float = 0.0
 
 
+class Need(Struct, frozen=True):
+    """What hides one execution of a transfer: so many seconds of work, None if unknown.
+
+    `transfer_seconds` is the estimated time on the link. `is_timed` says whether that is what
+    work must take; else it is the time in which memory moves the payload.
+    """
+
+    seconds: Fraction | None
+    transfer_seconds: float | None
+    is_timed: bool
+
+
 class Exposure(Struct, frozen=True):
-    """What of one collective no work hides: a part of its payload, of its bytes, and of its time.
+    """What of one collective no work hides: a part of it, of its bytes, and of its time.
 
     The times are all unknown without a machine.
     """
@@ -42,43 +52,55 @@ class Exposure(Struct, frozen=True):
     exposed: Seconds
 
 
-def find_reference_chip(module: Module) -> Chip:
-    """Return the chip whose ratio of flops to bytes stands for all of the module's backend."""
+def choose_chip(module: Module, machine: Machine | None) -> Chip:
+    """Return the chip that work runs on: the user's, else one that stands for the backend."""
+    if machine is not None and machine.chip is not None:
+        return machine.chip
     return find_chip(_TPU if find_backend(module) == "tpu" else _OTHERS)
 
 
-def measure_exposure(
-    transfer: Transfer,
-    hiding: OverlapWork | None,
-    reference: Chip,
-    machine: Machine | None,
-    span: Span | None,
-) -> Exposure:
-    """Measure what no work hides; `hiding` is the work beside one execution, None if unknown."""
-    share = find_exposed_share(hiding, transfer.payload.once, reference)
-    times = _measure_times(transfer, hiding, machine, span) if machine else (Seconds(),) * 3
-    return Exposure(share, _expose(transfer, share), *times)
+def find_need(transfer: Transfer, machine: Machine | None, span: Span | None, chip: Chip) -> Need:
+    """Return how long work must take on a chip to hide a transfer.
+
+    That is the time of the transfer, where the user names a chip and its time is estimated; else
+    the time in which memory moves the payload. What sends nothing needs none.
+    """
+    sending: float | None = None
+    if machine is not None and machine.link is not None:
+        sending = estimate_transfer(transfer.wire.once, machine.link, transfer.network, span)
+    is_timed = machine is not None and machine.chip is not None and sending is not None
+    seconds: Fraction | None = None
+    if transfer.wire.once == 0:
+        seconds = Fraction()
+    elif is_timed and sending is not None:
+        seconds = Fraction(sending)
+    elif transfer.payload.once is not None:
+        seconds = move_seconds(transfer.payload.once, chip)
+    return Need(seconds, sending, is_timed)
 
 
-def find_exposed_share(
-    hiding: OverlapWork | None, payload_bytes: int | None, reference: Chip
-) -> Fraction | None:
-    """Return the part of a payload that work cannot hide, between 0 and 1.
+def measure_exposure(transfer: Transfer, need: Need, hiding: Hiding | None) -> Exposure:
+    """Measure what no work hides; `hiding` is what hides one execution, None if unknown."""
+    share = find_exposed_share(hiding)
+    times = _measure_times(need, hiding, share)
+    return Exposure(share, _expose(transfer, share), *(_times(one, transfer) for one in times))
 
-    Each instruction hides the bytes it moves in memory, or as many as the reference chip's
-    memory moves while it computes. None where the work or the payload is unknown, unless
-    there is none, or what is known of it is enough.
+
+def find_exposed_share(hiding: Hiding | None) -> Fraction | None:
+    """Return the part of a transfer that work does not hide, between 0 and 1.
+
+    None where the work or the need is unknown, unless there is none, or what is known is enough.
     """
     if hiding is None:
         return None
-    if not hiding.instruction_count:
+    if not hiding.has_work:
         return Fraction(1)
-    if payload_bytes is None:
+    need = hiding.need_seconds
+    if need is None:
         return None
-    hidden = hiding.hidden_bytes(reference, REFERENCE)
-    if hidden >= payload_bytes:
+    if hiding.hidden_seconds >= need:
         return Fraction()
-    return None if hiding.unknown_count else 1 - hidden / payload_bytes
+    return 1 - hiding.hidden_seconds / need if hiding.is_sure else None
 
 
 def _expose(transfer: Transfer, share: Fraction | None) -> TransferBytes:
@@ -97,28 +119,16 @@ def _expose(transfer: Transfer, share: Fraction | None) -> TransferBytes:
 
 
 def _measure_times(
-    transfer: Transfer, hiding: OverlapWork | None, machine: Machine, span: Span | None
-) -> tuple[Seconds, Seconds, Seconds]:
-    """Return the time that a transfer takes, that of the work beside it, and what is left."""
-    link, chip = machine.link, machine.chip
-    sending: float | None = None
-    if link is not None:
-        sending = estimate_transfer(transfer.wire.once, link, transfer.network, span)
-    least = overlapped = None
-    if hiding is not None:
-        is_known = chip is not None or not hiding.instruction_count
-        least = hiding.seconds(chip, GIVEN) if chip is not None else 0.0
-        overlapped = least if is_known and not hiding.unknown_count else None
-    exposed: float | None = None
-    if sending is not None and (not sending or (least is not None and least >= sending)):
-        exposed = 0.0
-    elif sending is not None and overlapped is not None:
-        exposed = sending - overlapped
-    return (
-        _times(sending, transfer),
-        _times(overlapped, transfer),
-        _times(exposed, transfer),
-    )
+    need: Need, hiding: Hiding | None, share: Fraction | None
+) -> tuple[float | None, float | None, float | None]:
+    """Return the time of one transfer, that of the work that hides it, and what is left."""
+    sending = need.transfer_seconds
+    exposed = overlapped = None
+    if sending is not None and hiding is not None and not hiding.has_work:
+        overlapped, exposed = 0.0, sending
+    elif hiding is not None and need.is_timed and need.seconds is not None and share is not None:
+        overlapped, exposed = float(hiding.hidden_seconds), float(need.seconds * share)
+    return sending, overlapped, 0.0 if sending == 0 else exposed
 
 
 def _times(seconds: float | None, transfer: Transfer) -> Seconds:

@@ -1,117 +1,116 @@
-"""What is computed while a collective is under way?"""
+"""What is computed while the collectives of a module are under way, and what of it hides which?"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Hashable, Sequence
+from fractions import Fraction
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.chains import FusedCollective
 from hlotool.analysis.collectives.logical import LogicalCollective
-from hlotool.analysis.collectives.overlap.overlap_work import NO_WORK, OverlapWork
+from hlotool.analysis.collectives.overlap.hiding import HidingWalk, Window
+from hlotool.analysis.collectives.overlap.open_transfers import Claim
+from hlotool.analysis.collectives.overlap.overlap_work import OverlapWork
 from hlotool.analysis.collectives.overlap.work_meter import WorkMeter
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.graph.executions import Executions
-from hlotool.ir import Computation, Instruction
+from hlotool.ir import Instruction
 from hlotool.ir.async_chain import list_later_steps
 
 
+class Hiding(Struct, frozen=True):
+    """What hides one execution of a collective.
+
+    `hidden_seconds` of the `need_seconds` that it takes are hidden, at least that where not
+    `is_sure`; None where nobody knows. `has_work` says whether anything is computed beside it.
+    """
+
+    need_seconds: Fraction | None
+    hidden_seconds: Fraction
+    is_sure: bool
+    has_work: bool
+
+
 class Overlap(Struct, frozen=True):
-    """Work between the start and the done of a collective, and what of it can hide it.
+    """Work between the start and the done of a collective, and what of it hides it.
 
     `work` is None where there is no such place, or where it is not known; `hiding` is None
-    only where it is not known, and no work where a collective does not run beside any.
+    only where it is not known.
     """
 
     work: OverlapWork | None
-    hiding: OverlapWork | None
+    hiding: Hiding | None
 
 
-_UNKNOWN: Final = Overlap(None, None)
-_NEVER_BESIDE: Final = Overlap(None, NO_WORK)
+class Asked(Struct, frozen=True):
+    """A collective, how long work must take to hide it, and what shares its links."""
+
+    collective: LogicalCollective
+    need_seconds: Fraction | None
+    network: Hashable
 
 
-class OverlapMeter:
-    """Measures the work beside the collectives of one module, in schedule order.
+def measure_overlaps(
+    asked: Sequence[Asked], executions: Executions, costs: CostModel, chip: Chip
+) -> list[Overlap]:
+    """Measure the work that hides each collective, in schedule order.
 
-    What is work, and what it costs, says `work_meter`. Only what stands behind the step that
-    takes the last operand is beside a transfer: before, it cannot have begun, and what makes
-    the operand cannot hide it. Work beside several collectives hides each of them.
+    What is work, and what it costs a chip, says `work_meter`; which transfer it hides,
+    `open_transfers`. Only what stands behind the step that takes the last operand is beside a
+    transfer: before, it cannot have begun, and what makes the operand cannot hide it.
+
+    None hides a synchronous one, nor a pair that GPU marks `is_sync`. Unknown where the order of
+    the text is no schedule, or where the end stands in another computation; such a transfer takes
+    no work from others.
     """
+    carriers = {one.collective.begin for one in asked}
+    carriers.update(one.collective.done for one in asked if one.collective.done is not None)
+    meter = WorkMeter(executions, costs, carriers, chip)
+    windows = [_find_window(one) for one in asked]
+    walks: dict[Hashable, HidingWalk] = {}
+    for network in dict.fromkeys(one.network for one in asked):
+        beside = [
+            window
+            for one, window in zip(asked, windows, strict=True)
+            if window is not None and one.network == network
+        ]
+        walks[network] = HidingWalk(beside, executions, meter, chip)
+    return [
+        _measure(one, window, walks[one.network].find_work)
+        for one, window in zip(asked, windows, strict=True)
+    ]
 
-    def __init__(
-        self,
-        collectives: Iterable[LogicalCollective],
-        executions: Executions,
-        costs: CostModel,
-        chips: tuple[Chip, ...],
-    ) -> None:
-        carriers: set[Instruction] = set()
-        self._windows: dict[Computation, list[tuple[Instruction, Instruction]]] = {}
-        for one in collectives:
-            carriers.add(one.begin)
-            if one.done is not None:
-                carriers.add(one.done)
-                if not one.is_fused and one.done.computation is one.begin.computation:
-                    windows = self._windows.setdefault(one.begin.computation, [])
-                    windows.append((find_opening(one.begin), one.done))
-        self._meter = WorkMeter(executions, costs, carriers, chips)
-        self._sums: dict[Computation, Mapping[Instruction, OverlapWork]] = {}
 
-    def measure(self, collective: LogicalCollective) -> Overlap:
-        """Measure the work that can hide a collective.
+def _find_window(asked: Asked) -> Window | None:
+    """Return where work stands beside a collective, None where it does nowhere or nobody knows."""
+    one = asked.collective
+    claim = None if is_marked_sync(one) else Claim(asked.need_seconds)
+    if one.is_async and one.is_fused:
+        return Window(None, one.steps, claim)
+    is_scheduled = one.begin.computation.module.header.is_scheduled
+    if not one.is_async or not is_scheduled or one.done is None:
+        return None
+    if one.done.computation is not one.begin.computation:
+        return None
+    return Window((find_opening(one.begin), one.done), (), claim)
 
-        None hides a synchronous one, nor a pair that GPU marks `is_sync`. Unknown where the
-        order of the text is no schedule, or where the end stands in another computation.
-        """
-        begin, done = collective.begin, collective.done
-        computation = begin.computation
-        is_sync = is_marked_sync(collective)
-        is_scheduled = computation.module.header.is_scheduled
-        if not collective.is_async:
-            return _NEVER_BESIDE if is_scheduled or is_sync else _UNKNOWN
-        if collective.is_fused:
-            work = self._measure_steps(collective.steps)
-        elif not is_scheduled or done is None or done.computation is not computation:
-            return _NEVER_BESIDE if is_sync else _UNKNOWN
-        else:
-            sums = self._sums_of(computation)
-            work = sums[done].without(sums[find_opening(begin)])
-        return Overlap(work, NO_WORK if is_sync else work)
 
-    def _sums_of(self, computation: Computation) -> Mapping[Instruction, OverlapWork]:
-        """Add up the work of a computation before each opening and done; once for each.
-
-        What stands beside no collective is left out: nobody asks for it.
-        """
-        known = self._sums.get(computation)
-        if known is not None:
-            return known
-        changes: Counter[Instruction] = Counter()
-        for opening, done in self._windows[computation]:
-            changes[opening] += 1
-            changes[done] -= 1
-        sums: dict[Instruction, OverlapWork] = {}
-        depth, work = 0, NO_WORK
-        for instruction in computation.instructions:
-            if instruction in changes:
-                depth += changes[instruction]
-                sums[instruction] = work
-            elif depth > 0 and self._meter.is_work(instruction):
-                work = work.plus(self._meter.measure(instruction))
-        self._sums[computation] = sums
-        return sums
-
-    def _measure_steps(self, steps: Iterable[FusedCollective]) -> OverlapWork:
-        """Add up the compute in the fusions that carry a collective on."""
-        work = NO_WORK
-        for step in steps:
-            if any(map(self._meter.is_work, step.operation.computation.instructions)):
-                work = work.plus(self._meter.measure_step(step))
-        return work
+def _measure(
+    asked: Asked, window: Window | None, find_work: Callable[[Window], OverlapWork]
+) -> Overlap:
+    """Return the work in the window of a collective, and what of it hides it."""
+    need = asked.need_seconds
+    never = Hiding(need, Fraction(), is_sure=True, has_work=False)
+    if window is None:
+        one = asked.collective
+        is_scheduled = one.begin.computation.module.header.is_scheduled
+        is_known = is_marked_sync(one) or (is_scheduled and not one.is_async)
+        return Overlap(None, never if is_known else None)
+    work, claim = find_work(window), window.claim
+    if claim is None or not work.instruction_count:
+        return Overlap(work, never)
+    return Overlap(work, Hiding(need, claim.hidden_seconds, claim.is_sure, has_work=True))
 
 
 def find_opening(begin: Instruction) -> Instruction:

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.chains import FusedCollective
-from hlotool.analysis.collectives.overlap.overlap_work import NO_WORK, OverlapWork, take_largest
+from hlotool.analysis.collectives.overlap.overlap_work import NO_WORK, OverlapWork, take_least
 from hlotool.analysis.cost import Cost, CostModel
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
@@ -30,6 +30,8 @@ from hlotool.ir.opcodes import (
 from hlotool.ir.shape import Shape, TupleShape
 
 _RUNS_OTHERS: Final = CONTROL_FLOW - LATER_STEPS
+# These run computations in their place.
+FLOW: Final = frozenset(("call", "conditional", "while"))
 # Nothing is computed by these: they name, pass on, wait, or move between memory spaces.
 _IDLE: Final = (
     (PASSES_ON - _RUNS_OTHERS) | COLLECTIVES | ASYNC_DONES | DEVICE_NUMBERS | {"constant"}
@@ -43,12 +45,13 @@ class WorkMeter:
 
     Work is what computes, or moves data within memory: not what names values, waits, copies
     between memory spaces, or communicates. flops and bytes are those of the cost model, with
-    what it knows of custom calls. A loop counts all its rounds, a conditional its most
-    expensive branch, each figure by itself. Of a TPU fusion that carries a collective on, the
-    compute inside counts, not the collective.
+    what it knows of custom calls. A loop counts all its rounds, a conditional the branch that
+    takes the least time, so that no more seems hidden than is. Of a TPU fusion that carries a
+    collective on, the compute inside counts, not the collective.
 
     An instruction takes the longer of its flops and its bytes. Where a custom call, a size or a
-    trip count is unknown, what is known counts, and `unknown_count` tells.
+    trip count is unknown, what is known counts, and `unknown_count` tells. `inside` is the work of
+    the computations that loops, calls and conditionals run, which the caller adds up.
     """
 
     def __init__(
@@ -56,14 +59,12 @@ class WorkMeter:
         executions: Executions,
         costs: CostModel,
         carriers: Collection[Instruction],
-        chips: tuple[Chip, ...],
+        chip: Chip,
     ) -> None:
-        self._executions = executions
         self._costs = costs
         self._carriers = carriers
-        self._chips = chips
+        self._chip = chip
         self._trips = {loop.instruction: loop.trip_count for loop in executions.loops}
-        self._inside: Mapping[Computation, OverlapWork] | None = None
         self._started: dict[Computation, bool] = {}
 
     def is_work(self, instruction: Instruction) -> bool:
@@ -75,17 +76,19 @@ class WorkMeter:
             return instruction.custom_call_target not in NO_WORK_TARGETS
         return opcode != "async-start" or self._starts_work(instruction.callee())
 
-    def measure(self, instruction: Instruction) -> OverlapWork:
+    def measure(
+        self, instruction: Instruction, inside: Mapping[Computation, OverlapWork]
+    ) -> OverlapWork:
         """Measure one execution of an instruction that is work."""
-        if instruction.opcode not in {"call", "conditional", "while"}:
-            cost = self._costs.of(instruction)
-            return self._make(cost.total_flops, cost.memory_bytes, is_unknown=_is_unknown(cost))
-        if self._inside is None:
-            self._inside = self._measure_computations()
-        return self._measure_flow(instruction, self._inside)
+        if instruction.opcode in FLOW:
+            return self._measure_flow(instruction, inside)
+        cost = self._costs.of(instruction)
+        return self._make(cost.total_flops, cost.memory_bytes, is_unknown=_is_unknown(cost))
 
     def measure_step(self, step: FusedCollective) -> OverlapWork:
         """Measure the compute in a fusion that carries a collective on."""
+        if not any(map(self.is_work, step.operation.computation.instructions)):
+            return NO_WORK
         cost = self._costs.of(step.fusion)
         return self._make(
             cost.total_flops - _own_flops(step.operation),
@@ -94,31 +97,16 @@ class WorkMeter:
         )
 
     def _make(self, flops: int, size_bytes: int, *, is_unknown: bool) -> OverlapWork:
-        limited = [
-            flops * chip.hbm_bytes_per_second > size_bytes * chip.flops_per_second
-            for chip in self._chips
-        ]
+        chip = self._chip
+        is_computing = flops * chip.hbm_bytes_per_second > size_bytes * chip.flops_per_second
         return OverlapWork(
             1,
             flops,
             size_bytes,
             int(is_unknown),
-            tuple(flops if is_limited else 0 for is_limited in limited),
-            tuple(0 if is_limited else size_bytes for is_limited in limited),
+            flops if is_computing else 0,
+            0 if is_computing else size_bytes,
         )
-
-    def _measure_computations(self) -> Mapping[Computation, OverlapWork]:
-        """Add up the work inside every computation that runs on its own, callees first."""
-        inside: dict[Computation, OverlapWork] = {}
-        for computation in reversed(self._executions.executed):
-            work = NO_WORK
-            for one in computation.instructions:
-                if not self.is_work(one):
-                    continue
-                is_flow = one.opcode in {"call", "conditional", "while"}
-                work = work.plus(self._measure_flow(one, inside) if is_flow else self.measure(one))
-            inside[computation] = work
-        return inside
 
     def _measure_flow(
         self, instruction: Instruction, inside: Mapping[Computation, OverlapWork]
@@ -126,7 +114,7 @@ class WorkMeter:
         """Measure a loop with all its rounds, or what else runs computations."""
         if instruction.opcode == "conditional":
             branches = [inside.get(one, NO_WORK) for one in find_branches(instruction)]
-            return replace(take_largest(branches), instruction_count=1)
+            return replace(take_least(branches, self._chip), instruction_count=1)
         called = [inside.get(one, NO_WORK) for one in instruction.called_computations()]
         rounds = self._trips.get(instruction, 1)
         once = reduce(OverlapWork.plus, called, NO_WORK)
