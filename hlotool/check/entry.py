@@ -24,23 +24,23 @@ class Earlier(Struct, frozen=True):
     missing: str = NO_BASELINE
 
 
-def find_entry(module: Candidate, earlier: Earlier, *, is_alone: bool) -> Candidate | str:
+def find_entry(
+    module: Candidate, earlier: Sequence[Candidate], *, is_alone: bool
+) -> Candidate | str:
     """Return a module's own in a baseline, or say why there is none.
 
     Where a name stands for several on either side, the places tell them apart. The only module
     of a dump is compared with the only one of another dump, or summary, whatever their names.
     """
-    if not earlier.modules:
-        return earlier.missing
-    if is_alone and len(earlier.modules) == 1 and earlier.modules[0].schema != BASELINE_SCHEMA:
-        return earlier.modules[0]
-    same = [one for one in earlier.modules if one.name == module.name]
+    if is_alone and len(earlier) == 1 and earlier[0].schema != BASELINE_SCHEMA:
+        return earlier[0]
+    same = [one for one in earlier if one.name == module.name]
     found = [one for one in same if one.place == module.place]
     if len(found) == 1:
         return found[0]
-    listed = ", ".join(one.key for one in (same or earlier.modules)[:_LISTED])
+    listed = ", ".join(one.key for one in (same or earlier)[:_LISTED])
     if not same:
-        more = ", …" * (len(earlier.modules) > _LISTED)
+        more = ", …" * (len(earlier) > _LISTED)
         return f"the baseline does not hold {module.key!r}; it holds {listed}{more}"
     return f"which of the baseline's modules is {module.key!r} is not clear; it holds {listed}"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.check.entry import Earlier, find_entry
+from hlotool.check.entry import find_entry
 from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import NO_BASELINE, Baseline, judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
@@ -95,16 +95,17 @@ class _Checked(Struct, frozen=True):
 def plan_run(
     rules: Sequence[Rule],
     found: Inputs,
-    earlier: Earlier,
+    earlier: Sequence[Candidate],
     assumptions: Assumptions = NO_ASSUMPTIONS,
     *,
+    missing: str = NO_BASELINE,
     is_recorded: bool = False,
 ) -> Plan:
     """Choose the modules that a budget is about, each with its own of the baseline.
 
-    `assumptions` hold for the modules and their baselines. The only module there is may have
-    another name in its text. What is recorded for a history holds every module. Raises
-    InputError for a saved document.
+    `missing` says why `earlier` holds none. `assumptions` hold for the modules and their
+    baselines. The only module there is may have another name in its text. What is recorded for
+    a history holds every module. Raises InputError for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
@@ -114,7 +115,10 @@ def plan_run(
         for one in modules
         if is_recorded or len(modules) == 1 or any(rule.applies_to(one.name) for rule in rules)
     ]
-    entries = [find_entry(one, earlier, is_alone=len(wanted) == 1) for one in wanted]
+    is_alone = len(wanted) == 1
+    entries = [
+        find_entry(one, earlier, is_alone=is_alone) if earlier else missing for one in wanted
+    ]
     tasks = tuple(
         Task(one, missing=entry) if isinstance(entry, str) else Task(one, entry)
         for one, entry in zip(wanted, entries, strict=True)

@@ -15,7 +15,7 @@ _WIDTH: Final = 40  # figures drawn: the newest
 def draw_sparkline(values: Sequence[float | None]) -> str:
     """Return one character a figure, `?` for an unknown; older ones than fit are left out.
 
-    Where all are the same, all are the lowest: only what differs is seen.
+    Where all are the same, all are the lowest.
     """
     shown = values[-_WIDTH:]
     known = [value for value in shown if value is not None]
@@ -36,6 +36,8 @@ def fit_encoding(text: str, encoding: str | None) -> str:
 
 
 def _level(height: float, range_: float) -> int:
-    """Return which block stands for a height; what is above the least is never drawn as it."""
+    """Return which block stands for a height: the lowest for 0 alone, the highest for all of it."""
     highest = len(_BLOCKS) - 1
-    return max(1, round(height / range_ * highest)) if height else 0
+    if height in {0, range_}:
+        return highest if height else 0
+    return min(max(1, round(height / range_ * highest)), highest - 1)

@@ -41,7 +41,14 @@ def run_rules(
     stderr tells how far it is, and which modules cannot be read.
     """
     found = request.find()
-    plan = plan_run(rules, found, earlier, request.assumptions, is_recorded=is_recorded)
+    plan = plan_run(
+        rules,
+        found,
+        earlier.modules,
+        request.assumptions,
+        missing=earlier.missing,
+        is_recorded=is_recorded,
+    )
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
     request.tell(run.notes)
