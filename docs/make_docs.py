@@ -14,8 +14,9 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS.parent / "tests")]
 
 from declarations import all_documents  # noqa: E402
-from schemas import make_schema  # noqa: E402
+from schemas import make_line_schema, make_schema  # noqa: E402
 
+from hlotool.check.history import HISTORY_SCHEMA, HistoryLine  # noqa: E402
 from hlotool.fields import Block, DocumentSpec, Field  # noqa: E402
 from hlotool.render.markdown import escape  # noqa: E402
 
@@ -36,6 +37,8 @@ def make_files() -> dict[Path, str]:
         DOCS / "schema" / f"{spec.name}.json": json.dumps(make_schema(spec), indent=2) + "\n"
         for spec in specs
     }
+    line = make_line_schema(HistoryLine, HISTORY_SCHEMA, "a line of a history of checks")
+    files[DOCS / "schema" / "check-history.json"] = json.dumps(line, indent=2) + "\n"
     files[DOCS / "fields.md"] = "\n".join([INTRODUCTION, *(_page(spec) for spec in specs)])
     return files
 

@@ -85,6 +85,18 @@ def make_schema(spec: DocumentSpec) -> Json:
     }
 
 
+def make_line_schema(record: type[Struct], schema: str, meaning: str) -> Json:
+    """Return the schema of a line of JSON Lines, which msgspec makes of its record."""
+    _, components = schema_components([record])
+    return {
+        "$schema": _DIALECT,
+        "$id": schema,
+        **components[record.__name__],
+        "title": schema,
+        "description": meaning,
+    }
+
+
 def _conditions(row_lists: Sequence[RowList]) -> Json:
     """Require every row list unless it is grouped, and every field unless columns are chosen."""
     always = [rows.name for rows in row_lists if not rows.is_optional]

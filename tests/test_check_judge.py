@@ -132,6 +132,25 @@ def test_increases_of_nothing(baseline: Baseline | None, text: str, reason: str)
     assert reason in (found.reason or "")
 
 
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [
+        ({"max": "1MiB"}, "fail"),
+        ({"min": "1GiB"}, "fail"),
+        ({"max": "1GiB", "min": "1MiB"}, "no-match"),
+    ],
+)
+@pytest.mark.parametrize("baseline", [None, SavedFigures("x", SavedSummary())])
+def test_limits_hold_without_a_baseline(
+    baseline: Baseline | None, limits: dict[str, str], status: str
+) -> None:
+    found = judge("metric", "buffers.temp_bytes", PROGRAM, baseline, max_increase="2%", **limits)
+    assert found.status == status
+    assert found.margin is not None
+    assert (found.margin < 0) == (status == "fail")
+    assert "baseline" in (found.reason or "")
+
+
 def test_rows_have_increases_against_a_dump() -> None:
     text = "fusions.sum(bytes_accessed_per_run)"
     assert judge("metric", text, PROGRAM, PROGRAM, max_increase="0%").status == "pass"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -157,6 +159,190 @@ def test_a_baseline_overwrites_nothing_else() -> None:
     assert check(STEP, "--update-baseline", "--baseline", "notes.json") == 2
     assert check(STEP, "--update-baseline", "--baseline", STEP) == 2
     assert Path("notes.json").read_text("utf-8") == "{}"
+
+
+NAMES = re.compile(r'^    "(.*)": \{$', re.MULTILINE)
+GROWTH = TEMP + 'max_increase = "0%"\n'
+
+
+def copy_step(source: Path, folder: str, number: int, prefix: str = "") -> None:
+    """Put a dump into a folder, under a number of XLA's."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for file in source.glob("module_*"):
+        name = file.name.replace("module_0001", f"{prefix}module_{number:04}")
+        shutil.copy(file, Path(folder) / name)
+
+
+def update(*arguments: object) -> list[str]:
+    """Write base.json, and return the modules it then holds."""
+    assert check(*arguments, "--update-baseline", "--baseline", "base.json") == 0
+    return NAMES.findall(Path("base.json").read_text("utf-8"))
+
+
+def test_modules_of_one_name_are_found_by_their_places(capsys: pytest.CaptureFixture[str]) -> None:
+    budgets('baseline = "base.json"\n' + GROWTH)
+    copy_step(STEP, "dump", 1)
+    copy_step(TWICE, "dump", 7)
+    copy_step(STEP, "dump/eval", 7)
+    assert update("dump") == [
+        "jit_train_step @ #1",
+        "jit_train_step @ #7",
+        "jit_train_step @ eval #7",
+    ]
+    assert check("dump") == 0
+    assert check("dump", "--module", "#7") == 0
+    assert run(["diff", "base.json", "dump", "--exit-code"]) == 0
+    shutil.rmtree("dump")
+    copy_step(TWICE, "dump", 1)
+    copy_step(STEP, "dump", 7)
+    capsys.readouterr()
+    assert check("dump", "--json") == 1
+    rules = json.loads(capsys.readouterr().out)["rules"]
+    assert [rule["status"] for rule in rules] == ["fail", "pass"]
+
+
+def test_a_module_that_might_be_either_is_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    budgets('baseline = "base.json"\n' + GROWTH)
+    copy_step(STEP, "dump", 1)
+    update("dump")
+    copy_step(TWICE, "dump", 2)
+    assert check("dump") == 4
+    assert "which of the baseline's modules is 'jit_train_step @ #2' is not clear" in (
+        capsys.readouterr().out
+    )
+    update("dump")
+    shutil.rmtree("dump")
+    copy_step(STEP, "dump", 1)
+    assert check("dump") == 4
+    assert "is not clear; it holds jit_train_step @ #1, jit_train_step @ #2" in (
+        capsys.readouterr().out
+    )
+    old = Path("base.json").read_bytes()
+    assert check("dump", "--update-baseline", "--module", "train") == 2
+    assert "a check could not tell which is meant" in capsys.readouterr().err
+    assert Path("base.json").read_bytes() == old
+    assert update("dump") == ["jit_train_step"]
+
+
+def test_modules_that_no_key_tells_apart_are_not_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Two processes wrote into one directory: their times tell them apart, and never come again."""
+    copy_step(STEP, "dump", 1, "1795236221128265.")
+    copy_step(TWICE, "dump", 1, "1795236221128999.")
+    for option in (["--update-baseline", "--baseline", "a"], ["--history", "a"]):
+        assert check("dump", *option) == 2
+        assert "there are 2 modules 'jit_train_step @ #1" in capsys.readouterr().err
+        assert not Path("a").exists()
+
+
+def test_another_module_is_no_baseline(capsys: pytest.CaptureFixture[str]) -> None:
+    budgets('baseline = "base.json"\n' + GROWTH)
+    update(STEP)
+    assert check(DUMPS / "gpu_h100" / "pipeline") == 4
+    assert "the baseline does not hold 'jit_stage'; it holds jit_train_step" in (
+        capsys.readouterr().out
+    )
+
+
+def test_one_module_is_updated_beside_the_others() -> None:
+    budgets("")
+    copy_step(STEP, "dump", 1)
+    copy_step(DUMPS / "gpu_h100" / "pipeline", "dump", 2)
+    assert update("dump") == ["jit_stage", "jit_train_step"]
+    old = json.loads(Path("base.json").read_text("utf-8"))
+    old["modules"]["jit_stage"] = {"later": {"figure": 3}}
+    Path("base.json").write_text(json.dumps(old), encoding="utf-8")
+    for file in Path("dump").glob("module_0001*"):
+        file.unlink()
+    copy_step(TWICE, "dump", 1)
+    assert update("dump", "--module", "train") == ["jit_stage", "jit_train_step"]
+    new = json.loads(Path("base.json").read_text("utf-8"))
+    assert new["modules"]["jit_stage"] == old["modules"]["jit_stage"]
+    assert new["modules"]["jit_train_step"] != old["modules"]["jit_train_step"]
+    assert update("dump", "--module", "stage") == ["jit_stage", "jit_train_step"]
+    budgets('module = "stage"\n')
+    assert update("dump") == ["jit_stage", "jit_train_step"]
+    budgets("")
+    shutil.rmtree("dump")
+    copy_step(STEP, "dump", 1)
+    assert update("dump") == ["jit_train_step"]
+
+
+def test_the_command_that_writes_a_baseline_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is said can be pasted, and the next check finds a baseline."""
+    budgets('baseline = "base.json"\n' + TEMP + 'max = "1GiB"\nmax_increase = "2%"\n')
+    folder = "a dump"
+    copy_step(STEP, folder, 1)
+    typed = ("--module", "jit|train step", "--chip", "h100")
+    assert check(folder, *typed, "--json", "--budget", "1 < 2") == 3
+    said = capsys.readouterr().err.strip().rpartition("this writes it: ")[2]
+    assert shlex.split(said) == ["hlotool", "check", folder, *typed, "--update-baseline"]
+    assert run(shlex.split(said)[1:]) == 0
+    assert check(folder, *typed) == 0
+    budgets(GROWTH)
+    capsys.readouterr()
+    assert check(folder) == 4
+    said = capsys.readouterr().err.strip().rpartition("this writes one: ")[2]
+    assert run(shlex.split(said)[1:]) == 0
+    assert check(folder, "--baseline", "hlotool-baseline.json") == 0
+
+
+def test_limits_hold_though_the_baseline_is_not_there() -> None:
+    budgets('baseline = "base.json"\n' + TEMP + 'max = "1KiB"\nmax_increase = "2%"\n')
+    assert check(STEP) == 1
+    assert check(STEP, "--config", "hlotool.toml", "--baseline", "no.json") == 1
+
+
+def test_an_empty_file_may_become_a_baseline() -> None:
+    budgets("")
+    Path("base.json").touch()
+    assert update(STEP) == ["jit_train_step"]
+
+
+def test_a_history(capsys: pytest.CaptureFixture[str]) -> None:
+    budgets(TEMP + 'max = "4100KiB"\n')
+    line = ("--history", "a.jsonl", "--time", "5")
+    assert check(STEP, *line, "--commit", "one") == 0
+    assert check(DUMPS / "gpu_h100" / "mlp_train.remat", *line, "--commit", "two") == 1
+    budgets("")
+    assert check(STEP, "--history", "a.jsonl") == 4  # recorded, and nothing was checked
+    lines = [json.loads(each) for each in Path("a.jsonl").read_text("utf-8").splitlines()]
+    assert [(each["time"], each["commit"]) for each in lines] == [
+        ("1970-01-01T00:00:05Z", "one"),
+        ("1970-01-01T00:00:05Z", "two"),
+        (None, None),
+    ]
+    capsys.readouterr()
+    assert check("--trend", "--history", "a.jsonl", "--json", "--module", "step") == 0
+    made = json.loads(capsys.readouterr().out)
+    (row,) = [row for row in made["trends"] if row["metric"] == "buffers.temp_bytes"]
+    assert (row["first"], row["since_line"], row["step"]) == (
+        row["last"],
+        3,
+        -row["values"][1] + row["first"],
+    )
+
+
+def test_a_history_holds_every_module_that_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    copy_step(STEP, "dump", 1)
+    copy_step(DUMPS / "gpu_h100" / "pipeline", "dump", 2)
+    budgets(TEMP + 'max = "1GiB"\nmodule = "train"\n')
+    assert check("dump", "--history", "a") == 0
+    for text in Path("dump").glob("module_0002*after_optimizations.txt"):
+        text.write_text(text.read_text("utf-8").replace("(", "((", 1), "utf-8")
+    assert check("dump", "--history", "a") == 3
+    lines = [json.loads(each) for each in Path("a").read_text("utf-8").splitlines()]
+    assert [each["module"] for each in lines] == ["jit_train_step", "jit_stage", "jit_train_step"]
+    assert "added 1 line to a" in capsys.readouterr().err
+
+
+def test_a_history_is_added_to_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    budgets(TEMP + 'max = "1GiB"\n')
+    Path("a").write_text("{}\n", encoding="utf-8")
+    assert check(STEP, "--history", "a") == 3
+    assert "a:1: this line is none" in capsys.readouterr().err
+    assert Path("a").read_text("utf-8") == "{}\n"
 
 
 def test_formats_hold_every_budget(capsys: pytest.CaptureFixture[str]) -> None:

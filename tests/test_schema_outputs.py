@@ -36,6 +36,7 @@ CASES = [
     "diff testdata/dumps/cpu testdata/dumps/tpu_v5e",
     "diff --passes testdata/folders/cpu.passes",
     f"check {STEP} --config testdata/check/budgets.toml",
+    "check --trend --history testdata/check/history.jsonl",
     "summary testdata/dumps/tpu_v5e",
     "summary testdata/dumps/cpu --by backend",
 ]

@@ -20,15 +20,21 @@ Baseline: TypeAlias = Program | SavedFigures
 
 _LISTED: Final = 3  # modules named where none is the one asked for
 _NOTHING_MEASURED: Final = "no row matches, nothing was measured"
-_NO_BASELINE: Final = "there is no baseline; give --baseline, or write one with --update-baseline"
+NO_BASELINE: Final = "there is no baseline; give --baseline, or write one with --update-baseline"
 _NO_SAVED_ROWS: Final = "a saved baseline holds metrics, no rows; give a dump as --baseline"
 
 
-def judge_rule(rule: Rule, program: Program, baseline: Baseline | None = None) -> RuleResult:
+def judge_rule(
+    rule: Rule,
+    program: Program,
+    baseline: Baseline | None = None,
+    missing: str = NO_BASELINE,
+) -> RuleResult:
     """Evaluate one budget over one program, and over its baseline where a limit needs it.
 
     A figure that the dump does not tell, or that needs rows where there are none, has not
-    been checked: `no-match`. Raises what the analyses raise.
+    been checked: `no-match`. `missing` says why there is no baseline. Raises what the
+    analyses raise.
     """
     unknown = _find_unknown(rule, program)
     if unknown:
@@ -36,7 +42,8 @@ def judge_rule(rule: Rule, program: Program, baseline: Baseline | None = None) -
     found = measure(rule.tree, VOCABULARY, program)
     if rule.limits is None:
         return _judge_condition(rule, program, found)
-    return _judge_figure(rule, rule.limits, program, found, baseline)
+    earlier = _measure_baseline(rule, baseline, missing)
+    return _judge_figure(rule, rule.limits, program, found, earlier)
 
 
 def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
@@ -90,42 +97,47 @@ def _judge_condition(rule: Rule, program: Program, found: Measured) -> RuleResul
 
 
 def _judge_figure(
-    rule: Rule, limits: Limits, program: Program, found: Measured, baseline: Baseline | None
+    rule: Rule,
+    limits: Limits,
+    program: Program,
+    found: Measured,
+    earlier: tuple[Number | None, str],
 ) -> RuleResult:
+    """Hold a figure against its limits; those that need no baseline hold without it, too."""
+    before, missing = earlier
     actual = as_number(found.value)
     if actual is None:
         return _result(rule, program, "no-match", reason=_NOTHING_MEASURED)
-    before: Number | None = None
-    if limits.needs_baseline:
-        before, missing = _measure_baseline(rule, baseline)
-        if before is None:
-            return _result(rule, program, "no-match", actual=actual, reason=missing)
     margin = find_margin(actual, limits, before)
     is_forbidden = rule.counted is not None and rule.budget.kind == "forbid"
+    kept: Status = "no-match" if missing else "pass"
     return _result(
         rule,
         program,
-        "pass" if margin.holds else "fail",
+        kept if margin.holds else "fail",
         found,
         actual=actual,
         limit=margin.limit,
         margin=margin.left,
         baseline=before,
-        reason=name_rows(rule.counted, program) if rule.counted and is_forbidden else "",
+        reason=name_rows(rule.counted, program) if rule.counted and is_forbidden else missing,
     )
 
 
-def _measure_baseline(rule: Rule, baseline: Baseline | None) -> tuple[Number | None, str]:
-    """Return the figure of the baseline, or why there is none."""
+def _measure_baseline(
+    rule: Rule, baseline: Baseline | None, missing: str
+) -> tuple[Number | None, str]:
+    """Return the figure of the baseline, or why there is none; nothing where none is needed."""
+    if not rule.needs_baseline:
+        return None, ""
     if baseline is None:
-        return None, _NO_BASELINE
+        return None, missing
     for path in sorted(rule.paths):
         if path in ROW_LISTS and not baseline.knows_rows(path):
             is_saved = isinstance(baseline, SavedFigures)
             return None, _NO_SAVED_ROWS if is_saved else f"the baseline does not tell of {path}"
     found = as_number(measure(rule.tree, VOCABULARY, baseline).value)
-    missing = f"the baseline does not tell of {rule.budget.text}"
-    return found, missing if found is None else ""
+    return found, "" if found is not None else f"the baseline does not tell of {rule.budget.text}"
 
 
 def _result(

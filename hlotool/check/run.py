@@ -8,10 +8,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.check.judge import Baseline, judge_rule, not_judged, unmatched
+from hlotool.check.entry import find_entry
+from hlotool.check.history import HistoryLine, measure_line
+from hlotool.check.judge import NO_BASELINE, Baseline, judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule
-from hlotool.diff.sides import Candidate, pair_candidates, read_side
+from hlotool.diff.sides import Candidate, read_side
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Failure, Inputs, map_inputs
@@ -22,10 +24,11 @@ _RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
 
 
 class Task(Struct, frozen=True):
-    """One module, and the module of the baseline that it is compared with."""
+    """One module, and the module of the baseline that it is compared with, or why there is none."""
 
     module: Candidate
     baseline: Candidate | None = None
+    missing: str = NO_BASELINE
 
     @property
     def size_bytes(self) -> int:
@@ -41,6 +44,7 @@ class Plan(Struct, frozen=True):
     tasks: tuple[Task, ...]
     passed_over: tuple[str, ...]  # names of modules that no budget is about
     assumptions: Assumptions = NO_ASSUMPTIONS
+    is_recorded: bool = False  # for a history
 
     @property
     def size_bytes(self) -> int:
@@ -58,7 +62,7 @@ class Plan(Struct, frozen=True):
 class Run(Struct, frozen=True):
     """What a check came to, the worst results first; `failures` are modules not read.
 
-    `notes` say what of the files was not understood.
+    `notes` say what of the files was not understood, `lines` are what a history holds of it.
     """
 
     paths: InputPaths
@@ -66,6 +70,7 @@ class Run(Struct, frozen=True):
     facts: CheckFacts
     failures: tuple[Failure, ...]
     notes: tuple[str, ...] = ()
+    lines: tuple[HistoryLine, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -84,6 +89,7 @@ class _Checked(Struct, frozen=True):
     results: tuple[RuleResult, ...]
     notes: tuple[str, ...] = ()
     paths: InputPaths | None = None
+    line: HistoryLine | None = None
 
 
 def plan_run(
@@ -91,11 +97,15 @@ def plan_run(
     found: Inputs,
     earlier: Sequence[Candidate],
     assumptions: Assumptions = NO_ASSUMPTIONS,
+    *,
+    missing: str = NO_BASELINE,
+    is_recorded: bool = False,
 ) -> Plan:
-    """Choose the modules that a budget is about, each with its baseline, found by its name.
+    """Choose the modules that a budget is about, each with its own of the baseline.
 
-    `assumptions` hold for the modules and their baselines. The only module there is may have
-    another name in its text. Raises InputError for a saved document.
+    `missing` says why `earlier` holds none. `assumptions` hold for the modules and their
+    baselines. The only module there is may have another name in its text. What is recorded for
+    a history holds every module. Raises InputError for a saved document.
     """
     if any(one.document is not None for one in found.inputs):
         raise InputError(f"{found.path}: budgets are checked against a dump, not a JSON document.")
@@ -103,13 +113,18 @@ def plan_run(
     wanted = [
         one
         for one in modules
-        if len(modules) == 1 or any(rule.applies_to(one.name) for rule in rules)
+        if is_recorded or len(modules) == 1 or any(rule.applies_to(one.name) for rule in rules)
     ]
-    pairs = pair_candidates(earlier, wanted, {}) if earlier else []
-    baselines = {pair.right: pair.left for pair in pairs if pair.right}
-    tasks = tuple(Task(one, baselines.get(one)) for one in wanted)
+    is_alone = len(wanted) == 1
+    entries = [
+        find_entry(one, earlier, is_alone=is_alone) if earlier else missing for one in wanted
+    ]
+    tasks = tuple(
+        Task(one, missing=entry) if isinstance(entry, str) else Task(one, entry)
+        for one, entry in zip(wanted, entries, strict=True)
+    )
     passed_over = tuple(one.name for one in modules if one not in wanted)
-    return Plan(found.path, tuple(rules), tasks, passed_over, assumptions)
+    return Plan(found.path, tuple(rules), tasks, passed_over, assumptions, is_recorded)
 
 
 def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
@@ -119,7 +134,12 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     be read is an error of every budget about it. `progress` is called with the bytes that were
     just read.
     """
-    check = partial(_check, rules=plan.rules, assumptions=plan.assumptions)
+    check = partial(
+        _check,
+        rules=plan.rules,
+        assumptions=plan.assumptions,
+        is_recorded=plan.is_recorded,
+    )
     outcomes = map_inputs(check, plan.tasks, progress=progress)
     checked = [
         _broken(task.module.name, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
@@ -133,10 +153,13 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     failures = tuple(one for one in outcomes if isinstance(one, Failure))
     notes = tuple(note for one in checked for note in one.notes)
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
-    return Run(paths, tuple(results), count_results(results), failures, notes)
+    lines = tuple(one.line for one in checked if one.line)
+    return Run(paths, tuple(results), count_results(results), failures, notes, lines)
 
 
-def _check(task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions) -> _Checked:
+def _check(
+    task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions, is_recorded: bool
+) -> _Checked:
     """Evaluate the budgets of one module; runs in a process of its own."""
     if task.module.input is None:
         raise ValueError("a module is read from an input")
@@ -147,8 +170,9 @@ def _check(task: Task, *, rules: tuple[Rule, ...], assumptions: Assumptions) -> 
     if task.baseline is not None:
         earlier = read_side(task.baseline, "baseline", assumptions)[0].figures
     about = [rule for rule in rules if rule.applies_to(program.name)]
-    results = tuple(judge_rule(rule, program, earlier) for rule in about)
-    return _Checked(program.name, results, program.notes(), program.paths)
+    results = tuple(judge_rule(rule, program, earlier, task.missing) for rule in about)
+    line = measure_line(program, task.module.key) if is_recorded else None
+    return _Checked(program.name, results, program.notes(), program.paths, line)
 
 
 def _broken(name: str, failure: Failure, rules: Sequence[Rule]) -> _Checked:

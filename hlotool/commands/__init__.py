@@ -1,7 +1,7 @@
 """One file a subcommand: its options, what it asks of a program, and its prose.
 
 An answer of another kind has a file of its own: the table of a directory, a walk over passes;
-so has long prose (`…_prose`).
+so has long prose (`…_prose`). Those of `check` are its answer, its baseline and its history.
 What all share is in `shared`.
 
 `COMMANDS` is what `hlotool --help` shows without importing any of them; the module of a

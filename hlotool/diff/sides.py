@@ -15,7 +15,7 @@ from hlotool.diff.saved import SavedFigures
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
-from hlotool.inputs.saved import SavedModule, read_saved
+from hlotool.inputs.saved import SavedModule, make_key, read_saved
 from hlotool.parse.debug_options import parse_debug_options
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import load_program
@@ -36,6 +36,17 @@ class Candidate(Struct, frozen=True):
     input: Input | None = None
     saved: SavedModule | None = None
     schema: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it lies in its directory, if another program there has its name."""
+        found = self.saved or self.input
+        return found.place if found else ""
+
+    @property
+    def key(self) -> str:
+        """Its name, and its place where that is needed to find it again."""
+        return make_key(self.name, self.place)
 
     @property
     def size_bytes(self) -> int:
@@ -107,8 +118,9 @@ def pair_candidates(
 ) -> list[Pairing]:
     """Pair programs by name, equal names in order; `renamed` are old names with their new.
 
-    If each side has one program, these are the pair, whatever they are called. Raises
-    UsageError for an old name that the left side does not have, or a new one of the right.
+    Of equal names in a saved document each belongs first to its own place. If each side has one
+    program, these are the pair, whatever they are called. Raises UsageError for an old name that
+    the left side does not have, or a new one of the right.
     """
     _check_names(renamed, left, right)
     if len(left) == len(right) == 1:
@@ -116,12 +128,22 @@ def pair_candidates(
     waiting: dict[str, list[Candidate]] = {}
     for one in right:
         waiting.setdefault(one.name, []).append(one)
-    pairs: list[Pairing] = []
-    for one in left:
-        others = waiting.get(renamed.get(one.name, one.name))
-        pairs.append(Pairing(one, others.pop(0) if others else None))
+    partners: list[Candidate | None] = [None] * len(left)
+    for by_place in (True, False):
+        for index, one in enumerate(left):
+            others = waiting.get(renamed.get(one.name, one.name), [])
+            partners[index] = partners[index] or _take(others, one, by_place=by_place)
+    pairs = [Pairing(one, other) for one, other in zip(left, partners, strict=True)]
     pairs += [Pairing(None, one) for others in waiting.values() for one in others]
     return pairs
+
+
+def _take(others: list[Candidate], one: Candidate, *, by_place: bool) -> Candidate | None:
+    """Take the first of others; by place, only one at the same that a saved document tells."""
+    for index, other in enumerate(others):
+        if not by_place or (one.place == other.place != "" and (one.saved or other.saved)):
+            return others.pop(index)
+    return None
 
 
 def _check_names(

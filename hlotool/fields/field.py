@@ -61,6 +61,7 @@ class Field(Struct, frozen=True):
     is_signed: bool = False  # a difference: shown with + or −
     is_path: bool = False  # into the user's program: numbered siblings fold to `layer_*`
     is_below: bool = False  # LIST: a table prints it below the row, an item a line
+    is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
     once: str = ""  # the field that totals add instead where this one is null; then they are ≥
     lower_if: str = ""  # the record's flag that makes it ≥; '': is_lower_bound, outside tables

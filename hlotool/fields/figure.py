@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     is_signed: bool
     is_path: bool
     is_below: bool
+    is_curve: bool
     is_exact: bool
     once: str
     lower_if: str

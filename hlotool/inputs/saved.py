@@ -6,6 +6,7 @@ Of newer and older documents what is known is read; a figure that is not there i
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +18,7 @@ from hlotool.source import Source
 SUMMARY_SCHEMA: Final = "hlotool/summary/v1"
 DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v1"
 BASELINE_SCHEMA: Final = "hlotool/baseline/v1"
+PLACE_MARK: Final = " @ "  # between a module's name and its place, in a key
 
 Record: TypeAlias = dict[str, object]  # figures by name, and lists that are no figures
 
@@ -66,10 +68,11 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
 
 
 class SavedModule(Struct, frozen=True):
-    """The figures of one module, and what it is called."""
+    """The figures of one module, what it is called, and its place where others have its name."""
 
     name: str
     figures: SavedSummary
+    place: str = ""
 
 
 class SummaryDocument(SavedSummary, frozen=True, tag_field="schema", tag=SUMMARY_SCHEMA):
@@ -85,6 +88,7 @@ class DirectoryRow(Struct, frozen=True):
 
     module: str = ""
     path: str = ""
+    place: str = ""
     instruction_count: int | None = None
     allocated_bytes: int | None = None
     temp_bytes: int | None = None
@@ -114,18 +118,29 @@ class DirectoryDocument(Struct, frozen=True, tag_field="schema", tag=DIRECTORY_S
     def saved_modules(self) -> tuple[SavedModule, ...]:
         """Return the programs in the order of their paths, which is that of the directory."""
         rows = sorted(self.modules, key=lambda row: row.path)
-        return tuple(SavedModule(row.module, make_summary(row.figures())) for row in rows)
+        names = Counter(row.module for row in rows)
+        return tuple(
+            SavedModule(
+                row.module,
+                make_summary(row.figures()),
+                row.place if names[row.module] > 1 else "",
+            )
+            for row in rows
+        )
 
 
 class BaselineDocument(Struct, frozen=True, tag_field="schema", tag=BASELINE_SCHEMA):
-    """`hlotool check --update-baseline`; modules by name."""
+    """`hlotool check --update-baseline`; modules by their keys (`make_key`)."""
 
     hlotool_version: str = ""
     modules: dict[str, SavedSummary] = {}
 
     def saved_modules(self) -> tuple[SavedModule, ...]:
         """Return the modules as they stand in the document."""
-        return tuple(SavedModule(name, figures) for name, figures in self.modules.items())
+        keys = {key: key.partition(PLACE_MARK) for key in self.modules}
+        return tuple(
+            SavedModule(name, self.modules[key], place) for key, (name, _, place) in keys.items()
+        )
 
 
 class SavedDocument(Struct, frozen=True):
@@ -147,6 +162,14 @@ def read_saved(source: Source) -> SavedDocument:
     except ValidationError as error:
         raise InputError(f"{source.name}: this {schema} document is damaged: {error}.") from error
     return SavedDocument(source.name, schema, found.saved_modules())
+
+
+def make_key(name: str, place: str) -> str:
+    """Return what a module is called in a saved document.
+
+    key = name [ " @ " place ]
+    """
+    return f"{name}{PLACE_MARK}{place}" if place else name
 
 
 def find_schema(text: str) -> str:

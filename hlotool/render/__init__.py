@@ -2,6 +2,6 @@
 
 `document` writes an answer as JSON, JSON Lines or CSV, `table` and `markdown` for eyes; both
 take their words from `cells`, `prose` and `units`, as `look` has it. `curve` draws a timeline,
-`unified` a text diff. `github`, `junit` and `sarif` tell CI systems about the `outcome` of
-budgets.
+`sparkline` a row of figures, `unified` a text diff. `github`, `junit` and `sarif` tell CI
+systems about the `outcome` of budgets.
 """

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
 from hlotool.fields.rows import lower_flags, upper_flags
+from hlotool.render.sparkline import draw_sparkline
 from hlotool.render.units import UNKNOWN, format_bounds, format_field, format_sum, format_value
 
 _INDENT = "  "
@@ -64,6 +65,9 @@ def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[str]:
 
 def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
     """Write one cell; a name that stands inside another is indented, a bound is marked."""
+    values = field.getter()(row) if field.is_curve else None
+    if isinstance(values, tuple):
+        return draw_sparkline(values)
     text = format_field(field, row, units)
     may_be_bound = row_list.is_sum and field.is_summable and not field.is_exact
     if (field.lower_if or may_be_bound) and field.getter()(row) is not None:

@@ -4,6 +4,7 @@
 options that choose in it, `request` the value they become and the way to one program.
 `row_options` are those about rows and output, `stack_option` is --stack, `machine_options` are
 --chip and its kin, `assumptions` what they and hlotool.toml come to, `promised` says how good
-an estimate is; `output` prints a document as they have it. `budgets` runs those of `--budget`
-and of `hlotool check`. `say` and `progress` speak on stderr.
+an estimate is; `output` prints a document as they have it, `files` writes files
+whole. `budgets` runs those of `--budget` and of `hlotool check`. `say` and `progress` speak on
+stderr, `typed_line` is the command line that does the next thing.
 """

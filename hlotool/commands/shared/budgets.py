@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.check.budget import Budget
+from hlotool.check.entry import Earlier
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan
 from hlotool.check.sentence import write_sentence
 from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.request import Request
-from hlotool.commands.shared.say import say, say_all
-from hlotool.diff.sides import Argument, Candidate, find_candidates
-from hlotool.errors import InputError
-from hlotool.inputs import StageChoice
+from hlotool.commands.shared.say import say
 from hlotool.render.units import format_value
 
+_NO_BASELINE = Earlier()
 _WORDS = {
     "pass": "budget met",
     "fail": "budget exceeded",
@@ -31,32 +29,32 @@ def compile_budgets(texts: Iterable[str], machine: Machine | None) -> list[Rule]
     return [compile_rule(Budget(expression=text), machine=machine) for text in texts]
 
 
-def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Run:
+def run_rules(
+    request: Request,
+    rules: Sequence[Rule],
+    earlier: Earlier = _NO_BASELINE,
+    *,
+    is_recorded: bool = False,
+) -> Run:
     """Hold budgets against the modules that the request names, and those of a baseline.
 
     stderr tells how far it is, and which modules cannot be read.
     """
     found = request.find()
-    earlier: tuple[Candidate, ...] = ()
-    if baseline and any(rule.needs_baseline for rule in rules):
-        earlier, notes = _find_baseline(baseline, request.stage)
-        say_all(notes)
-    plan = plan_run(rules, found, earlier, request.assumptions)
+    plan = plan_run(
+        rules,
+        found,
+        earlier.modules,
+        request.assumptions,
+        missing=earlier.missing,
+        is_recorded=is_recorded,
+    )
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
     request.tell(run.notes)
     for failure in run.failures:
         say(failure.message)
     return run
-
-
-def _find_baseline(path: str, stage: StageChoice) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
-    """Return the modules of a baseline, and notes; say how to make one where there is none."""
-    if not Path(path).exists():
-        raise InputError(
-            f"{path}: there is no such baseline; hlotool check PATH --update-baseline writes one."
-        )
-    return find_candidates(Argument("baseline", path), stage, None)
 
 
 def enforce_budgets(request: Request, rules: Sequence[Rule]) -> int:

@@ -26,13 +26,13 @@ def dump_options(function: Callable[..., int | None]) -> Callable[..., int | Non
     """
 
     @wraps(function)
-    def call(path: str, stage: StageChoice, module: str | None, **values: Any) -> int | None:
+    def call(path: str | None, stage: StageChoice, module: str | None, **values: Any) -> int | None:
         named = NamedFiles(
             values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
         )
         config = values.get("config", "")
         assumptions = read_assumptions(values, read_config(config) if config else find_config())
-        request = Request(path, stage, module, named, values.pop("budget"), assumptions)
+        request = Request(path or "", stage, module, named, values.pop("budget"), assumptions)
         if not request.budgets or function.__name__ == _CHECK:
             return function(request=request, **values)
         from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
@@ -42,14 +42,15 @@ def dump_options(function: Callable[..., int | None]) -> Callable[..., int | Non
         return function(request=request, **values) or enforce_budgets(request, rules)
 
     decorated: Callable[..., int | None] = call
-    for decorate in reversed(_DUMP_PARAMETERS):
+    # What a check recorded is read without a dump.
+    argument = click.argument("path", metavar="PATH", required=function.__name__ != _CHECK)
+    for decorate in reversed((argument, *_DUMP_PARAMETERS)):
         decorated = decorate(decorated)
     return decorated
 
 
 _CHECK = "check"
 _DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
-    click.argument("path", metavar="PATH"),
     click.option(
         "--stage",
         type=click.Choice(["before", "after", "all"]),

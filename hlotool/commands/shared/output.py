@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hlotool import __version__
+from hlotool.commands.shared.files import write_file
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import HlotoolError, UsageError
 from hlotool.fields import Document, DocumentSpec, RowList, Selection
@@ -16,6 +17,7 @@ from hlotool.query.select import Query, select_rows
 from hlotool.render.document import render_csv, render_json, render_jsonl
 from hlotool.render.look import Look
 from hlotool.render.markdown import render_markdown
+from hlotool.render.sparkline import fit_encoding
 from hlotool.render.table import render_tables
 
 
@@ -148,26 +150,18 @@ def _terminal_width() -> int:
 def write_text(text: str, output: str = "") -> None:
     """Write to a file, else to stdout. A reader who has gone away (`| head`) is no error."""
     if output:
-        _write_file(text, output)
+        write_file(output, text, "--output")
         return
     if sys.stdout is None:  # started with stdout closed
         return
     try:
-        sys.stdout.write(text)
+        sys.stdout.write(fit_encoding(text, sys.stdout.encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_stdout()
     except OSError as error:
         _discard_stdout()
         raise HlotoolError(f"cannot write the answer: {error.strerror}.") from error
-
-
-def _write_file(text: str, output: str) -> None:
-
-    try:
-        Path(output).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
-    except OSError as error:
-        raise UsageError(f"--output {output}: {error.strerror}.") from error
 
 
 def _discard_stdout() -> None:

@@ -12,6 +12,7 @@ from hlotool.inputs.dump.groups import group_files
 from hlotool.inputs.dump.member import make_member
 from hlotool.inputs.dump.orphans import adopt_buffers
 from hlotool.inputs.dump.pairing import pair_programs
+from hlotool.inputs.dump.places import tell_apart
 from hlotool.inputs.dump.program import DumpedProgram
 from hlotool.inputs.dump.role import Role
 from hlotool.inputs.dump.several_modules import make_parts, take_parts
@@ -32,8 +33,8 @@ def find_in_directory(path: str, stage: StageChoice, pattern: re.Pattern[str] | 
     Raises as `find_inputs` does.
     """
     programs, notes = find_programs(path)
-    programs = _match_programs(path, programs, pattern)
-    return Inputs(path, True, _inputs_of(path, programs, stage), notes)
+    chosen = _match_programs(path, programs, pattern)
+    return Inputs(path, True, _inputs_of(path, programs, chosen, stage), notes)
 
 
 def find_in_stream(
@@ -41,16 +42,18 @@ def find_in_stream(
 ) -> Inputs:
     """Return one input for each program of a stream; with one program it counts as a file."""
     programs, notes = _stream_programs(source)
-    programs = _match_programs(path, programs, pattern)
-    return Inputs(path, len(programs) > 1, _inputs_of(path, programs, stage), notes)
+    chosen = _match_programs(path, programs, pattern)
+    return Inputs(path, len(chosen) > 1, _inputs_of(path, programs, chosen, stage), notes)
 
 
 def find_among_modules(
     path: str, found: FoundModules, stage: StageChoice, pattern: re.Pattern[str] | None
 ) -> Inputs:
     """Return one input for each module of a text; with one chosen it counts as a file."""
-    programs = _match_programs(path, make_parts(path, found), pattern)
-    return Inputs(path, len(programs) > 1, _inputs_of(path, programs, stage), found.notes())
+    programs = make_parts(path, found)
+    chosen = _match_programs(path, programs, pattern)
+    inputs = _inputs_of(path, programs, chosen, stage)
+    return Inputs(path, len(chosen) > 1, inputs, found.notes())
 
 
 def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
@@ -116,17 +119,26 @@ def _matches(program: DumpedProgram, pattern: re.Pattern[str]) -> bool:
 
 
 def _inputs_of(
-    path: str, programs: tuple[DumpedProgram, ...], stage: StageChoice
+    path: str,
+    programs: tuple[DumpedProgram, ...],
+    chosen: tuple[DumpedProgram, ...],
+    stage: StageChoice,
 ) -> tuple[Input, ...]:
-    """Return the inputs of programs at a stage; raise if they have none there."""
-    inputs = tuple(found for each in programs for found in each.inputs(stage))
+    """Return the inputs of chosen programs at a stage; raise if they have none there.
+
+    Those that share a name, chosen or not, are told apart.
+    """
+    pairs = [(id(each), found) for each in programs for found in each.inputs(stage)]
+    placed = tell_apart(path, [found for _, found in pairs])
+    wanted = {id(each) for each in chosen}
+    inputs = tuple(one for (key, _), one in zip(pairs, placed, strict=True) if key in wanted)
     if inputs:
         return inputs
     other: StageChoice = "before" if stage == "after" else "after"
-    count = sum(bool(each.inputs(other)) for each in programs)
+    count = sum(bool(each.inputs(other)) for each in chosen)
     raise InputError(
         f"{display_name(path)}: no program has text from {stage} optimizations; "
-        f"{count} of {len(programs)} have text from {other} optimizations (--stage {other})."
+        f"{count} of {len(chosen)} have text from {other} optimizations (--stage {other})."
     )
 
 

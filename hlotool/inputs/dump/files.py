@@ -92,6 +92,7 @@ class Input(Struct, frozen=True):
     debug_options: DumpFile | None = None
     before: DumpFile | None = None  # the text before optimization, if `module` is another
     document: DumpFile | None = None  # a saved JSON document instead of a dump
+    place: str = ""  # in its directory, where another program there has its name
 
     @property
     def files(self) -> tuple[DumpFile, ...]:
