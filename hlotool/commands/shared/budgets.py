@@ -46,7 +46,7 @@ def run_rules(request: Request, rules: Sequence[Rule], baseline: str = "") -> Ru
         run = run_plan(plan, advance)
     request.tell(run.notes)
     for failure in run.failures:
-        say(failure.message)
+        say(*failure.message.split("\n"))
     return run
 
 
