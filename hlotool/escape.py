@@ -8,35 +8,37 @@ byte of a file name that is no UTF-8 `\xff`. What is escaped already is left as 
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
 # What actions/runner looks for (src/Runner.Common/ActionCommand.cs): the first anywhere in a
 # line, the second behind its leading blanks.
 _COMMAND: Final = "##["
+_NO_COMMAND: Final = r"\x23#["
 _COMMAND_LINE: Final = re.compile(r"^([^\S\n]*+):(?=:)", re.MULTILINE)
 _NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _UNDECODED: Final = range(0xDC80, 0xDD00)  # how Python holds the bytes that are no UTF-8
-_NOT_PLAIN: Final = re.compile(r"[^\n -~]|#(?=#\[)")
 
 
 def escape(text: str) -> str:
     """Write one line of foreign text: what cannot be printed, or starts a command, as escapes."""
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _escape(char) for char in text)
-    return text.replace(_COMMAND, r"\x23#[") if _COMMAND in text else text
+    return text.replace(_COMMAND, _NO_COMMAND)
 
 
 def disarm_lines(text: str) -> str:
-    """Change the lines of a finished text that a CI system would take for a command."""
-    return _COMMAND_LINE.sub(r"\1\\x3a", text) if "::" in text else text
+    """Change what a CI system would take for a command in the lines of a finished text."""
+    text = _COMMAND_LINE.sub(r"\1\\x3a", text) if "::" in text else text
+    return text.replace(_COMMAND, _NO_COMMAND)
 
 
 def encode_json(value: object, indent: int | None = None) -> str:
-    """Write JSON in printable ASCII; every text is exact but for bytes that are no UTF-8."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return _NOT_PLAIN.sub(_escape_in_json, text)
+    """Write JSON in printable ASCII, every text exact."""
+    import json  # noqa: PLC0415  start-up time
+
+    text = json.dumps(value, indent=indent, allow_nan=False)
+    return text.replace("\x7f", "\\u007f").replace(_COMMAND, "\\u0023#[")
 
 
 def _escape(char: str) -> str:
@@ -46,10 +48,3 @@ def _escape(char: str) -> str:
     if code < 0x80:  # noqa: PLR2004  ASCII
         return _NAMED.get(char) or f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004  one unit
-
-
-def _escape_in_json(match: re.Match[str]) -> str:
-    char = match[0]
-    if "\ud800" <= char <= "\udfff":  # half a character, which many readers refuse
-        return json.dumps(_escape(char))[1:-1]
-    return json.dumps(char)[1:-1] if char > "\x7f" else f"\\u{ord(char):04x}"

@@ -113,5 +113,6 @@ def test_start_up_is_light() -> None:
         "hlotool.commands.shared",
         "hlotool.commands.shared.say",
         "hlotool.errors",
+        "hlotool.escape",
         "hlotool.source",
     ]

@@ -220,7 +220,7 @@ def test_whatever_the_texts_hold(given_outcomes: list[Outcome]) -> None:
 
 def test_github() -> None:
     assert render_github(OUTCOMES).splitlines() == [
-        "::error title=hlotool%3A peak,file=a b/c.py,line=3::jit_step: <9> & \x00",
+        "::error title=hlotool%3A peak,file=a b/c.py,line=3::jit_step: <9> & \\x00",
         "::error title=hlotool%3A peak,file=/abs/hlotool.toml::no module",
         "::error title=hlotool%3A temp-memory::jit_eval: it is broken",
         (
@@ -237,7 +237,7 @@ def test_junit() -> None:
     assert [suite.attrib["name"] for suite in root] == ["jit_step", "hlotool", "jit_eval"]
     failure = root.find(".//failure")
     assert failure is not None
-    assert failure.text == "jit_step: <9> & \ufffd (a b/c.py:3)"
+    assert failure.text == r"jit_step: <9> & \x00 (a b/c.py:3)"
     warned = root[0][1].find("system-out")
     assert warned is not None
     assert warned.text is not None
