@@ -42,6 +42,7 @@ OUTCOMES = (
 )
 
 # The parts of the SARIF 2.1.0 schema that are used here; anything else is refused.
+_URI = "^(?:[A-Za-z0-9._~:/-]|%[0-9A-F]{2})*$"  # a uri-reference, as far as paths need it
 _TEXT = {
     "type": "object",
     "required": ["text"],
@@ -62,7 +63,7 @@ _PLACE = {
                     "type": "object",
                     "additionalProperties": False,
                     "properties": {
-                        "uri": {"type": "string", "format": "uri-reference"},
+                        "uri": {"type": "string", "pattern": _URI},
                         "uriBaseId": {"const": "%SRCROOT%"},
                     },
                 },
