@@ -18,7 +18,7 @@ from schemas import make_line_schema, make_schema  # noqa: E402
 
 from hlotool.check.history import HISTORY_SCHEMA, HistoryLine  # noqa: E402
 from hlotool.fields import Block, DocumentSpec, Field  # noqa: E402
-from hlotool.render.markdown import escape  # noqa: E402
+from hlotool.render.markdown import quote_markdown  # noqa: E402
 
 INTRODUCTION = """\
 # Fields
@@ -81,7 +81,7 @@ def _table(fields: Sequence[Field]) -> str:
     for field in fields:
         values = f"; one of {', '.join(field.values)}" if field.values else ""
         unknown = "?" * field.is_nullable
-        meaning = escape(field.meaning + values).replace("\\`", "`")  # code stays code
+        meaning = quote_markdown(field.meaning + values).replace("\\`", "`")  # code stays code
         lines.append(f"| `{field.name}` | {field.unit.value}{unknown} | {meaning} |")
     return "\n".join(lines) + "\n"
 

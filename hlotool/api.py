@@ -152,6 +152,9 @@ def _find(
         return _TEXT, find_inputs_in_text(dump.as_text(), stage, module)
     path = os.fspath(dump)
     if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
+        # A file's name may hold a line break too.
+        if os.path.exists(dump):  # noqa: PTH110  (paths stay strings)
+            return path, find_inputs(path, stage, module, named)
         return _TEXT, find_inputs_in_text(dump, stage, module)
     return path, find_inputs(path, stage, module, named)
 

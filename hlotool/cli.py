@@ -109,21 +109,21 @@ def run(args: list[str] | None = None) -> int:
     try:
         code = cli.main(args=args, prog_name="hlotool", standalone_mode=False)
     except HlotoolError as error:
-        say(str(error))
+        say(*str(error).split("\n"))
         return error.exit_code
     except click.ClickException as error:
-        say(_describe(error))
+        say(*_describe(error))
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
     return code if isinstance(code, int) else 0
 
 
-def _describe(error: click.ClickException) -> str:
-    """Say what click found wrong, and where help is."""
+def _describe(error: click.ClickException) -> tuple[str, ...]:
+    """Say in lines what click found wrong, and where help is."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    hint = f"\nTry '{context.command_path} --help'." if context is not None else ""
-    return error.format_message() + hint
+    hint = () if context is None else (f"Try '{context.command_path} --help'.",)
+    return error.format_message(), *hint
 
 
 def _flush() -> bool:

@@ -8,15 +8,27 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from hlotool.escape import escape
 from hlotool.source import Source
 
 _WINDOW = 96  # characters of a long line shown around the caret
 
 
 class HlotoolError(Exception):
-    """Base class; the message is one or more complete sentences for the user."""
+    """Base class; the message is one or more complete sentences for the user.
+
+    Each argument is a line, in which the text of others, names and paths, is escaped.
+    """
 
     exit_code: ClassVar[int] = 3
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(*lines)
+        self.lines = lines
+
+    def __str__(self) -> str:
+        """Render the lines."""
+        return "\n".join(map(escape, self.lines))
 
 
 class InputError(HlotoolError):
@@ -37,25 +49,27 @@ class PlacedError(HlotoolError):
     def __str__(self) -> str:
         """Render `name:line:column: message`, then the excerpt."""
         line, column = self.source.location(self.start)
-        return f"{self.source.name}:{line}:{column}: {self.message}\n{self.excerpt()}"
+        sentence = escape(f"{self.source.name}:{line}:{column}: {self.message}")
+        return f"{sentence}\n{self.excerpt()}"
 
     def excerpt(self) -> str:
         """Draw the offending line, cut to a window, with carets under the span."""
         line, column = self.source.location(self.start)
-        text = self.source.line_at(self.start)
+        text = self.source.line_at(self.start).replace("\t", " ")
         first = 0 if len(text) <= _WINDOW else max(0, column - 1 - _WINDOW // 2)
         shown = text[first : first + _WINDOW]
         before, after = "…" * (first > 0), "…" * (first + _WINDOW < len(text))
-        indent = column - 1 - first + len(before)
-        carets = "^" * max(1, min(self.end - self.start, len(before) + len(shown) - indent))
+        begin = column - 1 - first
+        indent = len(before) + len(escape(shown[:begin]))
+        marked = len(escape(shown[begin : begin + self.end - self.start]))
         gutter = " " * len(str(line))
         lines = [
             f"{gutter} |",
-            f"{line} | {before}{_printable(shown)}{after}",
-            f"{gutter} | {' ' * indent}{carets}",
+            f"{line} | {before}{escape(shown)}{after}",
+            f"{gutter} | {' ' * indent}{'^' * max(1, marked)}",
         ]
         if self.hint:
-            lines.append(f"{gutter} = hint: {self.hint}")
+            lines.append(f"{gutter} = hint: {escape(self.hint)}")
         return "\n".join(lines)
 
 
@@ -71,7 +85,8 @@ class QueryError(PlacedError):
     def __str__(self) -> str:
         """Render `--where: message (column N)`, then the excerpt."""
         _, column = self.source.location(self.start)
-        return f"{self.source.name}: {self.message} (column {column})\n{self.excerpt()}"
+        sentence = escape(f"{self.source.name}: {self.message} (column {column})")
+        return f"{sentence}\n{self.excerpt()}"
 
 
 class UsageError(HlotoolError):
@@ -84,8 +99,3 @@ class NothingCheckedError(HlotoolError):
     """No module matched, or a rule matched nothing: silence would look like success."""
 
     exit_code = 4
-
-
-def _printable(text: str) -> str:
-    """Replace what a terminal would act on; one character stays one column."""
-    return "".join(char if char.isprintable() else " " if char == "\t" else "�" for char in text)

@@ -23,6 +23,7 @@ from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.sentence import write_sentence
+from hlotool.escape import escape
 from hlotool.ir import Module
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.program import Program
@@ -53,7 +54,7 @@ def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) ->
     results = [judge_rule(rule, program) for rule in rules]
     failed = [write_sentence(one, format_value) for one in results if one.status != "pass"]
     if failed:
-        raise AssertionError("\n".join(failed))
+        raise AssertionError("\n".join(map(escape, failed)))
 
 
 def assert_collectives(
@@ -82,7 +83,11 @@ def assert_collectives(
     if wrong:
         listed = [
             f"{kind}: expected {expected.get(kind, 0)}, found {found[kind]}"
-            + "".join(f"\n  {row.name} {_place(row)}" for row in rows if row.effective_kind == kind)
+            + "".join(
+                f"\n  {escape(f'{row.name} {_place(row)}')}"
+                for row in rows
+                if row.effective_kind == kind
+            )
             for kind in wrong
         ]
         raise AssertionError("\n".join(listed))

@@ -35,8 +35,8 @@ NOWHERE = {
     "missing": ("missing.txt", "missing.txt: there is no such file or directory."),
     "no folder": ("missing/a.txt", "missing/a.txt: there is no such file or directory."),
     "file as folder": ("file/a.txt", "file/a.txt: Not a directory."),
-    "nul": ("a\0b", "a\ufffdb: there is no such file or directory."),
-    "escape": ("a\x1b[31mb", "a\ufffd[31mb: there is no such file or directory."),
+    "nul": ("a\0b", r"a\x00b: there is no such file or directory."),
+    "escape": ("a\x1b[31mb", r"a\x1b[31mb: there is no such file or directory."),
     "loop": ("loop", "loop: Too many levels of symbolic links."),
     "gone": ("gone", "gone: there is no such file or directory."),
     "device": (
@@ -93,11 +93,13 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     Path(path).write_text("hello", encoding="utf-8")
     with pytest.raises(InputError) as raised:
         find_inputs(path)
-    assert str(raised.value).encode("utf-8")
+    assert (
+        str(raised.value).encode("utf-8").startswith(os.fsencode(str(tmp_path)) + rb"/\xff.txt: ")
+    )
     Path(path).write_text("HloModule m\n", encoding="utf-8")
     (found,) = find_inputs(path).inputs
     assert found.module
-    assert found.module.path.endswith("\ufffd.txt")
+    assert found.module.path == path
     assert found.module.read().text == "HloModule m\n"
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "hlotool"
-BOTTOM = {"errors", "fields", "source"}
+BOTTOM = {"errors", "escape", "fields", "source"}
 BELOW = {
     "source": set[str](),
-    "errors": {"source"},
+    "escape": set[str](),
+    "errors": {"escape", "source"},
     "fields": {"errors", "source"},
     "ir": BOTTOM,
     "parse": BOTTOM | {"ir"},
@@ -112,5 +113,6 @@ def test_start_up_is_light() -> None:
         "hlotool.commands.shared",
         "hlotool.commands.shared.say",
         "hlotool.errors",
+        "hlotool.escape",
         "hlotool.source",
     ]

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from typing import Annotated, Any
 
 import jsonschema
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 from schemas import make_schema
 
+from hlotool.escape import escape
 from hlotool.fields import (
     BYTES,
     NUMBER,
@@ -194,8 +196,8 @@ def test_csv() -> None:
     assert text == (
         "name,size_bytes,flops,flags,is_async,ratio\n"
         'a,10,,"[""x"", ""y""]",,1.0\n'
-        '"b,""\n",30,0,[],false,\n'
-        "c\udcff,9223372036854775808,0,[],false,1.0\n"
+        '"b,""\\n",30,0,[],false,\n'
+        "c\\xff,9223372036854775808,0,[],false,1.0\n"
     )
     assert render_csv(select((), columns="name")) == "name\n"
 
@@ -274,4 +276,5 @@ def test_every_format_holds_the_same_rows(rows: tuple[Sample, ...]) -> None:
     assert [row["flops"] for row in table] == [
         "" if row["flops"] is None else str(row["flops"]) for row in made
     ]
-    assert [row["name"] for row in table] == [row["name"] for row in made]
+    names = [re.sub("^'(?='*[=+@\uff1d\uff0b\uff0d\uff20-])", "", row["name"]) for row in table]
+    assert names == [escape(row["name"]) for row in made]

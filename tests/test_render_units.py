@@ -68,7 +68,7 @@ K, M, G = 1 << 10, 1 << 20, 1 << 30
         (("a", "b"), Unit.LIST, "auto", "a, b"),
         ((0, 12345), Unit.LIST, "auto", "0, 12345"),
         ("text", Unit.TEXT, "auto", "text"),
-        ("a\x1b[31mb\nc\td", Unit.TEXT, "auto", "a�[31mb c d"),
+        ("a\x1b[31mb\nc\td", Unit.TEXT, "auto", r"a\x1b[31mb\nc\td"),
     ],
 )
 def test_values(value: object, unit: Unit, units: str, text: str) -> None:

@@ -13,7 +13,7 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.space_figures import SPACE_NAMES
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
 from hlotool.commands.shared.promised import write_promised
-from hlotool.fields import Line
+from hlotool.fields import Line, quote_braces
 from hlotool.program.program import Program
 
 _REASONS: Final[dict[Reason, str]] = {
@@ -49,7 +49,7 @@ def _assigned(report: MemoryReport, title: str, color: int) -> list[Line]:
     space = _space(report, color)
     lines = [
         Line(
-            f"{_plain(title)}: peak {{bytes}} at {{position}} of {{sequence_length}}, "
+            f"{quote_braces(title)}: peak {{bytes}} at {{position}} of {{sequence_length}}, "
             f"{{instruction}}{space}",
             PEAK,
             peak,
@@ -92,7 +92,7 @@ def _estimate(report: MemoryReport, title: str, color: int) -> list[Line]:
     is_known = estimated.allocated_bytes is not None
     return [
         Line(
-            f"{_plain(title)}: estimate, as there is no buffer assignment: peak {peak} at "
+            f"{quote_braces(title)}: estimate, as there is no buffer assignment: peak {peak} at "
             f"{{position}} of {{sequence_length}}, {{instruction}}{space}",
             ESTIMATED,
             estimated,
@@ -187,8 +187,3 @@ def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
         HEADROOM,
         headroom,
     )
-
-
-def _plain(text: str) -> str:
-    """Keep braces of a name from being taken for a figure's."""
-    return text.replace("{", "{{").replace("}", "}}")

@@ -49,7 +49,7 @@ def print_directory(
     say_all(note for one in results if isinstance(one, _Result) for note in one.notes)
     failures = [result for result in results if isinstance(result, Failure)]
     for failure in failures:
-        say(failure.message)
+        say(*failure.message.split("\n"))
     rows.sort(key=_rank)
     print_document(
         Document(

@@ -10,7 +10,7 @@ from hlotool.diff.blocks.fold import InstructionChange
 from hlotool.diff.blocks.headline import HEADLINE, Headline, pick_headline
 from hlotool.diff.blocks.metrics import by_path, changed_metrics
 from hlotool.diff.report import DiffOptions, DiffReport
-from hlotool.fields import Document, Line
+from hlotool.fields import Document, Line, quote_braces
 from hlotool.ir.opcodes import COLLECTIVES, FREE
 from hlotool.render.units import format_bounds
 
@@ -86,8 +86,8 @@ def _lines(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Ite
     if report.identical is False and facts.matched_count is not None:
         yield Line(
             "{matched_count} instructions have partners, {changed_count} of them differ; "
-            f"{{left_only_count}} are only in {labels[0]}, "
-            f"{{right_only_count}} only in {labels[1]}",
+            f"{{left_only_count}} are only in {quote_braces(labels[0])}, "
+            f"{{right_only_count}} only in {quote_braces(labels[1])}",
             FACTS,
             facts,
         )

@@ -10,7 +10,14 @@ The table, the JSON, CSV and markdown, `--where`, `--sort`, `--by`, `--columns`,
 in `--help`, the JSON Schemas and docs/fields.md are all made from these declarations.
 """
 
-from hlotool.fields.document import INPUT_BLOCK, Document, DocumentSpec, InputPaths, Line
+from hlotool.fields.document import (
+    INPUT_BLOCK,
+    Document,
+    DocumentSpec,
+    InputPaths,
+    Line,
+    quote_braces,
+)
 from hlotool.fields.field import (
     BYTES,
     COUNT,
@@ -57,4 +64,5 @@ __all__ = [
     "column",
     "fields_of",
     "figure",
+    "quote_braces",
 ]

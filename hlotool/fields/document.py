@@ -62,6 +62,11 @@ class Line(Struct, frozen=True):
     record: object | None = None
 
 
+def quote_braces(text: str) -> str:
+    """Return foreign text as a template may hold it: its braces are not taken for a figure's."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 class Document(Struct, frozen=True):
     """A command's answer: records under the names of its spec, and prose for tables.
 

@@ -96,4 +96,4 @@ def _read(path: str) -> Source:
     try:
         return read_source(path)
     except InputError as error:
-        raise InputError(f"{error}{mention_text(path)}") from error
+        raise InputError(*error.lines, *mention_text(path)) from error

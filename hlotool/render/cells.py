@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.escape import escape
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
 from hlotool.fields.rows import lower_flags, upper_flags
 from hlotool.render.sparkline import draw_sparkline
@@ -42,7 +43,7 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
     below = [each for each in selection.columns if each.is_below and not is_flat]
     columns = [each for each in selection.columns if each not in below]
     return Cells(
-        tuple(Column(each.title, each.is_numeric, _is_cuttable(each)) for each in columns),
+        tuple(Column(escape(each.title), each.is_numeric, _is_cuttable(each)) for each in columns),
         tuple(
             tuple(_cell(selection.row_list, each, row, units) for each in columns)
             for row in selection.rows

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from hlotool.escape import encode_json, escape
 from hlotool.fields import INPUT_BLOCK, Block, Document, Field, Group, Grouping, Selection
 
 Json = dict[str, object]
+
+# What a spreadsheet would run, unless it is a number; an apostrophe before it says it is text.
+_FORMULA: Final = re.compile("'*+[=+\\-@\uff1d\uff0b\uff0d\uff20]")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
+_QUOTED: Final = re.compile(r'[",]|^\s*+::')  # the last begins a command of a CI system
 
 
 def render_json(document: Document, selections: Sequence[Selection], version: str) -> str:
@@ -24,39 +30,39 @@ def render_json(document: Document, selections: Sequence[Selection], version: st
             made[block.name] = _block_json(block, document.blocks[block.name])
     for selection in selections:
         made |= _selection_json(selection)
-    return json.dumps(made, indent=2, allow_nan=False) + "\n"
+    return encode_json(made, indent=2) + "\n"
 
 
 def render_jsonl(selection: Selection) -> str:
     """Return the rows alone, one JSON object a line; groups are flattened to the innermost."""
-    lines = (json.dumps(row, allow_nan=False) for row in _flat_rows(selection))
+    lines = map(encode_json, _flat_rows(selection))
     return "".join(f"{line}\n" for line in lines)
 
 
 def render_csv(selection: Selection) -> str:
     """Return the rows alone as CSV with a header; null is empty, a list is JSON."""
-    lines = _Lines()
     grouping = selection.grouping
     names = [field.name for field in selection.columns] if grouping is None else _names(grouping)
-    writer = csv.writer(lines, lineterminator="\r\n")
-    writer.writerow(names)
-    for row in _flat_rows(selection):
-        writer.writerow([_csv_cell(row[name]) for name in names])
-    return "".join(lines)
+    lines = (_csv_line([row[name] for name in names]) for row in _flat_rows(selection))
+    return _csv_line(names) + "".join(lines)
 
 
-class _Lines(list[str]):
-    """Takes what csv writes: it quotes CR and LF only if both end its lines; LF ends ours."""
-
-    def write(self, line: str) -> None:
-        """Take one line."""
-        self.append(line.removesuffix("\r\n") + "\n")
+def _csv_line(values: Sequence[object]) -> str:
+    """Write one line; an empty one would be no row at all."""
+    return (",".join(map(_csv_cell, values)) or '""') + "\n"
 
 
-def _csv_cell(value: object) -> object:
-    """Write a value as JSON has it, but text bare and null empty."""
-    is_plain = value is None or isinstance(value, str)
-    return value if is_plain else json.dumps(value, allow_nan=False)
+def _csv_cell(value: object) -> str:
+    """Write a value as JSON has it, but null empty, and text bare, on one line, and never run."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        text = escape(value)
+        if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+            text = f"'{text}"
+    else:
+        text = encode_json(value)
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
 
 
 def _flat_rows(selection: Selection) -> Iterator[Json]:

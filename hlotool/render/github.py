@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hlotool.escape import escape
 from hlotool.render.outcome import Outcome, worst_first
 
 
@@ -21,19 +22,21 @@ def render_github(outcomes: Sequence[Outcome]) -> str:
 
 
 def _command(outcome: Outcome) -> str:
-    properties = {"title": f"hlotool: {outcome.rule}"}
+    properties = {"title": escape(f"hlotool: {outcome.rule}")}
     if outcome.file:
         properties["file"] = outcome.file
         if outcome.line:
             properties["line"] = str(outcome.line)
-    given = ",".join(f"{key}={_escape_property(value)}" for key, value in properties.items())
+    given = ",".join(f"{key}={_encode_property(value)}" for key, value in properties.items())
     name = "warning" if outcome.is_warning else "error"
-    return f"::{name} {given}::{_escape(outcome.full_text)}"
+    return f"::{name} {given}::{_encode(outcome.full_text)}"
 
 
-def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def _encode(text: str) -> str:
+    """Write a text as the runner decodes it; a line break arrives as one."""
+    lines = text.replace("%", "%25").split("\n")
+    return "%0A".join(escape(line.replace("\r", "%0D")) for line in lines)
 
 
-def _escape_property(text: str) -> str:
-    return _escape(text).replace(":", "%3A").replace(",", "%2C")
+def _encode_property(text: str) -> str:
+    return _encode(text).replace(":", "%3A").replace(",", "%2C")

@@ -6,13 +6,11 @@ strictest reader of the format.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax import saxutils
 
+from hlotool.escape import escape
 from hlotool.render.outcome import Outcome
-
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render_junit(outcomes: Sequence[Outcome]) -> str:
@@ -41,7 +39,7 @@ def _counts(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
 
 def _case(outcome: Outcome, suite: str) -> list[str]:
     tag = _tag(outcome)
-    place = f" ({outcome.file}:{outcome.line})" if outcome.file and outcome.line else ""
+    place = escape(f" ({outcome.file}:{outcome.line})") if outcome.file and outcome.line else ""
     body = _text(outcome.full_text + place)
     attributes = [("name", outcome.rule), ("classname", suite), ("time", "0")]
     if not outcome.is_reported:
@@ -61,14 +59,10 @@ def _tag(outcome: Outcome) -> str:
 
 
 def _open(tag: str, attributes: Sequence[tuple[str, str]]) -> str:
-    given = "".join(f" {key}={quoteattr(_clean(value))}" for key, value in attributes)
+    given = "".join(f" {key}={saxutils.quoteattr(escape(value))}" for key, value in attributes)
     return f"<{tag}{given}>"
 
 
 def _text(text: str) -> str:
-    return escape(_clean(text))
-
-
-def _clean(text: str) -> str:
-    """Replace what XML 1.0 cannot hold."""
-    return _NO_XML.sub("\ufffd", text)
+    """Write a text that is escaped already; its line breaks stay, but begin no line."""
+    return saxutils.escape(text, {"\n": "&#10;"})

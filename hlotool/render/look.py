@@ -21,10 +21,3 @@ class Look(Struct, frozen=True):
     def dim(self, text: str) -> str:
         """Return text in grey, if there is colour."""
         return f"{_DIM}{text}{_RESET}" if self.has_color and text else text
-
-
-def printable(text: str) -> str:
-    """Replace what a terminal would act on: a dump's names must not move the cursor."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else " " if char in "\t\n" else "�" for char in text)

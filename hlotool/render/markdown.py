@@ -10,22 +10,22 @@ from hlotool.render.cells import Cells, make_cells
 from hlotool.render.prose import render_line
 
 _SPECIAL = re.compile(
-    r"[\\|`*<>\[\]]|(?<![^\W_])_|_(?![^\W_])"
+    r"[\\|`*<>\[\]&~]|(?<![^\W_])_|_(?![^\W_])"
 )  # an underscore inside a name is one
 
 
 def render_markdown(document: Document, selections: Sequence[Selection], units: str) -> str:
     """Return the prose as paragraphs and every row list as a table."""
-    blocks = [escape(render_line(line, units)) for line in document.lines]
+    blocks = [quote_markdown(render_line(line, units)) for line in document.lines]
     for selection in selections:
         if selection.row_list.title and len(selections) > 1:
-            blocks.append(f"**{escape(selection.row_list.title)}**")
+            blocks.append(f"**{quote_markdown(selection.row_list.title)}**")
         blocks.append(_render_table(make_cells(selection, units, is_flat=True)))
-    blocks += [escape(render_line(line, units)) for line in document.notes]
+    blocks += [quote_markdown(render_line(line, units)) for line in document.notes]
     return "\n\n".join(blocks) + "\n"
 
 
-def escape(text: str) -> str:
+def quote_markdown(text: str) -> str:
     """Escape what markdown or HTML would act on; leading blanks stay visible."""
     stripped = text.lstrip(" ")
     return "&nbsp;" * (len(text) - len(stripped)) + _SPECIAL.sub(r"\\\g<0>", stripped)
@@ -36,14 +36,14 @@ def _render_table(cells: Cells) -> str:
     if not cells.rows:
         return "(no rows)"
     lines = [
-        _join([escape(column.title) for column in cells.columns]),
+        _join([quote_markdown(column.title) for column in cells.columns]),
         _join(["--:" if column.is_number else ":--" for column in cells.columns]),
-        *(_join([escape(cell) for cell in row]) for row in cells.rows),
+        *(_join([quote_markdown(cell) for cell in row]) for row in cells.rows),
     ]
     if cells.total:
-        lines.append(_join([f"**{escape(cell)}**" if cell else "" for cell in cells.total]))
+        lines.append(_join([f"**{quote_markdown(cell)}**" if cell else "" for cell in cells.total]))
     if cells.more:
-        lines += ["", escape(cells.more)]
+        lines += ["", quote_markdown(cells.more)]
     return "\n".join(lines)
 
 

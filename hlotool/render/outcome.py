@@ -8,11 +8,15 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.escape import escape
+
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 
 
 class Outcome(Struct, frozen=True):
     """One budget in one module. `text` says what was found, `advice` what its author says.
+
+    All of it is as the dump and the configuration have it; the formats print it escaped.
 
     `file` and `line` are where the user should look: a line of the program, else of the
     configuration; '' and 0 where neither is known.
@@ -34,9 +38,10 @@ class Outcome(Struct, frozen=True):
 
     @property
     def full_text(self) -> str:
-        """What was found, where, and the author's advice."""
+        """What was found, where, and the author's advice, which alone may have several lines."""
         where = f"{self.module}: " if self.module else ""
-        return where + self.text + (f" {self.advice}" if self.advice else "")
+        advice = "\n".join(map(escape, self.advice.split("\n")))
+        return escape(where + self.text) + (f" {advice}" if advice else "")
 
 
 def relative_file(path: str, root: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from string import Formatter
 
+from hlotool.escape import escape
 from hlotool.fields import Line
 from hlotool.render.units import format_bounds, format_field
 
@@ -14,7 +15,7 @@ def render_line(line: Line, units: str = "auto") -> str:
     line = { text | "{" field name "}" | "{{" | "}}" }
     """
     if line.block is None or line.record is None:
-        return line.template
+        return escape(line.template)
     is_upper = getattr(line.record, "is_upper_bound", False) is True
     parts = []
     for text, name, _, _ in Formatter().parse(line.template):
@@ -26,4 +27,4 @@ def render_line(line: Line, units: str = "auto") -> str:
                 is_lower = getattr(line.record, field.lower_flag, False) is True
                 shown = format_bounds(shown, is_lower=is_lower, is_upper=is_upper)
             parts.append(shown)
-    return "".join(parts)
+    return escape("".join(parts))

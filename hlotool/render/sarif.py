@@ -7,11 +7,11 @@ Code scanning shows a result only where it has a place: give every outcome a fil
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from hlotool.escape import encode_json, escape
 from hlotool.render.outcome import Outcome
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -36,7 +36,7 @@ def render_sarif(outcomes: Sequence[Outcome], version: str) -> str:
         "results": [_result(one, ids[one.rule], names.index(one.rule)) for one in outcomes],
     }
     document: Json = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return encode_json(document, indent=2) + "\n"
 
 
 def rule_ids(names: Sequence[str]) -> dict[str, str]:
@@ -53,7 +53,7 @@ def rule_ids(names: Sequence[str]) -> dict[str, str]:
 def _rule(name: str, identifier: str, *, is_warning: bool) -> Json:
     return {
         "id": identifier,
-        "shortDescription": {"text": name},
+        "shortDescription": {"text": escape(name)},
         "defaultConfiguration": {"level": "warning" if is_warning else "error"},
     }
 
@@ -80,7 +80,8 @@ def _level(outcome: Outcome) -> str:
 
 def _place(outcome: Outcome) -> Json:
     is_absolute = outcome.file.startswith("/") or outcome.file[1:2] == ":"
-    uri = quote(outcome.file, safe="/:" if is_absolute else "/")
+    safe = "/:" if is_absolute else "/"
+    uri = quote(outcome.file, safe, errors="surrogateescape")
     artifact: Json = {"uri": f"file://{'' if uri.startswith('/') else '/'}{uri}"}
     if not is_absolute:
         artifact = {"uri": uri, "uriBaseId": "%SRCROOT%"}

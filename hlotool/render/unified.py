@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from hlotool.render.look import Look, printable
+from hlotool.escape import escape
+from hlotool.render.look import Look
 
 _SIGNS = {"same": " ", "removed": "-", "added": "+"}
 _COLORS = {"removed": "31", "added": "32"}
@@ -45,7 +46,10 @@ def render_unified(
     hunks = [line for section in sections for line in _section(section, max(0, context), look)]
     if not hunks:
         return ""
-    head = [look.bold(f"--- {labels[0]}"), look.bold(f"+++ {labels[1]}")]
+    head = [
+        look.bold(escape(f"{sign} {label}"))
+        for sign, label in zip(("---", "+++"), labels, strict=True)
+    ]
     return "".join(f"{line}\n" for line in head + hunks)
 
 
@@ -61,13 +65,13 @@ def _section(section: Section, context: int, look: Look) -> list[str]:
         body = []
         for line in lines[first:last]:
             left, right = _step(line, left, right)
-            body.append(_colored(_SIGNS[line.mark] + printable(line.text), line.mark, look))
+            body.append(_colored(_SIGNS[line.mark] + escape(line.text), line.mark, look))
         at = last
         counts = left - start[0], right - start[1]
         old, new = (
             f"{begin + bool(count)},{count}" for begin, count in zip(start, counts, strict=True)
         )
-        shown.append(look.dim(f"@@ -{old} +{new} @@ {section.name}"))
+        shown.append(look.dim(f"@@ -{old} +{new} @@ {escape(section.name)}"))
         shown += body
     return shown
 

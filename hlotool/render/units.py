@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from hlotool.escape import escape
 from hlotool.fields import VARIOUS, Field, Sum, Unit
-from hlotool.render.look import printable
 
 UNKNOWN = "?"
 UNITS = ("auto", "B", "KiB", "MiB", "GiB")
@@ -38,7 +38,7 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
     if isinstance(value, tuple | list):
         return _format_list(value)
     if not isinstance(value, int | float):
-        return printable(str(value))
+        return escape(str(value))
     if isinstance(value, float) and not math.isfinite(value):
         return UNKNOWN
     text = _format_number(abs(value), unit, units)

@@ -53,7 +53,7 @@ def run_rules(
         run = run_plan(plan, advance)
     request.tell(run.notes)
     for failure in run.failures:
-        say(failure.message)
+        say(*failure.message.split("\n"))
     return run
 
 

@@ -11,6 +11,7 @@ from hlotool import __version__
 from hlotool.commands.shared.files import write_file
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import HlotoolError, UsageError
+from hlotool.escape import disarm_lines
 from hlotool.fields import Document, DocumentSpec, RowList, Selection
 from hlotool.query.names import suggest
 from hlotool.query.select import Query, select_rows
@@ -147,8 +148,13 @@ def _terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def write_text(text: str, output: str = "") -> None:
-    """Write to a file, else to stdout. A reader who has gone away (`| head`) is no error."""
+def write_text(text: str, output: str = "", *, has_commands: bool = False) -> None:
+    """Write to a file, else to stdout. A reader who has gone away (`| head`) is no error.
+
+    No line of the text is a command to a CI system, unless it is said to hold some.
+    """
+    if not has_commands:
+        text = disarm_lines(text)
     if output:
         write_file(output, text, "--output")
         return

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from hlotool.escape import disarm_lines, escape
+
 
 def say_all(notes: Iterable[str]) -> None:
     """Print diagnostics, each once, in order."""
@@ -12,7 +14,8 @@ def say_all(notes: Iterable[str]) -> None:
         say(note)
 
 
-def say(message: str) -> None:
-    """Print a diagnostic on stderr."""
+def say(*lines: str) -> None:
+    """Print a diagnostic on stderr; in each of its lines the text of others is escaped."""
     if sys.stderr is not None:  # started with stderr closed
-        sys.stderr.write(f"hlotool: {message}\n")
+        message = "\n".join(map(escape, lines))
+        sys.stderr.write(disarm_lines(f"hlotool: {message}\n"))

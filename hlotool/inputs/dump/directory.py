@@ -71,7 +71,8 @@ def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str,
     groups, more = adopt_buffers(groups)
     programs = pair_programs(groups) + parts
     if not programs:
-        raise InputError(f"{display_name(directory)}: {_describe_no_programs(files)}")
+        what, *how = _describe_no_programs(files)
+        raise InputError(f"{display_name(directory)}: {what}", *how)
     return programs, notes + around + more
 
 
@@ -90,7 +91,8 @@ def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[s
     if not programs:
         raise InputError(
             f"{source.name}: none of the {len(members)} sections between *** Begin and *** End "
-            f"is an HLO module.\n{HOW_TO_DUMP}"
+            "is an HLO module.",
+            HOW_TO_DUMP,
         )
     return programs, notes
 
@@ -142,17 +144,16 @@ def _inputs_of(
     )
 
 
-def _describe_no_programs(files: Iterable[FoundFile]) -> str:
-    """Say why a directory gives nothing."""
+def _describe_no_programs(files: Iterable[FoundFile]) -> tuple[str, ...]:
+    """Say in lines why a directory gives nothing."""
     roles = [split_file_name(each.name).role for each in files]
     if not roles:
-        return f"the directory is empty.\n{HOW_TO_DUMP}"
+        return "the directory is empty.", HOW_TO_DUMP
     protos = roles.count(Role.PROTO)
     if protos:
-        return (
-            f"the directory holds HLO protobufs (.hlo.pb, {protos:,} of them), but no text, which "
-            "is what hlotool reads. Add --xla_dump_hlo_as_text to XLA_FLAGS and run again."
-        )
+        what = f"HLO protobufs (.hlo.pb, {protos:,} of them), but no text, which is what hlotool"
+        how = "Add --xla_dump_hlo_as_text to XLA_FLAGS and run again."
+        return (f"the directory holds {what} reads. {how}",)
     if len(roles) == 1:
-        return f"the only file in this directory is not an HLO module.\n{HOW_TO_DUMP}"
-    return f"none of the {len(roles):,} files in this directory is an HLO module.\n{HOW_TO_DUMP}"
+        return "the only file in this directory is not an HLO module.", HOW_TO_DUMP
+    return f"none of the {len(roles):,} files in this directory is an HLO module.", HOW_TO_DUMP

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hlotool.inputs.dump.role import Role, Stage
 
-_TIMESTAMP: Final = re.compile(r"(?:^|[._\-])[0-9]{13,}$")
+_TIMESTAMP: Final = re.compile(r"(?:^|[._\-])[0-9]{13,}\Z")
 # Which of several texts after optimization stands for the program, best first, where no
 # buffer assignment names one: the last that is scheduled and has its memory spaces.
 _AFTER_ORDER: Final = (

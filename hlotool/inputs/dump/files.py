@@ -34,7 +34,7 @@ class DumpFile(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The path to print, which is the one to open unless it holds control characters."""
+        """The path to open; that of a section of a stream tells which."""
         return self.source.name if self.source else display_name(self.raw_path)
 
     def read(self) -> Source:
@@ -62,8 +62,8 @@ def expect_kind(source: Source, kinds: tuple[TextKind, ...]) -> Source:
     detection = detect_kind(source.text)
     if detection.kind not in kinds:
         wanted = " or ".join(kind.value for kind in kinds)
-        what = describe_refusal(detection.kind)
-        raise InputError(f"{source.name}: expected {wanted}, but {what}")
+        what, *more = describe_refusal(detection.kind)
+        raise InputError(f"{source.name}: expected {wanted}, but {what}", *more)
     if detection.kind is not TextKind.MODULE:
         return source
     modules = find_modules(source, detection).modules

@@ -42,7 +42,8 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
         )
         return Input(path, document=DumpFile(path, (kind,), size, source))
     if role is None:
-        raise InputError(f"{source.name}: {describe_refusal(kind)}{mention_text(path)}")
+        what, *more = describe_refusal(kind)
+        raise InputError(f"{source.name}: {what}", *more, *mention_text(path))
     own = DumpFile(path, KINDS_OF_ROLE[role], size, source, is_settled=True)
     files = {each: None if path == STDIN else find_sibling(path, each) for each in READ_ROLES}
     if kind is TextKind.BUFFERS:  # holds these two itself
@@ -50,7 +51,8 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
     files[role] = own
     _take_named(files, named, role)
     if role is not Role.MODULE and files[Role.BUFFERS] is None:
-        raise InputError(f"{source.name}: {describe_refusal(kind)}{_mention_missing(path)}")
+        what, *more = describe_refusal(kind)
+        raise InputError(f"{source.name}: {what}{_mention_missing(path)}", *more)
     module = files[Role.MODULE]
     head = read_module_head(source.text, detection.begin, with_signature=False)
     name = split_file_name(os.path.basename(module.raw_path if module else path))
@@ -100,7 +102,7 @@ def _mention_missing(path: str) -> str:
     return f" There is no {display_name(find_stem(path))}-buffer-assignment.txt."
 
 
-def mention_text(path: str) -> str:
-    """Say that the text of the same module lies beside a file, where it does."""
+def mention_text(path: str) -> tuple[str, ...]:
+    """Say in a line that the text of the same module lies beside a file, where it does."""
     beside = None if path == STDIN else find_text_beside(path)
-    return f"\nIts text is there too: {display_name(beside)}" if beside else ""
+    return (f"Its text is there too: {display_name(beside)}",) if beside else ()

@@ -34,18 +34,21 @@ _NAME: Final = r"(?:(?P<name>.+?)\.)??"
 _TARGET: Final = r"(?:(?:sm_[0-9]+(?:\.[0-9]+)?[a-z]?|gfx[^.]+|[^._]+)_)?(?:[^._]+_)?"
 _BETWEEN_PASSES: Final = re.compile(
     r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]*)"
-    r"\.after_(?P<after>.+?)\.before_(?P<before>.+)"
+    r"\.after_(?P<after>.+?)\.before_(?P<before>.+)",
+    re.DOTALL,
 )
 _DURING_PASS: Final = re.compile(
-    r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]+)\.(?P<after>[^.]+)"
+    r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]+)\.(?P<after>[^.]+)",
+    re.DOTALL,
 )
 _FIXED: Final = re.compile(
     rf"{_NAME}(?P<suffix>before_optimizations"
     rf"|{_TARGET}after_optimizations(?:_(?:before|after)_buffer_assignment)?"
-    r"|after_codegen|after_spmd_partitioner)"
+    r"|after_codegen|after_spmd_partitioner)",
+    re.DOTALL,
 )
-_LAST_PART: Final = re.compile(r"(?:(?P<name>.+)\.)?(?P<suffix>[^.]*)")
-_BUILD: Final = re.compile(r"(?:(?P<name>.*)\.)?cl_(?P<build>[0-9]{1,18})")
+_LAST_PART: Final = re.compile(r"(?:(?P<name>.+)\.)?(?P<suffix>[^.]*)", re.DOTALL)
+_BUILD: Final = re.compile(r"(?:(?P<name>.*)\.)?cl_(?P<build>[0-9]{1,18})", re.DOTALL)
 
 
 def strip_compression(filename: str) -> str:

@@ -10,7 +10,7 @@ from hlotool.inputs.read.refusals import HOW_TO_DUMP
 _UNPACK: Final = "; unpack it and give the directory"
 _ONCE: Final = "compressed twice; unpack it once"
 _OTHERWISE: Final = "; unpack it, or compress it with gzip, xz or zstd"
-_NO_TEXT: Final = f"; hlotool reads text.\n{HOW_TO_DUMP.removesuffix('.')}"
+_NO_TEXT: Final = "; hlotool reads text"
 _MAGIC: Final = (
     (b"PK\x03\x04", f"a zip archive{_UNPACK}"),
     (b"7z\xbc\xaf\x27\x1c", f"a 7z archive{_UNPACK}"),
@@ -30,6 +30,14 @@ _MAGIC: Final = (
 )
 _TAR: Final = (257, b"ustar")
 _MODULE_NAME: Final = re.compile(rb"[\w.\-<>()\[\] ]{1,1024}")
+
+
+def describe_binary(data: bytes) -> tuple[str, ...]:
+    """Say what binary content this is, in lines; none if it may be text."""
+    what = find_binary_kind(data)
+    if what is None:
+        return ()
+    return (f"this is {what}.", *([HOW_TO_DUMP] if what.endswith(_NO_TEXT) else []))
 
 
 def find_binary_kind(data: bytes) -> str | None:

@@ -66,7 +66,7 @@ _LEADS_BY_ITSELF: Final = (
 )
 
 
-def describe_refusal(kind: TextKind) -> str:
-    """Say what a text is and what to do, in sentences without the file's name."""
+def describe_refusal(kind: TextKind) -> tuple[str, ...]:
+    """Say what a text is and what to do, in lines without the file's name."""
     sentence = _REFUSALS.get(kind, f"this is {kind.value}, which is not expected here.")
-    return sentence if kind in _LEADS_BY_ITSELF else f"{sentence}\n{HOW_TO_DUMP}"
+    return (sentence,) if kind in _LEADS_BY_ITSELF else (sentence, HOW_TO_DUMP)

@@ -15,7 +15,7 @@ import zlib
 from typing import BinaryIO, Final
 
 from hlotool.errors import InputError
-from hlotool.inputs.read.binary import find_binary_kind
+from hlotool.inputs.read.binary import describe_binary, find_binary_kind
 from hlotool.inputs.read.compression import decompress, describe_error, read_decompressed
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.source import Source
@@ -25,11 +25,8 @@ _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def display_name(path: str) -> str:
-    """Return a path as it may be printed: `<stdin>` for `-`, no control characters."""
-    if path == STDIN:
-        return "<stdin>"
-    clean = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return "".join(char if char.isprintable() else "\ufffd" for char in clean)
+    """Return what a path is called in answers and messages: `<stdin>` for `-`, else itself."""
+    return "<stdin>" if path == STDIN else path
 
 
 def read_source(path: str) -> Source:
@@ -74,13 +71,13 @@ def read_head(path: str, limit_bytes: int) -> str:
 def decode_text(data: bytes, name: str) -> str:
     """Decode UTF-8 (or UTF-16 with its mark), without byte-order mark and CRs before LFs."""
     if not data:
-        raise InputError(f"{name}: the file is empty.\n{HOW_TO_DUMP}")
+        raise InputError(f"{name}: the file is empty.", HOW_TO_DUMP)
     if data.startswith(_UTF16):
         text = data.decode("utf-16", "replace")
     else:
-        what = find_binary_kind(data)
-        if what is not None:
-            raise InputError(f"{name}: this is {what}.")
+        refusal = describe_binary(data)
+        if refusal:
+            raise InputError(f"{name}: {refusal[0]}", *refusal[1:])
         text = _decode_utf8(data, name).removeprefix("\ufeff")
     return text.replace("\r\n", "\n") if "\r" in text else text
 
@@ -92,14 +89,17 @@ def _decode_utf8(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
+        place = f"{name}:{line}:{column}"
         if error.end == len(data) and "end of data" in error.reason:
-            what = "the text is cut off in the middle of a character; was it copied to its end?"
-        else:
-            what = (
-                f"this is not UTF-8 text: byte 0x{data[error.start]:02x} stands at offset "
-                f"{error.start}; the file is damaged, or it is no text dump.\n{HOW_TO_DUMP}"
-            )
-        raise InputError(f"{name}:{line}:{column}: {what}") from error
+            raise InputError(
+                f"{place}: the text is cut off in the middle of a character; "
+                "was it copied to its end?"
+            ) from error
+        raise InputError(
+            f"{place}: this is not UTF-8 text: byte 0x{data[error.start]:02x} stands at offset "
+            f"{error.start}; the file is damaged, or it is no text dump.",
+            HOW_TO_DUMP,
+        ) from error
     except MemoryError as error:
         raise InputError(f"{name}: the file does not fit into memory.") from error
 
