@@ -121,7 +121,7 @@ def test_donation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "fits"), [("80GiB", True), ("1 GB", False), ("2G", True), ("1.5e9", False)]
+    ("limit", "fits"), [("80GiB", True), ("1 GB", False), ("2G", True), ("1.5e9B", False)]
 )
 def test_headroom(limit: str, fits: bool) -> None:
     found = answer(GPU, "--hbm", limit)
@@ -135,6 +135,12 @@ def test_headroom(limit: str, fits: bool) -> None:
 @pytest.mark.parametrize("size", ["big", "", "-3GiB", "3 parsecs", "1e999", "1" * 99])
 def test_sizes_that_are_none(size: str) -> None:
     assert "is not a size" in refusal(GPU, "--hbm", size)
+
+
+def test_a_bare_number_is_asked_for_its_unit() -> None:
+    said = refusal(GPU, "--hbm", "80")
+    assert "--hbm 80 has no unit; write 80GiB, 80GB or 80B." in said
+    assert answer(GPU, "--hbm", "80B")["headroom"]["limit_bytes"] == 80
 
 
 def test_groups() -> None:
