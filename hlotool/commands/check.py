@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec.structs import replace
 
-from hlotool.check.config import Config, find_config, read_config
+from hlotool.check.config import Config
 from hlotool.check.results import CHECK
 from hlotool.check.rule import compile_rule
 from hlotool.check.trend import TREND
@@ -45,12 +45,6 @@ _NO_BUDGETS = (
 @dump_options
 @machine_options(MACHINE)
 @click.option(
-    "--config",
-    metavar="FILE",
-    default="",
-    help="Use this file instead of the hlotool.toml here or above.",
-)
-@click.option(
     "--baseline", metavar="PATH", default="", help="Earlier figures: a dump or a JSON document."
 )
 @click.option(
@@ -67,7 +61,6 @@ _NO_BUDGETS = (
 def check(
     request: Request,
     *,
-    config: str,
     baseline: str,
     update_baseline: bool,
     history: str,
@@ -86,7 +79,7 @@ def check(
     if trend:
         print_trend(recording, request.module, options)
         return 0
-    settings = read_config(config) if config else find_config()
+    settings = request.config
     request = _with_settings(request, settings)
     baseline = baseline or settings.baseline_path
     if update_baseline:
