@@ -34,7 +34,9 @@ def test_bandwidths(text: str, expected: float) -> None:
     assert parse_bandwidth(text, "--bandwidth") == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("text", ["", "fast", "0", "-1GB/s", "1Gb/s", "1GB/h", "0GB/s", "∞", "450", "90e9"])
+@pytest.mark.parametrize(
+    "text", ["", "fast", "0", "-1GB/s", "1Gb/s", "1GB/h", "0GB/s", "∞", "450", "90e9"]
+)
 def test_bandwidths_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="--bandwidth"):
         parse_bandwidth(text, "--bandwidth")

@@ -34,13 +34,10 @@ def heading(
     is_estimate = report.figures.estimated is not None
     lines = (_estimate if is_estimate else _assigned)(report, title, color)
     if instant is not None and instant.position != report.peak_of(color).position:
-        lines.append(
-            Line(
-                "shown: position {position}, {instruction}, where {bytes} are in use",
-                INSTANT,
-                instant,
-            )
-        )
+        # Spaces do not add up; each has a total below its values.
+        in_use = "" if instant.space is None else ", where {bytes} are in use"
+        text = f"shown: position {{position}}, {{instruction}}{in_use}"
+        lines.append(Line(text, INSTANT, instant))
     return tuple(lines)
 
 

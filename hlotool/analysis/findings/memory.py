@@ -62,7 +62,7 @@ def find_padding(evidence: Evidence) -> Iterator[Finding]:
         if padding > LEAST_BYTES and padding > LEAST_PADDING_SHARE * peak:
             yield Finding(
                 padding,
-                "info" if space.color else "warning",
+                "info" if space.space else "warning",
                 "padding",
                 f"{percent(padding, peak)} of what {_space_name(space)} holds at its peak is tile "
                 "padding.",
@@ -89,4 +89,4 @@ def _spaces(evidence: Evidence) -> tuple[SpaceRow, ...]:
 
 
 def _space_name(space: SpaceRow) -> str:
-    return f"space {space.color}" + (f" ({space.name})" if space.name else "")
+    return f"space {space.space}" + (f" ({space.name})" if space.name else "")

@@ -55,7 +55,7 @@ class MemoryReport(Struct, frozen=True):
     def totals_of(self, color: int) -> MemoryTotals:
         """Return the totals with the figures of another space than 0 in them."""
         for space in self.figures.spaces:
-            if space.color == color:
+            if space.space == color:
                 return add_all_spaces(self.map, space)
         return self.figures.totals
 
@@ -135,7 +135,7 @@ def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
 def _place_of(peak: Peak) -> Peak:
     """Say where an estimated peak is; its bytes are in `MemoryEstimate`."""
     return Peak(
-        peak.color,
+        peak.space,
         position=peak.position,
         sequence_length=peak.sequence_length,
         instruction=peak.instruction,

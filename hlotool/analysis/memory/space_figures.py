@@ -37,7 +37,7 @@ def measure_space(memory: MemoryMap, color: int, backend: Backend | None) -> Spa
     sums = add_up_space(memory, color)
     peak = measure_peak(memory, color, sums)
     return SpaceRow(
-        color=color,
+        space=color,
         name=SPACE_NAMES.get((backend, color)),
         allocated_bytes=sums.allocated,
         argument_bytes=sums.argument,
@@ -82,7 +82,7 @@ def measure_peak(memory: MemoryMap, color: int, sums: SpaceSums) -> Peak:
     at = live.peak_position if live else None
     entries = live.peak_entries if live and at is not None else None
     return Peak(
-        color=color,
+        space=color,
         bytes=most,
         position=position,
         sequence_length=memory.lifetimes.end,
@@ -116,7 +116,7 @@ def measure_estimate(
         temp_peak_bytes=peak.temp_peak_bytes or 0,
         is_lower_bound=any(
             value.size_bytes in _UNSURE_BYTES and unpadded_bytes_of(value) is None
-            for allocation in memory.placed(peak.color)
+            for allocation in memory.placed(peak.space)
             for value in allocation.values
         ),
     )
