@@ -152,9 +152,11 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
         return [Line(text, PEAK, report.figures.peak)]
     reasons = [_REASONS[reason] for reason in difference.reasons]
     why = " and ".join([", ".join(reasons[:-1]), reasons[-1]] if reasons[1:] else reasons)
-    why = why or "picks the instant by the sizes of whole instructions"
     text = "XLA's own peak: {xla_bytes} at {xla_position}, where {bytes_at_xla_position} are in use"
-    return [Line(f"{text}; XLA {why}.", PEAK, report.figures.peak)]
+    text += f"; XLA {why}." if why else "."
+    if difference.misses_tuples:
+        text += f" XLA misses the peak at {{position}}: there it {_REASONS['tuples']}."
+    return [Line(text, PEAK, report.figures.peak)]
 
 
 def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
