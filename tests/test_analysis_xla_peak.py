@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 from buffer_dumps import Dump, find_dumps
+from msgspec.structs import replace
 
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak

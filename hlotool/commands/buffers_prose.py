@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.memory.answer import HEADROOM, INSTANT
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS
 from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.memory.instant import Instant
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.space_figures import SPACE_NAMES
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
 from hlotool.commands.shared.promised import write_promised
 from hlotool.fields import Line
@@ -108,7 +108,7 @@ def _space(report: MemoryReport, color: int) -> str:
     """Name the space where there are several, or another than the default is shown."""
     if len(report.map.colors()) < 2 and not color:  # noqa: PLR2004
         return ""
-    name = SPACE_NAMES.get((report.figures.backend, color))
+    name = find_space_name(report.figures.backend, color)
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 

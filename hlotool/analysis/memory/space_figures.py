@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import asdict
 
 from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.memory.estimate.value_size import HOST_ARRAY_BYTES
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryTotals, Peak, SpaceRow
 from hlotool.analysis.memory.holdings import find_holdings
@@ -14,17 +15,6 @@ from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.analysis.memory.padding import padding_bytes_of, unpadded_bytes_of
 from hlotool.analysis.memory.space_sums import SpaceSums, add_up_space
 
-# What the compilers call the spaces; numbers of unknown backends stay numbers.
-SPACE_NAMES: Final[dict[tuple[Backend | None, int], str]] = {
-    ("tpu", 0): "hbm",
-    ("tpu", 1): "vmem",
-    ("tpu", 2): "smem",
-    ("tpu", 4): "host",
-    ("gpu", 0): "device",
-    ("gpu", 1): "collective",
-    ("gpu", 5): "host",
-    ("cpu", 0): "host",
-}
 # What the estimate gives an array that has an unknown dimension.
 _UNSURE_BYTES: Final = frozenset((0, HOST_ARRAY_BYTES))
 
@@ -38,7 +28,7 @@ def measure_space(memory: MemoryMap, color: int, backend: Backend | None) -> Spa
     peak = measure_peak(memory, color, sums)
     return SpaceRow(
         space=color,
-        name=SPACE_NAMES.get((backend, color)),
+        name=find_space_name(backend, color),
         allocated_bytes=sums.allocated,
         argument_bytes=sums.argument,
         output_bytes=sums.output,
