@@ -90,8 +90,8 @@ ENTRY main {
   p = f32[8] parameter(0)
   zero = s32[] constant(0)
   c = f32[8] copy(p)
-  t = (s32[], f32[8]) tuple(zero, c)
-  w = (s32[], f32[8]) while(t), condition=cond, body=body
+  pair = (s32[], f32[8]) tuple(zero, c)
+  w = (s32[], f32[8]) while(pair), condition=cond, body=body
   ROOT o = f32[8] get-tuple-element(w), index=1
 }
 """
@@ -99,6 +99,9 @@ ENTRY main {
 
 def test_a_copy_is_followed_through_loops_and_updates() -> None:
     assert [row.copy_instruction for row in rows(LOOP)] == ["c"]
+    start = "s = (f32[8], f32[8], u32[]) copy-start(c)\n  d = f32[8] copy-done(s)\n  pair ="
+    apart = LOOP.replace("tuple(zero, c)", "tuple(zero, d)").replace("pair =", start)
+    assert [row.copy_instruction for row in rows(apart)] == ["c"]
     unused = LOOP.replace("tuple(zero, c)", "tuple(zero, p)")
     assert [row.status for row in rows(unused)] == ["donated"]
 

@@ -16,9 +16,9 @@ from hlotool.ir.opcodes import ELEMENTWISE
 from hlotool.ir.values import ShapeIndex
 
 _Place: TypeAlias = tuple[Instruction, ShapeIndex]
-_PASSING: Final = frozenset(("add-dependency", "bitcast", "copy-done", "domain", "opt-barrier"))
+_PASSING: Final = frozenset(("add-dependency", "bitcast", "domain", "opt-barrier"))
 _CALLING: Final = frozenset(("call", "conditional", "while"))
-_UPDATING: Final = ELEMENTWISE | {"copy", "copy-start", "fusion"}
+_UPDATING: Final = ELEMENTWISE | {"copy", "fusion"}
 
 
 def find_forerunners(root: Instruction, index: ShapeIndex) -> set[Instruction]:
@@ -62,6 +62,10 @@ def _follow_operands(one: Instruction, index: ShapeIndex) -> Iterator[_Place]:
         yield operands[0], (one.tuple_index, *index)
     elif opcode in _PASSING:
         yield operands[0], index
+    elif opcode == "copy-done":
+        start = operands[0]
+        yield start, ()
+        yield from ((source, ()) for source in start.operands if source.shape == one.shape)
     else:
         for pair in must_share(one):
             if pair.output == index and pair.operand < len(operands):
