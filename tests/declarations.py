@@ -52,7 +52,11 @@ def _check_row_list(rows: RowList) -> Iterator[str]:
     known = [field.name for field in rows.fields]
     for key in _repeated(known):
         yield f"{rows.name}.{key} is there twice"
-    shown = {name for field in rows.fields for name in (field.attribute, field.unit_from)}
+    shown = {
+        name
+        for field in rows.fields
+        for name in (field.attribute, field.unit_from, field.names_from)
+    }
     for name in rows.record.__struct_fields__:
         if name not in shown:
             yield f"{rows.record.__name__}.{name} is not declared in {rows.name}"

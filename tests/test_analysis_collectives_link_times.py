@@ -20,7 +20,7 @@ from hlotool.fields.quantity import parse_bandwidth, parse_time
     [
         ("450GB/s", 450e9),
         ("450 GB/s", 450e9),
-        ("90e9", 90e9),
+        ("90e9B", 90e9),
         ("1.5TB/s", 1.5e12),
         ("45GiB/s", 45 * 2**30),
         ("45KiB", 45 * 2**10),
@@ -34,10 +34,18 @@ def test_bandwidths(text: str, expected: float) -> None:
     assert parse_bandwidth(text, "--bandwidth") == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("text", ["", "fast", "0", "-1GB/s", "1Gb/s", "1GB/h", "0GB/s", "∞"])
+@pytest.mark.parametrize(
+    "text", ["", "fast", "0", "-1GB/s", "1Gb/s", "1GB/h", "0GB/s", "∞", "450", "90e9"]
+)
 def test_bandwidths_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="--bandwidth"):
         parse_bandwidth(text, "--bandwidth")
+
+
+def test_a_bare_number_is_asked_for_its_unit() -> None:
+    with pytest.raises(UsageError) as error:
+        parse_bandwidth(" 450 ", "--bandwidth")
+    assert str(error.value) == "--bandwidth 450 has no unit; write 450GB/s or 450B/s."
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,50 @@ ENTRY main {
     assert [row.status for row in rows(text)] == ["donated"]
 
 
+LOOP = """HloModule m, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }
+
+body {
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  one = f32[1] constant({1})
+  y = f32[8] dynamic-update-slice(x, one, i)
+  ROOT r = (s32[], f32[8]) tuple(i, y)
+}
+
+cond {
+  s = (s32[], f32[8]) parameter(0)
+  ROOT c = pred[] constant(false)
+}
+
+ENTRY main {
+  p = f32[8] parameter(0)
+  zero = s32[] constant(0)
+  c = f32[8] copy(p)
+  pair = (s32[], f32[8]) tuple(zero, c)
+  w = (s32[], f32[8]) while(pair), condition=cond, body=body
+  ROOT o = f32[8] get-tuple-element(w), index=1
+}
+"""
+
+
+def test_a_copy_is_followed_through_loops_and_updates() -> None:
+    assert [row.copy_instruction for row in rows(LOOP)] == ["c"]
+    start = "s = (f32[8], f32[8], u32[]) copy-start(c)\n  d = f32[8] copy-done(s)\n  pair ="
+    apart = LOOP.replace("tuple(zero, c)", "tuple(zero, d)").replace("pair =", start)
+    assert [row.copy_instruction for row in rows(apart)] == ["c"]
+    unused = LOOP.replace("tuple(zero, c)", "tuple(zero, p)")
+    assert [row.status for row in rows(unused)] == ["donated"]
+
+
+def test_a_copy_that_another_output_is_made_of_does_not_count() -> None:
+    both = LOOP.replace("ROOT o =", "o =").replace("{}: (0, {},", "{0}: (0, {},")
+    both = both.rstrip().removesuffix("}")
+    for order, status in (("o, n", "copied"), ("n, o", "donated")):
+        text = f"{both}  n = f32[8] negate(p)\n  ROOT a = (f32[8], f32[8]) tuple({order})\n}}\n"
+        assert [row.status for row in rows(text) if row.output_index == (0,)] == [status]
+
+
 def test_donors_that_are_not_aliased_yet() -> None:
     text = """HloModule m, buffer_donor={ (0, {}) }
 

@@ -232,6 +232,28 @@ def test_a_donated_parameter_that_is_copied() -> None:
     (found,) = (one for one in find(text) if one.code == "donation-copied")
     assert found.message == "state.w is donated, but c copies it first."
     assert (found.instruction, found.bytes) == ("c", 4 * MIB)
+    assert "large-copy" not in codes(find(text))
+    for old, new in (
+        ("add(c, n)", "add(n, n)"),  # the copy serves another user
+        ("c = f32[1024,1024] copy(p)", "c = f32[1024,1024]{0,1} copy(p)"),  # a layout
+    ):
+        changed = codes(find(text.replace(old, new)))
+        assert "donation-copied" not in changed
+        assert "large-copy" in changed
+
+
+def test_of_equal_copies_only_others_are_named_again() -> None:
+    text = scheduled(
+        "p = f32[1024,1024] parameter(0)",
+        "c = f32[1024,1024] copy(p)",
+        "d = f32[1024,1024] copy(p)",
+        "u = f32[1024,1024] negate(c)",
+        "ROOT t = (f32[1024,1024], f32[1024,1024]) tuple(u, d)",
+        header=", input_output_alias={ {0}: (0, {}, may-alias) }",
+    )
+    named = {one.code: (one.instruction, one.bytes) for one in find(text)}
+    assert named["donation-copied"] == ("c", 4 * MIB)
+    assert named["large-copy"] == ("d", 8 * MIB)
 
 
 COLLECTIVE = """%add {{

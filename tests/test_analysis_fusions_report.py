@@ -114,6 +114,7 @@ ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
         result_bytes=2048,
         memory_bytes=2048 + 4 + 2048 + 2048,
         memory_bytes_by_space=((0, 6148),),
+        space_names=("space 0",),  # nothing tells the backend
         bytes_accessed=2048 + 4 + 2048 + 2048,
         saved_bytes=2048 + 2048,  # the slice and the exponential; the bitcast is no copy
         flops=512,

@@ -100,7 +100,7 @@ def test_figures_fit_together(dump: Dump) -> None:
     report = analyze(dump)
     totals = report.figures.totals
     assert totals.reported_total_matches is True
-    assert report.figures.spaces[0].color == 0
+    assert report.figures.spaces[0].space == 0
     for space in report.figures.spaces:
         sums = (space.argument_bytes, space.output_bytes, space.temp_bytes, space.constant_bytes)
         assert None not in sums

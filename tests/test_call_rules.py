@@ -18,6 +18,7 @@ from hlotool.api import load
 from hlotool.check.config import read_config
 from hlotool.check.written_calls import compile_call_costs
 from hlotool.cli import run
+from hlotool.commands import COMMANDS as COMMAND_NAMES
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.program.program import Program
 
@@ -145,15 +146,16 @@ COMMANDS = {
     "summary few": ("modules", 0, "total_flops_per_run"),
     "fusions one": ("custom_calls", 0, "flops_per_run"),
     "check one --budget cost.total_flops_per_run>=0": ("rules", 0, "actual"),
-    "check one --config named.toml --budget cost.total_flops_per_run>=0": ("rules", 0, "actual"),
     "diff one many/a.txt --rows metrics": ("metrics", "cost.total_flops_per_run", "delta"),
     "diff few many": ("modules", 0, "flops_delta"),
 }
 
 
+@pytest.mark.parametrize("config", ["hlotool.toml", "named.toml"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_reads_them(
     command: str,
+    config: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -164,10 +166,11 @@ def test_every_command_reads_them(
         for name in ("a", "b"):
             Path(folder, f"{name}.txt").write_text(MODULE.format(name=name, size=size), "utf-8")
     found = []
+    named = [] if config == "hlotool.toml" else ["--config", config]
     for rules in ("", RULES):
-        Path("hlotool.toml").write_text("" if "named.toml" in command else rules, "utf-8")
-        Path("named.toml").write_text(rules, "utf-8")
-        assert run([*command.replace(" one", " few/a.txt").split(), "--json"]) == 0
+        Path("hlotool.toml").write_text("", "utf-8")
+        Path(config).write_text(rules, "utf-8")
+        assert run([*command.replace(" one", " few/a.txt").split(), "--json", *named]) == 0
         value = json.loads(capsys.readouterr().out)
         for step in COMMANDS[command]:
             if "." in str(step):
@@ -186,6 +189,19 @@ def test_a_budget_of_another_command_reads_them(
     assert run(command) != 0
     write(tmp_path, RULES)
     assert run(command) == 0
+
+
+@pytest.mark.parametrize("command", sorted(COMMAND_NAMES))
+def test_every_command_takes_a_configuration_by_name(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "named.toml"
+    config.write_text('chip = "abacus"', "utf-8")
+    text = tmp_path / "a.txt"
+    text.write_text(MODULE.format(name="a", size=10), "utf-8")
+    paths = [str(text)] * (2 if command == "diff" else 1)
+    assert run([command, *paths, "--config", str(config)]) == 2
+    assert "abacus" in capsys.readouterr().err
 
 
 def test_a_broken_configuration_is_told(

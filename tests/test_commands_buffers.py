@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +55,33 @@ def test_rows_add_up_to_what_is_in_use(path: Path, place: str) -> None:
 
 def test_all_spaces_together() -> None:
     found = answer(TPU, "--space", "all")
-    assert {row["color"] for row in found["rows"]} >= {0, 1}
+    assert {row["space"] for row in found["rows"]} >= {0, 1}
     assert sum(row["occupied_bytes"] for row in found["rows"]) == found["at"]["bytes"]
-    assert found["peak"]["color"] == 0
+    assert found["peak"]["space"] == 0
+
+
+def test_spaces_are_never_added_up() -> None:
+    rows = answer(TPU, "--space", "all")["rows"]
+    held = Counter[int]()
+    for row in rows:
+        held[row["space"]] += row["occupied_bytes"]
+    lines = run(TPU, "--space", "all", "-n", "1", "--units", "B").stdout.splitlines()
+    totals = [line.split("TOTAL space ") for line in lines if "TOTAL" in line]
+    found = [(int(of.split()[0]), held_there.split()[0]) for held_there, of in totals]
+    assert found == [(space, f"{held[space]:,}") for space in sorted(held)]
+    groups = answer(TPU, "--space", "all", "--by", "space")["groups"]
+    assert {one["space"]: one["occupied_bytes"] for one in groups} == held
+    nested = answer(TPU, "--space", "all", "--by", "class")
+    assert nested["grouped_by"] == ["space", "class"]
+    assert answer(TPU, "--by", "class")["grouped_by"] == ["class"]
+    assert "space" not in run(TPU, "-n", "1", "--rows", "rows").stdout.splitlines()[4].split()
+    assert "bytes are in use" not in run(TPU, "--space", "all", "--at", "5").stdout
 
 
 def test_a_space_by_name_and_by_number() -> None:
     by_name, by_number = answer(TPU, "--space", "vmem"), answer(TPU, "--space", "1")
     assert by_name == by_number
-    assert by_name["peak"]["color"] == 1
+    assert by_name["peak"]["space"] == 1
     assert by_name["totals"] == answer(TPU)["totals"]
     assert "this program has spaces 0 (hbm), 1 (vmem)" in refusal(TPU, "--space", "3")
 
@@ -121,7 +140,7 @@ def test_donation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "fits"), [("80GiB", True), ("1 GB", False), ("2G", True), ("1.5e9", False)]
+    ("limit", "fits"), [("80GiB", True), ("1 GB", False), ("2G", True), ("1.5e9B", False)]
 )
 def test_headroom(limit: str, fits: bool) -> None:
     found = answer(GPU, "--hbm", limit)
@@ -135,6 +154,12 @@ def test_headroom(limit: str, fits: bool) -> None:
 @pytest.mark.parametrize("size", ["big", "", "-3GiB", "3 parsecs", "1e999", "1" * 99])
 def test_sizes_that_are_none(size: str) -> None:
     assert "is not a size" in refusal(GPU, "--hbm", size)
+
+
+def test_a_bare_number_is_asked_for_its_unit() -> None:
+    said = refusal(GPU, "--hbm", "80")
+    assert "--hbm 80 has no unit; write 80GiB, 80GB or 80B." in said
+    assert answer(GPU, "--hbm", "80B")["headroom"]["limit_bytes"] == 80
 
 
 def test_groups() -> None:

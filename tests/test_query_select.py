@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 
 from hlotool.errors import HlotoolError, QueryError, UsageError
-from hlotool.fields import VARIOUS, Group, Grouping, Rest, RowList, Selection, Sum
+from hlotool.fields import VARIOUS, Group, Grouping, Rest, RowList, Selection, Sum, Total
 from hlotool.query.fold import split_name
 from hlotool.query.names import suggest, suggest_field
 from hlotool.query.select import Query, select_rows
@@ -31,6 +31,10 @@ def names(selection: Selection) -> str:
 
 def select(rows: tuple[Sample, ...] = ROWS, row_list: RowList = SAMPLES, **query: Any) -> Selection:
     return select_rows(row_list, rows, Query(**query))
+
+
+def total(*sums: Sum | None) -> tuple[Total]:
+    return (Total(sums),)
 
 
 def group(by: str, rows: tuple[Sample, ...] = ROWS, **query: Any) -> Grouping:
@@ -113,7 +117,7 @@ def test_totals_cover_all_rows_the_filter_kept() -> None:
     selection = select(
         where='kind != "custom"', limit=1, columns="name,size_bytes,wire_bytes,flops,count"
     )
-    assert selection.totals == (
+    assert selection.totals == total(
         None,
         Sum(60),
         Sum(12, is_lower_bound=True),  # 8 once, in place of the unknown
@@ -124,18 +128,18 @@ def test_totals_cover_all_rows_the_filter_kept() -> None:
 
 def test_a_total_of_unknowns_is_unknown() -> None:
     row = Sample(flops=None)
-    assert select((row,), columns="flops").totals == (Sum(None, is_lower_bound=True),)
-    assert select((), columns="flops").totals == (Sum(0),)
+    assert select((row,), columns="flops").totals == total(Sum(None, is_lower_bound=True))
+    assert select((), columns="flops").totals == total(Sum(0))
 
 
 def test_bounds_are_independent() -> None:
     rows = (Sample(is_conditional=True, flops=None), Sample(flops=3))
-    assert select(rows, columns="flops,size_bytes").totals == (
+    assert select(rows, columns="flops,size_bytes").totals == total(
         Sum(3, is_lower_bound=True, is_upper_bound=True),
         Sum(0, is_upper_bound=True),
     )
     lower = replace(SAMPLES, lower_if=("is_conditional",), upper_if=())
-    assert select(rows, lower, columns="size_bytes").totals == (Sum(0, is_lower_bound=True),)
+    assert select(rows, lower, columns="size_bytes").totals == total(Sum(0, is_lower_bound=True))
 
 
 @pytest.mark.parametrize(
@@ -247,7 +251,7 @@ def test_fold() -> None:
         rows[3],
         rows[1],
     ]
-    assert selection.totals == (None, Sum(41))
+    assert selection.totals == total(None, Sum(41))
     assert select(rows, is_folded=True, sort="-position").rows[-1].position is VARIOUS  # type: ignore[attr-defined]
     assert len(select(rows).rows) == 5
 
@@ -262,6 +266,39 @@ def test_groups() -> None:
     )
     assert grouping.total == Group(None, 4, (Sum(80), Sum(16, is_lower_bound=True)), 1.0)
     assert grouping.rest is None
+
+
+APART = replace(SAMPLES, apart="is_async")
+
+
+def test_rows_that_do_not_add_up_together_have_a_total_each() -> None:
+    rows = (*ROWS, Sample(name="e", is_async=True, size_bytes=3), Sample(name="f", is_async=True))
+    selection = select(rows, APART, columns="size_bytes,name", limit=4)
+    heading = SAMPLES.field("is_async").title
+    assert selection.totals == (
+        Total((Sum(80), None), f"{heading} False"),
+        Total((Sum(3), None), f"{heading} True"),
+    )
+    assert selection.rest == Rest(2, None, is_smaller=True)
+    assert select(ROWS, APART, columns="size_bytes").totals == total(Sum(80))
+
+
+def test_groups_of_rows_that_do_not_add_up_together_are_apart_first() -> None:
+    rows = (*ROWS, Sample(name="e", is_async=True, kind="loop", size_bytes=3))
+    for by in ("kind", "kind,is_async"):
+        grouping = select(rows, APART, by=by, columns="size_bytes").grouping
+        assert grouping is not None
+        assert labels(grouping.groups) == [(False, ["input", "custom", "loop"]), (True, ["loop"])]
+        assert [one.share for one in grouping.groups] == [1.0, 1.0]
+        assert [one.share for one in grouping.groups[0].groups] == [0.5, 0.25, 0.25]
+        assert grouping.total is None
+    cut = select(rows, APART, by="kind", columns="size_bytes", limit=1).grouping
+    assert cut is not None
+    assert cut.rest == Rest(1, None, is_smaller=True)
+    assert cut.groups[0].rest == Rest(2, Sum(40), is_smaller=True)
+    assert select(ROWS, APART, by="kind", columns="size_bytes").grouping == group(
+        "kind", columns="size_bytes"
+    )
 
 
 def labels(groups: tuple[Group, ...]) -> list[object]:
@@ -305,7 +342,7 @@ def test_groups_are_cut_at_every_level() -> None:
 
 def test_rows_that_stand_for_many_count_as_many() -> None:
     rows = (Sample(count=48, size_bytes=1), Sample(count=2, size_bytes=1))
-    assert group("kind", rows).total.count == 50
+    assert group("kind", rows).total == Group(None, 50, (Sum(2),), 1.0)
 
 
 def test_shares_without_a_size_are_shares_of_the_count() -> None:
@@ -342,7 +379,7 @@ def test_nothing_is_lost(rows: tuple[Sample, ...], limit: int, is_folded: bool) 
     shown = sum(row.size_bytes for row in selection.rows if isinstance(row, Sample))
     rest = selection.rest.size.value if selection.rest and selection.rest.size else 0
     assert shown + (rest or 0) == sum(row.size_bytes for row in rows)
-    assert selection.totals == (Sum(sum(row.size_bytes for row in rows)),)
+    assert selection.totals == total(Sum(sum(row.size_bytes for row in rows)))
 
 
 @given(MANY, st.sampled_from(["kind", "name", "kind,name", "flops,kind", "size_bytes"]))

@@ -103,6 +103,8 @@ class Figure(Struct, frozen=True):
     unit: Unit = Unit.BYTES
     size_bytes: Annotated[int | None, figure("size", BYTES, null_text="–")] = 3 * M
     name: Annotated[str, figure("name")] = "n"
+    sizes: Annotated[tuple[tuple[int, ...], ...], figure("sizes", names_from="names")] = ()
+    names: tuple[str, ...] = ()
     is_lower_bound: bool = True
 
 
@@ -120,6 +122,13 @@ def test_a_measure_has_the_unit_of_its_row() -> None:
     assert format_field(field, Figure(2048)) == "2.0 KiB"
     assert format_field(field, Figure(0.5, Unit.PERCENT)) == "50.0 %"
     assert format_field(Field("value", Unit.MEASURE, "a figure"), Figure(0.5)) == "0.5"
+
+
+def test_sizes_stand_behind_their_names() -> None:
+    field, record = FIGURE.field("sizes"), Figure(sizes=((0, 3 * M), (6, 4)), names=("hbm", "six"))
+    assert format_field(field, record) == "hbm 3.0 MiB, six 4 B"
+    assert format_field(field, record, "B") == "hbm 3,145,728, six 4"
+    assert format_field(field, Figure()) == ""
 
 
 def test_prose_is_filled_from_a_record() -> None:

@@ -127,6 +127,7 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
     spec = choose_buffer_columns(
         is_tiled=report.figures.backend == "tpu",
         is_all=is_all,
+        has_spaces=len({row.space for row in values}) > 1,
         has_copies=any(row.copy_instruction for row in rows.get("donation", ())),
     )
     missing = explain_missing_stacks(program.module) if asked.has_stacks else ()
@@ -150,7 +151,7 @@ def _find_color(report: MemoryReport, space: str) -> int | None:
     color = report.find_color(space.lower())
     if color is None:
         known = [
-            f"{one.color} ({one.name})" if one.name else str(one.color)
+            f"{one.space} ({one.name})" if one.name else str(one.space)
             for one in report.figures.spaces
         ] or [str(one) for one in report.map.colors()]
         spaces = f"space {known[0]}" if len(known) == 1 else f"spaces {', '.join(known)}"
@@ -193,7 +194,7 @@ def _shown(report: MemoryReport, asked: Asked, is_all: bool, focus: str) -> tupl
     if focus:
         return (focus,)
     wanted = (
-        ("spaces", len(report.figures.spaces) > 1 and asked.space == "0"),
+        ("spaces", len(report.figures.spaces) > 1 and asked.space in {"0", "all"}),
         ("peaks", asked.peak_count is not None),
         ("allocations", is_all),
         ("rows", True),

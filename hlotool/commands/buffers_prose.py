@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.memory.answer import HEADROOM, INSTANT
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS
 from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.memory.instant import Instant
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.space_figures import SPACE_NAMES
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
 from hlotool.commands.shared.promised import write_promised
 from hlotool.fields import Line, quote_braces
@@ -34,13 +34,10 @@ def heading(
     is_estimate = report.figures.estimated is not None
     lines = (_estimate if is_estimate else _assigned)(report, title, color)
     if instant is not None and instant.position != report.peak_of(color).position:
-        lines.append(
-            Line(
-                "shown: position {position}, {instruction}, where {bytes} are in use",
-                INSTANT,
-                instant,
-            )
-        )
+        # Spaces do not add up; each has a total below its values.
+        in_use = "" if instant.space is None else ", where {bytes} are in use"
+        text = f"shown: position {{position}}, {{instruction}}{in_use}"
+        lines.append(Line(text, INSTANT, instant))
     return tuple(lines)
 
 
@@ -111,7 +108,7 @@ def _space(report: MemoryReport, color: int) -> str:
     """Name the space where there are several, or another than the default is shown."""
     if len(report.map.colors()) < 2 and not color:  # noqa: PLR2004
         return ""
-    name = SPACE_NAMES.get((report.figures.backend, color))
+    name = find_space_name(report.figures.backend, color)
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
@@ -155,9 +152,11 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
         return [Line(text, PEAK, report.figures.peak)]
     reasons = [_REASONS[reason] for reason in difference.reasons]
     why = " and ".join([", ".join(reasons[:-1]), reasons[-1]] if reasons[1:] else reasons)
-    why = why or "picks the instant by the sizes of whole instructions"
     text = "XLA's own peak: {xla_bytes} at {xla_position}, where {bytes_at_xla_position} are in use"
-    return [Line(f"{text}; XLA {why}.", PEAK, report.figures.peak)]
+    text += f"; XLA {why}." if why else "."
+    if difference.misses_tuples:
+        text += f" XLA misses the peak at {{position}}: there it {_REASONS['tuples']}."
+    return [Line(text, PEAK, report.figures.peak)]
 
 
 def _headroom(report: MemoryReport, headroom: Headroom) -> Line:

@@ -44,7 +44,7 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
         text = render_junit(outcomes)
     else:
         text = render_sarif(outcomes, __version__)
-    write_text(text, options.output)
+    write_text(text, options.output, has_commands=options.format == "github")
 
 
 def _headline(facts: CheckFacts) -> Line:

@@ -7,12 +7,12 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from hlotool.check.config import find_config
 from hlotool.commands.diff_directory import print_directory
 from hlotool.commands.diff_passes import print_passes
 from hlotool.commands.diff_programs import diff_document
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
+from hlotool.commands.shared.config_option import config_option, take_config
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.say import say_all
@@ -78,6 +78,7 @@ _BOTH = 2  # OLD and NEW
     multiple=True,
     help="Show what each pass of a dump changed; given twice, where two dumps first differ.",
 )
+@config_option
 @machine_options(MACHINE)
 def diff(
     sides: tuple[str, ...],
@@ -105,7 +106,7 @@ def diff(
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth, --chip-file.")
     compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
-    assumptions = read_assumptions(values, find_config())
+    assumptions = read_assumptions(values, take_config(values))
     if passes:
         if print_passes(passes, module, options, is_strict=strict) and exit_code:
             click.get_current_context().exit(1)

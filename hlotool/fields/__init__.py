@@ -33,7 +33,7 @@ from hlotool.fields.field import (
 )
 from hlotool.fields.figure import column, fields_of, figure
 from hlotool.fields.rows import VARIOUS, Block, Fold, RowList
-from hlotool.fields.selection import Group, Grouping, Rest, Selection, Sum
+from hlotool.fields.selection import Group, Grouping, Rest, Selection, Sum, Total
 
 __all__ = [
     "BYTES",
@@ -60,6 +60,7 @@ __all__ = [
     "RowList",
     "Selection",
     "Sum",
+    "Total",
     "Unit",
     "column",
     "fields_of",

@@ -71,6 +71,7 @@ class Field(Struct, frozen=True):
     indent_by: str = ""  # the field that says how deep a table indents this one
     range_from: str = ""  # the record's attribute with the lower end: a table shows 3–5
     unit_from: str = ""  # MEASURE: the record's attribute that holds the Unit of its value
+    names_from: str = ""  # LIST of number and bytes: the record's names for the numbers, in order
     attribute: str = ""
 
     def __post_init__(self) -> None:

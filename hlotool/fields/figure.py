@@ -41,6 +41,7 @@ class Options(TypedDict, total=False):
     indent_by: str
     range_from: str
     unit_from: str
+    names_from: str
 
 
 def figure(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -> Meta:

@@ -1,6 +1,6 @@
-"""A number and its unit, as a user types them: `80GiB`, `450 GB/s`, `5us`.
+"""A number and its unit, as the value of an option: `80GiB`, `450 GB/s`, `5us`.
 
-    quantity = number [ unit ]
+    quantity = number unit
     number   = digits [ "." digits ] [ "e" [ "+" | "-" ] digits ]
 
 The units of sizes are those of expressions, too, whose grammar reads its own numbers.
@@ -28,6 +28,9 @@ SIZES: Final = {
     "TiB": 1 << 40,
     "PiB": 1 << 50,
 }
+# What a bare number may have been meant to be.
+_SIZE_UNITS: Final = ("GiB", "GB", "B")
+_SPEED_UNITS: Final = ("GB/s", "B/s")
 _TIMES: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _QUANTITY: Final = re.compile(
     r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?)\s*(\S*)\s*"
@@ -35,24 +38,30 @@ _QUANTITY: Final = re.compile(
 
 
 def parse_size(text: str, option: str) -> int:
-    """Return a size in bytes; a bare number is bytes, a lone K, M, G, T means KiB, MiB, …
+    """Return a size in bytes; a lone K, M, G, T means KiB, MiB, …
 
-    Raises UsageError, with the option's name, for anything else.
+    A bare number is refused: it may be GiB that are meant. Raises UsageError, with the option's
+    name, for that and anything else.
     """
     number, unit = _split(text)
-    scale = SIZES.get(unit or "B") or SIZES.get(f"{unit.upper()}iB")
+    if number and not unit:
+        raise UsageError(f"{option} {number} has no unit; write {_either(number, _SIZE_UNITS)}.")
+    scale = SIZES.get(unit) or SIZES.get(f"{unit.upper()}iB")
     if not number or scale is None:
-        raise UsageError(f"{option} {text!r} is not a size; write 80GiB, 16 GB or 1500000.")
+        raise UsageError(f"{option} {text!r} is not a size; write 80GiB, 16 GB or 1500000B.")
     return int(Fraction(number) * scale)
 
 
 def parse_bandwidth(text: str, option: str) -> float:
     """Return bytes a second, more than 0: a size, with `/s` or `ps` behind its unit or without.
 
-    A lone G is none: it may be bits that are meant. Raises UsageError for anything else.
+    A lone G is none: it may be bits that are meant. Nor is a bare number. Raises UsageError for
+    anything else.
     """
     number, unit = _split(text)
-    size = re.sub(r"(?<=B)(?:/s|ps)$", "", unit) or "B"
+    if number and not unit:
+        raise UsageError(f"{option} {number} has no unit; write {_either(number, _SPEED_UNITS)}.")
+    size = re.sub(r"(?<=B)(?:/s|ps)$", "", unit)
     value = float(number or 0) * SIZES.get(size.replace("k", "K"), 0)
     if not value:
         raise UsageError(f"{option} {text}: expected bytes per second, as in 450GB/s.")
@@ -65,6 +74,12 @@ def parse_time(text: str, option: str) -> float:
     if not number or unit not in _TIMES:
         raise UsageError(f"{option} {text}: expected a time, as in 5us.")
     return float(number) * _TIMES[unit]
+
+
+def _either(number: str, units: tuple[str, ...]) -> str:
+    """Write a number with each of some units: `80GiB, 80GB or 80B`."""
+    *written, last = (f"{number}{unit}" for unit in units)
+    return f"{', '.join(written)} or {last}"
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -42,6 +42,8 @@ class RowList(Struct, frozen=True):
     `record` declares the fields of a row.
     `sort` is written as for `--sort`: names with `-` before those that fall, comma between.
     `size` names the field that `… and N smaller (SIZE)` and the share of `--by` speak of.
+    `apart` names a field whose values do not add up together, as memory spaces do not: rows that
+    differ in it have a TOTAL for each value, and groups are divided by it first.
     A row whose field in `lower_if` is true makes every total ≥, one in `upper_if` ≤; its own
     figures, too, if it `is_sum`.
     """
@@ -56,6 +58,7 @@ class RowList(Struct, frozen=True):
     upper_if: tuple[str, ...] = ()
     is_sum: bool = False  # whether each row adds others up
     fold: Fold | None = None
+    apart: str = ""
     has_total: bool = True  # False where rows do not add up, as modules or peaks do not
     is_optional: bool = False  # present only when an option asks for it
     limit: int = 20  # rows of a table when -n is not given

@@ -21,6 +21,16 @@ class Sum(Struct, frozen=True):
     is_upper_bound: bool = False
 
 
+class Total(Struct, frozen=True):
+    """The sums of a table's columns, None where a column does not add up.
+
+    Where rows do not all add up together, `of` are those that the sums are over, as `space 1`.
+    """
+
+    sums: tuple[Sum | None, ...]
+    of: str = ""
+
+
 class Rest(Struct, frozen=True):
     """The rows a limit left out. `is_smaller`: every one is at most as large as those shown."""
 
@@ -46,15 +56,15 @@ class Grouping(Struct, frozen=True):
     by: tuple[Field, ...]
     summed: tuple[Field, ...]
     groups: tuple[Group, ...]
-    total: Group
+    total: Group | None  # None where the outermost groups do not add up together
     rest: Rest | None = None  # outermost groups that a limit left out
 
 
 class Selection(Struct, frozen=True):
     """Rows filtered, sorted and cut, with the columns to show and the totals over all of them.
 
-    `rows_total` counts what the filter kept, before the limit. `totals` has one entry a
-    column, None where a column does not add up; it is empty where the list has no TOTAL.
+    `rows_total` counts what the filter kept, before the limit. `totals` is one, or one for each
+    part of the rows that adds up; it is empty where the list has no TOTAL.
     """
 
     row_list: RowList
@@ -62,7 +72,7 @@ class Selection(Struct, frozen=True):
     rows: Sequence[object]
     rows_total: int
     rest: Rest | None = None
-    totals: tuple[Sum | None, ...] = ()
+    totals: tuple[Total, ...] = ()
     grouping: Grouping | None = None
     is_limited: bool = False  # -n was given
     has_chosen_columns: bool = False  # --columns was given

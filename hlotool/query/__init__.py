@@ -7,5 +7,6 @@ that; `parse` does both. `compile` makes a function of a tree, `where` a test of
 and `unit` how that is written.
 
 The rows: `select` applies the row options, in the order `where`, `fold`, `group` or `order`.
-`sums` adds up what may be unknown; `names` reads lists of fields, and knows what was meant.
+`sums` adds up what may be unknown, `apart` says what does not add up together; `names` reads lists
+of fields, and knows what was meant.
 """

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Sum, Unit
+from hlotool.query.apart import find_apart
 from hlotool.query.fold import read_folded, share_values
 from hlotool.query.names import parse_names
 from hlotool.query.sums import sum_fields
@@ -30,6 +32,7 @@ class _Plan(Struct, frozen=True):
     keys: tuple[tuple[str, str], ...]  # signs and names to sort by
     limit: int
     keeps_numbers: bool
+    is_apart: bool  # whether the outermost groups do not add up together
 
 
 def group_rows(
@@ -65,9 +68,11 @@ def group_rows(
         _keys(row_list, by, summed, sort, measured),
         limit,
         keeps_numbers,
+        find_apart(row_list, rows) is not None,
     )
     groups, rest = _divide(plan, rows, 0)
-    return Grouping(by, plan.summed, groups, _summarise(plan, None, rows), rest)
+    total = None if plan.is_apart else _summarise(plan, None, rows)
+    return Grouping(by, plan.summed, groups, total, rest)
 
 
 def _keys(
@@ -114,14 +119,21 @@ def _divide(
     whole = []
     for part in parts.values():
         label = share_values(field, [read(row) for row in part])
-        whole.append((_summarise(plan, label, part), part))
+        whole.append((_summarise(_narrow(plan, part, depth), label, part), part))
     ordered = _sort_groups(plan, whole, depth)
     kept = ordered[: plan.limit] if plan.limit else ordered
     groups = []
     for group, part in kept:
-        below, rest = _divide(plan, part, depth + 1)
+        below, rest = _divide(_narrow(plan, part, depth), part, depth + 1)
         groups.append(Group(group.label, group.count, group.sums, group.share, below, rest))
     return tuple(groups), _rest(plan, [part for _, part in ordered[len(kept) :]])
+
+
+def _narrow(plan: _Plan, part: Sequence[object], depth: int) -> _Plan:
+    """Let shares speak of one outermost group where these do not add up together."""
+    if depth or not plan.is_apart:
+        return plan
+    return replace(plan, whole=_measure(plan.row_list, part, plan.measured), is_apart=False)
 
 
 def _summarise(plan: _Plan, label: object, rows: Sequence[object]) -> Group:
@@ -189,7 +201,8 @@ def _rest(plan: _Plan, parts: list[list[object]]) -> Rest | None:
     if not parts:
         return None
     rows = [row for part in parts for row in part]
-    size = None if plan.measured is None else _measure(plan.row_list, rows, plan.measured)
+    is_sum = plan.measured is not None and not plan.is_apart
+    size = _measure(plan.row_list, rows, plan.measured) if is_sum else None
     names = {"-": {SHARE.name, plan.measured.name if plan.measured else COUNT.name}}
     is_smaller = plan.keys[0][1] in names.get(plan.keys[0][0], set())
     is_known = size is None or not size.is_lower_bound  # an unknown one may be larger

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from hlotool.errors import QueryError
-from hlotool.fields import Field, Rest, RowList, Selection, Sum
+from hlotool.fields import Field, Rest, RowList, Selection, Total
+from hlotool.query.apart import divide_apart, find_apart
 from hlotool.query.fold import fold_rows
 from hlotool.query.group import group_rows
 from hlotool.query.names import parse_names
@@ -45,7 +46,7 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
     columns = _choose_columns(row_list, query)
     if query.by:
         return _group(row_list, rows, columns, query, limit)
-    totals = _totals(row_list, rows, columns) if row_list.has_total else ()
+    totals = tuple(_totals(row_list, rows, columns)) if row_list.has_total else ()
     if query.is_folded and row_list.fold is not None:
         rows = fold_rows(row_list, row_list.fold, rows, keeps_numbers=query.keeps_numbers)
     rows = sort_rows(row_list, rows, query.sort)
@@ -55,7 +56,7 @@ def select_rows(row_list: RowList, rows: Sequence[object], query: Query) -> Sele
         columns=columns,
         rows=kept,
         rows_total=len(rows),
-        rest=_rest(row_list, rows[len(kept) :], query.sort),
+        rest=_rest(row_list, rows[len(kept) :], query.sort, adds_up=len(totals) == 1),
         totals=totals,
         is_limited=query.limit is not None,
         has_chosen_columns=bool(query.columns),
@@ -90,6 +91,9 @@ def _group(
 ) -> Selection:
     """Group rows; the columns are then the figures that add up."""
     by = tuple(field for _, field in parse_names(query.by, "--by", row_list.fields))
+    apart = find_apart(row_list, rows)
+    if apart is not None:
+        by = (apart, *(field for field in by if field.name != apart.name))
     for field in columns if query.columns else ():
         if not field.is_summable and field not in by and field.name in query.columns:
             start = query.columns.index(field.name)
@@ -123,19 +127,20 @@ def _group(
 
 def _totals(
     row_list: RowList, rows: Sequence[object], columns: tuple[Field, ...]
-) -> tuple[Sum | None, ...]:
-    """Add up the columns that add up."""
+) -> Iterator[Total]:
+    """Add up the columns that add up, apart where rows do not add up together."""
     summed = tuple(field for field in columns if field.is_summable)
-    sums = iter(sum_fields(row_list, rows, summed))
-    return tuple(next(sums) if field.is_summable else None for field in columns)
+    for of, part in divide_apart(row_list, rows):
+        sums = iter(sum_fields(row_list, part, summed))
+        yield Total(tuple(next(sums) if field.is_summable else None for field in columns), of)
 
 
-def _rest(row_list: RowList, rows: Sequence[object], sort: str) -> Rest | None:
-    """Describe the rows a limit left out."""
+def _rest(row_list: RowList, rows: Sequence[object], sort: str, *, adds_up: bool) -> Rest | None:
+    """Describe the rows a limit left out; with their size where they add up."""
     if not rows:
         return None
     summed = None
-    if row_list.size and row_list.has_total and row_list.field(row_list.size).is_summable:
+    if row_list.size and adds_up and row_list.field(row_list.size).is_summable:
         summed = sum_field(row_list, rows, row_list.field(row_list.size))
     is_known = summed is None or not summed.is_lower_bound  # an unknown one may be larger
     return Rest(len(rows), summed, is_known and is_sorted_by_size(row_list, sort))

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.escape import escape
-from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Unit
+from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Sum, Unit
 from hlotool.fields.rows import lower_flags, upper_flags
 from hlotool.render.sparkline import draw_sparkline
 from hlotool.render.units import UNKNOWN, format_bounds, format_field, format_sum, format_value
@@ -26,13 +26,20 @@ class Column(Struct, frozen=True):
     is_cuttable: bool  # text that may be cut in the middle
 
 
+class TotalCells(Struct, frozen=True):
+    """A TOTAL: its cells, and the word in one of them that is no figure."""
+
+    cells: tuple[str, ...]
+    word: str = TOTAL
+
+
 class Cells(Struct, frozen=True):
     """A finished table: nothing is left to format, only to lay out."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     more: str  # `… and 312 smaller (1.2 GiB)`, or ''
-    total: tuple[str, ...]  # empty where there is none
+    totals: tuple[TotalCells, ...]  # several where rows do not all add up together
     below: tuple[tuple[str, ...], ...] = ()  # the lines below each row; empty where there are none
 
 
@@ -49,7 +56,7 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
             for row in selection.rows
         ),
         _say_rest(selection.row_list, selection.rest, units),
-        _total_row(selection, columns, units),
+        tuple(_total_rows(selection, columns, units)),
         tuple(tuple(_lines(below, row, units)) for row in selection.rows) if below else (),
     )
 
@@ -83,12 +90,18 @@ def _is_cuttable(field: Field) -> bool:
     return field.unit in {Unit.TEXT, Unit.LIST}
 
 
-def _total_row(selection: Selection, columns: Sequence[Field], units: str) -> tuple[str, ...]:
-    """Write the TOTAL; its word stands in the first column that has no sum."""
-    sums = selection.totals
-    if not any(sums) or selection.rows_total <= 1:
-        return ()
-    pairs = [pair for pair in zip(selection.columns, sums, strict=True) if pair[0] in columns]
+def _total_rows(selection: Selection, columns: Sequence[Field], units: str) -> Iterator[TotalCells]:
+    """Write each TOTAL that says something."""
+    for total in selection.totals:
+        if any(total.sums) and selection.rows_total > 1:
+            pairs = zip(selection.columns, total.sums, strict=True)
+            word = f"{TOTAL} {total.of}" if total.of else TOTAL
+            shown = [pair for pair in pairs if pair[0] in columns]
+            yield TotalCells(_total_row(shown, word, units), word)
+
+
+def _total_row(pairs: Sequence[tuple[Field, Sum | None]], word: str, units: str) -> tuple[str, ...]:
+    """Write a TOTAL; its word stands in the first column that has no sum."""
     cells = [
         ""
         if total is None
@@ -97,9 +110,9 @@ def _total_row(selection: Selection, columns: Sequence[Field], units: str) -> tu
     ]
     free = next((index for index, (_, total) in enumerate(pairs) if total is None), None)
     if free is None:
-        cells[0] = f"{TOTAL} {cells[0]}"
+        cells[0] = f"{word} {cells[0]}"
     else:
-        cells[free] = TOTAL
+        cells[free] = word
     return tuple(cells)
 
 
@@ -129,12 +142,13 @@ def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cell
         *(Column(each.title, is_number=True, is_cuttable=False) for each in grouping.summed),
         Column(SHARE_TITLE, is_number=True, is_cuttable=False),
     )
-    total = _group_row(grouping, grouping.total, TOTAL, units)
+    has_total = row_list.has_total and (len(grouping.groups) > 1 or grouping.rest)
+    total = grouping.total if has_total else None
     return Cells(
         columns,
         tuple(_walk(row_list, grouping, units, grouping.groups, 0)),
         _say_rest(row_list, grouping.rest, units),
-        total if row_list.has_total and (len(grouping.groups) > 1 or grouping.rest) else (),
+        (TotalCells(_group_row(grouping, total, TOTAL, units)),) if total else (),
     )
 
 

@@ -40,8 +40,10 @@ def _render_table(cells: Cells) -> str:
         _join(["--:" if column.is_number else ":--" for column in cells.columns]),
         *(_join([quote_markdown(cell) for cell in row]) for row in cells.rows),
     ]
-    if cells.total:
-        lines.append(_join([f"**{quote_markdown(cell)}**" if cell else "" for cell in cells.total]))
+    lines += [
+        _join([f"**{quote_markdown(cell)}**" if cell else "" for cell in total.cells])
+        for total in cells.totals
+    ]
     if cells.more:
         lines += ["", quote_markdown(cells.more)]
     return "\n".join(lines)

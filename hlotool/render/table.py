@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlotool.fields import Document, Selection
-from hlotool.render.cells import TOTAL, Cells, make_cells
+from hlotool.render.cells import Cells, TotalCells, make_cells
 from hlotool.render.look import Look
 from hlotool.render.prose import render_line
 
@@ -38,8 +38,8 @@ def render_table(cells: Cells, look: Look) -> str:
     shown, dropped = _fit(cells, look.width)
     widths = _share_width(cells, shown, look.width)
     titles = tuple(column.title for column in cells.columns)
-    total = cells.total if _says_something(cells.total, shown) else ()
-    rows = [titles, *cells.rows, *([total] if total else [])]
+    totals = [total for total in cells.totals if _says_something(total, shown)]
+    rows = [titles, *cells.rows, *(total.cells for total in totals)]
     text = tabulate(
         [
             [_cut(row[each], width) for each, width in zip(shown, widths, strict=True)]
@@ -51,11 +51,11 @@ def render_table(cells: Cells, look: Look) -> str:
         preserve_whitespace=True,
     )
     heading, *lines = [line.rstrip() for line in text.split("\n")]
-    if total:
-        lines[-1] = look.bold(lines[-1])
+    begin = len(cells.rows)
+    lines[begin:] = [look.bold(line) for line in lines[begin:]]
     lines = _add_below(lines, cells, look)
     if cells.more:
-        lines.insert(len(lines) - bool(total), look.dim(cells.more))
+        lines.insert(len(lines) - len(totals), look.dim(cells.more))
     if dropped:
         names = ", ".join(titles[index] for index in dropped)
         lines.append(look.dim(f"(no room for {names}; -w shows all)"))
@@ -74,9 +74,9 @@ def _add_below(lines: list[str], cells: Cells, look: Look) -> list[str]:
     return made
 
 
-def _says_something(total: tuple[str, ...], shown: Sequence[int]) -> bool:
+def _says_something(total: TotalCells, shown: Sequence[int]) -> bool:
     """Whether a TOTAL has a figure left among the columns that found room."""
-    return bool(total) and any(total[index] not in {"", TOTAL} for index in shown)
+    return any(total.cells[index] not in {"", total.word} for index in shown)
 
 
 def _fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
@@ -105,7 +105,7 @@ def _least_width(cells: Cells, index: int) -> int:
 def _full_width(cells: Cells, index: int) -> int:
     """Return the width of a column that is not cut."""
     longest = max(len(row[index]) for row in cells.rows)
-    total = len(cells.total[index]) if cells.total else 0
+    total = max((len(total.cells[index]) for total in cells.totals), default=0)
     return max(longest, total, len(cells.columns[index].title))
 
 

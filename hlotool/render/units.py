@@ -19,6 +19,8 @@ def format_field(field: Field, record: object, units: str = "auto") -> str:
     value = field.getter()(record)
     if value is None:
         return field.null_text
+    if field.names_from and isinstance(value, tuple):
+        return _format_sizes(value, getattr(record, field.names_from), units)
     unit = field.unit
     if unit is Unit.MEASURE:
         unit = getattr(record, field.unit_from) if field.unit_from else Unit.RATIO
@@ -53,6 +55,14 @@ def _format_list(value: Sequence[object]) -> str:
         return ", ".join(format_value(item, Unit.LIST) for item in value)
     inner = [",".join(format_value(item, Unit.LIST) for item in group) for group in groups]
     return "{" + ",".join(f"{{{group}}}" for group in inner) + "}"
+
+
+def _format_sizes(sizes: Sequence[tuple[int, int]], names: Sequence[str], units: str) -> str:
+    """Return sizes behind what they are the sizes of: `hbm 1.2 GiB, vmem 3.0 MiB`."""
+    return ", ".join(
+        f"{name} {format_value(size, Unit.BYTES, units)}"
+        for name, (_, size) in zip(names, sizes, strict=True)
+    )
 
 
 def format_sum(total: Sum, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:

@@ -6,6 +6,8 @@ drops the `phis` where only one value ever meets. `in_place` says which output m
 the memory of which operand, `may_share` which one may. `lifetimes` puts it together: from
 when to when each value is live, with an `async_end` for what runs meanwhile.
 
+`forerunners` says which values an output was before it was moved and updated.
+
 The estimate of a buffer assignment also asks for the `last_position` of a value and for the
 `post_order` of instructions.
 """

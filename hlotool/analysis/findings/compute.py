@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from hlotool.analysis.cost.invocations import APPLYING
 from hlotool.analysis.findings.evidence import Evidence
 from hlotool.analysis.findings.finding import Finding, FindingCode
@@ -36,14 +38,26 @@ def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
 
 
 def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
-    """Find copies and layout changes that take 1 % of all memory traffic, fused or not."""
+    """Find copies and layout changes that take 1 % of all memory traffic, fused or not.
+
+    A copy that makes a donation worthless is left to `find_missed_donations`.
+    """
     for row in evidence.missed:
-        if row.opcode in MOVES:
-            message = _copy_message(
-                evidence, row.members, row.opcode, row.known_memory_bytes_per_run
-            )
-            yield _finding_of(row, "large-copy", message)
+        left = _without_donations(row, evidence) if row.opcode in MOVES else None
+        if left and left.known_memory_bytes_per_run >= evidence.least_traffic_bytes:
+            size = left.known_memory_bytes_per_run
+            message = _copy_message(evidence, left.members, left.opcode, size)
+            yield _finding_of(left, "large-copy", message)
     yield from _find_copy_fusions(evidence)
+
+
+def _without_donations(row: MissedRow, evidence: Evidence) -> MissedRow | None:
+    """Leave out the copies that another finding names; all members move equally much."""
+    members = tuple(one for one in row.members if one not in evidence.copied_first)
+    if not members:
+        return None
+    size = row.known_memory_bytes_per_run // len(row.members) * len(members)
+    return replace(row, name=members[0], members=members, known_memory_bytes_per_run=size)
 
 
 def _copy_message(evidence: Evidence, names: Sequence[str], opcode: str, size_bytes: int) -> str:
@@ -73,6 +87,8 @@ def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
         for fusion in computation.instructions:
             body = fusion.callee() if fusion.opcode == "fusion" else None
             if body is None or not is_copy_only(body):
+                continue
+            if fusion.full_name in evidence.copied_first:
                 continue
             origin = find_origin(fusion, reversed(body.instructions))
             source = write_source(origin.source_file, origin.source_line)

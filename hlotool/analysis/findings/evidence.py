@@ -14,6 +14,7 @@ from hlotool.analysis.findings.wording import percent
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.ir.module import Module
 
@@ -50,6 +51,16 @@ class Evidence(Struct, frozen=True, dict=True):
         if not self.module.header.is_scheduled:
             return ()
         return find_missed(self.executions, self.costs, self.least_traffic_bytes)
+
+    @cached_property
+    def donations(self) -> list[DonationRow]:
+        """What became of the memory of large parameters."""
+        return find_donations(self.module, LEAST_BYTES)
+
+    @cached_property
+    def copied_first(self) -> frozenset[str]:
+        """The copies that make a donation worthless: a finding of their own, and no other."""
+        return frozenset(row.copy_instruction for row in self.donations if row.copy_instruction)
 
     def share(self, size_bytes: int) -> str:
         """Write a part of all that crosses memory in one run: `3 %`."""

@@ -8,7 +8,7 @@ from typing import Final
 from hlotool.analysis.findings.evidence import LEAST_BYTES, Evidence
 from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.findings.wording import percent
-from hlotool.analysis.memory.donation import DonationRow, find_donations
+from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
 
 LEAST_PADDING_SHARE: Final = 0.1
@@ -21,7 +21,7 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
     One finding for all. A warning where the program donates other parameters; a program
     that donates none may be meant so.
     """
-    rows = find_donations(evidence.module, LEAST_BYTES)
+    rows = evidence.donations
     missed = [row for row in rows if row.status == "not-donated"]
     if missed:
         donates = any(row.status != "not-donated" for row in rows)
@@ -62,7 +62,7 @@ def find_padding(evidence: Evidence) -> Iterator[Finding]:
         if padding > LEAST_BYTES and padding > LEAST_PADDING_SHARE * peak:
             yield Finding(
                 padding,
-                "info" if space.color else "warning",
+                "info" if space.space else "warning",
                 "padding",
                 f"{percent(padding, peak)} of what {_space_name(space)} holds at its peak is tile "
                 "padding.",
@@ -89,4 +89,4 @@ def _spaces(evidence: Evidence) -> tuple[SpaceRow, ...]:
 
 
 def _space_name(space: SpaceRow) -> str:
-    return f"space {space.color}" + (f" ({space.name})" if space.name else "")
+    return f"space {space.space}" + (f" ({space.name})" if space.name else "")

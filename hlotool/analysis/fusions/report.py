@@ -10,10 +10,12 @@ from hlotool.analysis.fusions.body import find_intermediates
 from hlotool.analysis.fusions.flags import find_flags
 from hlotool.analysis.fusions.kinds import find_backend_kind, find_kind
 from hlotool.analysis.fusions.rows import FusionRow, FusionTotals, add_up_fusions
+from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
+from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
 from hlotool.ir.module import Instruction
 
@@ -46,12 +48,16 @@ def find_fusions(
                 same = prints.of(bodies[0]) if bodies else instruction
                 key = (same, find_kind(instruction), find_backend_kind(instruction))
                 groups.setdefault(key, []).append(instruction)
-    rows = tuple(_make_row(members, executions, costs) for members in groups.values())
+    backend = find_backend(graph.callees_first[0].module)
+    rows = tuple(_make_row(members, executions, costs, backend) for members in groups.values())
     return FusionReport(add_up_fusions(rows), rows)
 
 
-def _make_row(members: list[Instruction], executions: Executions, costs: CostModel) -> FusionRow:
+def _make_row(
+    members: list[Instruction], executions: Executions, costs: CostModel, backend: Backend | None
+) -> FusionRow:
     fusion = members[0]
+    by_space = costs.memory_by_space(fusion)
     body = fusion.callee()
     cost = costs.of(fusion)
     saved = sum(costs.size_bytes(one.shape) for one in find_intermediates(body)) if body else 0
@@ -69,7 +75,10 @@ def _make_row(members: list[Instruction], executions: Executions, costs: CostMod
         operand_bytes=costs.operand_bytes(fusion),
         result_bytes=costs.size_bytes(fusion.shape),
         memory_bytes=cost.memory_bytes,
-        memory_bytes_by_space=costs.memory_by_space(fusion),
+        memory_bytes_by_space=by_space,
+        space_names=tuple(
+            find_space_name(backend, number) or f"space {number}" for number, _ in by_space
+        ),
         bytes_accessed=cost.bytes_accessed,
         saved_bytes=saved,
         flops=cost.flops,

@@ -75,7 +75,10 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     memory_bytes: MemoryBytes
     memory_bytes_by_space: Annotated[
         tuple[tuple[int, ...], ...],
-        figure("bytes that cross each memory space, in one execution: its number, then bytes"),
+        figure(
+            "bytes that cross each memory space, in one execution: its number, then bytes",
+            names_from="space_names",
+        ),
     ]
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     saved_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
@@ -127,6 +130,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     members: Members
     stack: Stack = None
     stack_frame: StackFrame = None
+    space_names: tuple[str, ...] = ()  # of memory_bytes_by_space, for tables
 
 
 class FusionTotals(Struct, frozen=True):

@@ -18,7 +18,7 @@ class AllocationRow(Struct, frozen=True):
 
     allocation: Annotated[int, column("its number", NUMBER)]
     size_bytes: Annotated[int, column("bytes reserved", BYTES)]
-    color: Annotated[int, column("memory space", NUMBER, heading="space")]
+    space: Annotated[int, column("number of the memory space", NUMBER)]
     class_: Annotated[AllocationClass, column("its class")] = field(name="class")
     parameter: Annotated[int | None, figure("number of the parameter", NUMBER, null_text="")]
     parameter_name: Annotated[
@@ -61,7 +61,7 @@ def allocation_rows(
             AllocationRow(
                 allocation=one.number,
                 size_bytes=one.size_bytes,
-                color=one.color,
+                space=one.color,
                 class_=one.allocation_class,
                 parameter=one.parameter,
                 parameter_name=find_parameter_name(one, module, memory.assignment),

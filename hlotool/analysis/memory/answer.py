@@ -22,6 +22,7 @@ ROWS: Final = RowList(
     sort="-occupied_bytes,-size_bytes",
     size="occupied_bytes",
     key="value",
+    apart="space",
     fold=Fold(
         keys=(
             "class",
@@ -33,7 +34,7 @@ ROWS: Final = RowList(
             "source",
             "stack",
             "parameter_name",
-            "color",
+            "space",
         ),
         name="value",
     ),
@@ -45,6 +46,7 @@ ALLOCATIONS: Final = RowList(
     sort="-size_bytes,allocation",
     size="size_bytes",
     key="allocation",
+    apart="space",
     is_optional=True,
     title="Allocations",
 )
@@ -91,15 +93,20 @@ BUFFERS: Final = DocumentSpec(
 )
 
 
-def choose_buffer_columns(*, is_tiled: bool, is_all: bool, has_copies: bool) -> DocumentSpec:
+def choose_buffer_columns(
+    *, is_tiled: bool, is_all: bool, has_spaces: bool, has_copies: bool
+) -> DocumentSpec:
     """Return the declaration with the columns that suit an answer; JSON is always the same.
 
     Padding where layouts have tiles; sizes instead of what is held where no instant is
-    shown; who copies a donated parameter where anyone does.
+    shown; the memory space where there are several; who copies a donated parameter where
+    anyone does.
     """
     rows, shown = ROWS, ROWS.shown()
     if is_tiled:
         shown |= {"padding_bytes"}
+    if has_spaces:
+        shown |= {"space"}
     if is_all:
         shown = (shown | {"size_bytes"}) - {"occupied_bytes"}
         rows = replace(ROWS, sort="-size_bytes", size="", has_total=False)

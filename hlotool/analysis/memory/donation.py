@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.dataflow.forerunners import find_forerunners
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimate.value_size import estimate_size
@@ -21,8 +23,9 @@ DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
 class DonationRow(Struct, frozen=True):
     """One array of an entry parameter.
 
-    `donated`: an output lies in its memory. `copied`: so it does, but the program copies the
-    parameter first, and both need memory. `not-donated`: no output lies in it, although
+    `donated`: an output lies in its memory. `copied`: so it does, but the output is made of a
+    copy of the parameter, and both need memory: donation saves nothing. A copy for another user,
+    or one that changes the layout, does not count. `not-donated`: no output lies in it, although
     `output_index` is one of equal shape in memory of its own.
     """
 
@@ -30,8 +33,8 @@ class DonationRow(Struct, frozen=True):
     status: Annotated[
         DonationStatus,
         column(
-            "donated; copied: donated, and copied first; not-donated: an output of equal shape "
-            "has memory of its own"
+            "donated; copied: donated, but the output is made of a copy of it; "
+            "not-donated: an output of equal shape has memory of its own"
         ),
     ]
     parameter: Annotated[int, column("number of the parameter", NUMBER)]
@@ -68,7 +71,7 @@ def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
             if (not is_donated and output is None) or size < least_bytes:
                 continue
             name = parameter.metadata().op_name
-            copy = _find_copy(parameter, index) if is_donated else None
+            copy = _find_copy(parameter, index, output) if is_donated else None
             rows.append(
                 DonationRow(
                     size,
@@ -98,8 +101,19 @@ class _FreeOutputs:
         return outputs.pop() if outputs else None
 
 
-def _find_copy(parameter: Instruction, index: ShapeIndex) -> Instruction | None:
-    """Return the first copy of a parameter's array within its memory space, None without one."""
+def _find_copy(
+    parameter: Instruction, index: ShapeIndex, output: ShapeIndex | None
+) -> Instruction | None:
+    """Return the copy of a parameter's array that becomes the output in its memory, if any."""
+    copies = list(_find_copies(parameter, index))
+    if not copies or output is None:
+        return None
+    forerunners = find_forerunners(parameter.computation.root, output)
+    return next((copy for copy in copies if copy in forerunners), None)
+
+
+def _find_copies(parameter: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+    """Yield the copies of a parameter's array within its memory space."""
     pending: list[tuple[Instruction, ShapeIndex]] = [(parameter, index)]
     while pending:
         one, at = pending.pop()
@@ -109,8 +123,7 @@ def _find_copy(parameter: Instruction, index: ShapeIndex) -> Instruction | None:
             elif user.opcode == "bitcast" and not at:
                 pending.append((user, at))
             elif not at and _is_copy(user, one):
-                return user
-    return None
+                yield user
 
 
 def _is_copy(user: Instruction, operand: Instruction) -> bool:

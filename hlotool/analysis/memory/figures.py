@@ -26,7 +26,7 @@ class SpaceRow(Struct, frozen=True):
     values are live.
     """
 
-    color: Annotated[int, column("number of the memory space", NUMBER, heading="space")] = 0
+    space: Annotated[int, column("number of the memory space", NUMBER)] = 0
     name: Annotated[str | None, column("the backend's name for it; null where unknown")] = None
     allocated_bytes: Annotated[
         int | None, column("bytes reserved, excluding thread-local memory", BYTES)
@@ -67,7 +67,7 @@ class MemoryTotals(SpaceRow, frozen=True):
     An estimate has none of them.
     """
 
-    color: int = 0  # which space that is stands elsewhere in an answer: no figure here
+    space: int = 0  # which space that is stands elsewhere in an answer: no figure here
     name: str | None = None
     thread_local_bytes: Annotated[int | None, figure("thread-local memory", BYTES)] = None
     all_spaces_bytes: Annotated[
@@ -90,7 +90,7 @@ class Peak(Struct, frozen=True):
     elsewhere. `bytes_at_xla_position` is ours at the instant XLA names.
     """
 
-    color: Annotated[int, figure("memory space", NUMBER)]
+    space: Annotated[int, figure("number of the memory space", NUMBER)]
     bytes: Annotated[int | None, figure(_PEAK, BYTES)] = None
     position: Annotated[int | None, figure(_POSITION, NUMBER)] = None
     sequence_length: Annotated[int | None, figure(_LENGTH, NUMBER)] = None
@@ -154,9 +154,9 @@ SPACES: Final = RowList(
     "spaces",
     SpaceRow,
     "memory spaces",
-    sort="color",
+    sort="space",
     size="allocated_bytes",
-    key="color",
+    key="space",
     has_total=False,
     title="Memory spaces",
 )

@@ -15,10 +15,10 @@ from hlotool.fields import BYTES, NUMBER, figure
 class Instant(Struct, frozen=True):
     """The position that the rows show, and what is in use there."""
 
-    color: Annotated[int | None, figure("memory space; null for all", NUMBER)]
+    space: Annotated[int | None, figure("number of the memory space; null for all", NUMBER)]
     position: Annotated[int, figure("position in the schedule", NUMBER)]
     instruction: Annotated[str | None, figure("the instruction that runs there")]
-    bytes: Annotated[int, figure("bytes in use", BYTES)]
+    bytes: Annotated[int, figure("bytes in use; of all spaces together where space is null", BYTES)]
 
 
 def find_position(report: MemoryReport, place: str, color: int) -> int | None:

@@ -9,13 +9,13 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.lifetimes import find_lifetimes
 from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.memory.belonging import check_belonging
 from hlotool.analysis.memory.estimate.assignment import EstimatedAssignment, estimate_assignment
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryFigures, MemoryTotals, Peak
 from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
 from hlotool.analysis.memory.space_figures import (
-    SPACE_NAMES,
     add_all_spaces,
     measure_estimate,
     measure_peak,
@@ -55,14 +55,14 @@ class MemoryReport(Struct, frozen=True):
     def totals_of(self, color: int) -> MemoryTotals:
         """Return the totals with the figures of another space than 0 in them."""
         for space in self.figures.spaces:
-            if space.color == color:
+            if space.space == color:
                 return add_all_spaces(self.map, space)
         return self.figures.totals
 
     def find_color(self, name: str) -> int | None:
         """Return the number of a space by its number or name, None if there is none such."""
         for color in self.map.colors():
-            if name in {str(color), SPACE_NAMES.get((self.figures.backend, color))}:
+            if name in {str(color), find_space_name(self.figures.backend, color)}:
                 return color
         return None
 
@@ -135,7 +135,7 @@ def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
 def _place_of(peak: Peak) -> Peak:
     """Say where an estimated peak is; its bytes are in `MemoryEstimate`."""
     return Peak(
-        peak.color,
+        peak.space,
         position=peak.position,
         sequence_length=peak.sequence_length,
         instruction=peak.instruction,

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import asdict
 
 from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.memory.estimate.value_size import HOST_ARRAY_BYTES
 from hlotool.analysis.memory.figures import MemoryEstimate, MemoryTotals, Peak, SpaceRow
 from hlotool.analysis.memory.holdings import find_holdings
@@ -14,17 +15,6 @@ from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.analysis.memory.padding import padding_bytes_of, unpadded_bytes_of
 from hlotool.analysis.memory.space_sums import SpaceSums, add_up_space
 
-# What the compilers call the spaces; numbers of unknown backends stay numbers.
-SPACE_NAMES: Final[dict[tuple[Backend | None, int], str]] = {
-    ("tpu", 0): "hbm",
-    ("tpu", 1): "vmem",
-    ("tpu", 2): "smem",
-    ("tpu", 4): "host",
-    ("gpu", 0): "device",
-    ("gpu", 1): "collective",
-    ("gpu", 5): "host",
-    ("cpu", 0): "host",
-}
 # What the estimate gives an array that has an unknown dimension.
 _UNSURE_BYTES: Final = frozenset((0, HOST_ARRAY_BYTES))
 
@@ -37,8 +27,8 @@ def measure_space(memory: MemoryMap, color: int, backend: Backend | None) -> Spa
     sums = add_up_space(memory, color)
     peak = measure_peak(memory, color, sums)
     return SpaceRow(
-        color=color,
-        name=SPACE_NAMES.get((backend, color)),
+        space=color,
+        name=find_space_name(backend, color),
         allocated_bytes=sums.allocated,
         argument_bytes=sums.argument,
         output_bytes=sums.output,
@@ -82,7 +72,7 @@ def measure_peak(memory: MemoryMap, color: int, sums: SpaceSums) -> Peak:
     at = live.peak_position if live else None
     entries = live.peak_entries if live and at is not None else None
     return Peak(
-        color=color,
+        space=color,
         bytes=most,
         position=position,
         sequence_length=memory.lifetimes.end,
@@ -116,7 +106,7 @@ def measure_estimate(
         temp_peak_bytes=peak.temp_peak_bytes or 0,
         is_lower_bound=any(
             value.size_bytes in _UNSURE_BYTES and unpadded_bytes_of(value) is None
-            for allocation in memory.placed(peak.color)
+            for allocation in memory.placed(peak.space)
             for value in allocation.values
         ),
     )

@@ -1,4 +1,4 @@
-"""What the command line, and the configuration here or above, say that no dump tells."""
+"""What the command line, and the configuration, say that no dump tells."""
 
 from __future__ import annotations
 

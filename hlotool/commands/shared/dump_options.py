@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from hlotool.check.config import find_config, read_config
 from hlotool.commands.shared.assumptions import read_assumptions
+from hlotool.commands.shared.config_option import config_option, take_config
 from hlotool.commands.shared.request import Request
 from hlotool.inputs import NamedFiles, StageChoice
 
@@ -30,9 +30,11 @@ def dump_options(function: Callable[..., int | None]) -> Callable[..., int | Non
         named = NamedFiles(
             values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
         )
-        config = values.get("config", "")
-        assumptions = read_assumptions(values, read_config(config) if config else find_config())
-        request = Request(path or "", stage, module, named, values.pop("budget"), assumptions)
+        config = take_config(values)
+        assumptions = read_assumptions(values, config)
+        request = Request(
+            path or "", stage, module, named, values.pop("budget"), config, assumptions
+        )
         if not request.budgets or function.__name__ == _CHECK:
             return function(request=request, **values)
         from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
@@ -71,4 +73,5 @@ _DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
         multiple=True,
         help="Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
     ),
+    config_option,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from hlotool.check.config import Config
 from hlotool.commands.shared.say import say, say_all
 from hlotool.fields import Unit
 from hlotool.inputs import Input, Inputs, NamedFiles, StageChoice, find_inputs
@@ -16,7 +17,8 @@ from hlotool.render.units import format_value
 class Request(Struct, frozen=True):
     """Which dump the user means: PATH and the options that choose in it.
 
-    `budgets` are those of --budget, `assumptions` what else the user says.
+    `budgets` are those of --budget, `config` is what the configuration says, `assumptions` what
+    it and the options say that no dump tells.
     `found` remembers what PATH led to: standard input can be read only once. `told` are the
     notes that the user has.
     """
@@ -26,6 +28,7 @@ class Request(Struct, frozen=True):
     module: str | None = None
     named: NamedFiles = field(default_factory=NamedFiles)
     budgets: tuple[str, ...] = ()
+    config: Config = field(default_factory=Config)
     assumptions: Assumptions = NO_ASSUMPTIONS
     found: list[Inputs] = field(default_factory=list)
     told: set[str] = field(default_factory=set)

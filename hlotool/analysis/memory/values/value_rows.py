@@ -102,7 +102,7 @@ class BufferRow(Struct, frozen=True):
     ]
     allocation: Annotated[int | None, figure("number of its allocation", NUMBER)]
     offset: Annotated[int | None, figure("first byte inside the allocation", NUMBER)]
-    color: Annotated[int, figure("memory space", NUMBER)]
+    space: Annotated[int, figure("number of the memory space", NUMBER)]
     is_donated: Annotated[bool, figure("whether its memory is both a parameter's and an output's")]
     span: Annotated[int | None, figure("number of positions at which it is live", NUMBER)]
     use_count: Annotated[int | None, figure("operands through which it is used", NUMBER)]
@@ -206,7 +206,7 @@ class _Describer:
             aliases=(),
             allocation=None if self.is_estimate else allocation.number,
             offset=None if self.is_estimate else value.offset,
-            color=value.color,
+            space=value.color,
             is_donated=allocation.is_donated,
             span=live.end - live.start + 1 if live else None,
             use_count=self.uses.of(value),
