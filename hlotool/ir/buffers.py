@@ -136,6 +136,13 @@ class Definition(Struct, frozen=True):
     metadata: Metadata
 
 
+class OpenEnd(Struct, frozen=True):
+    """What may be missing at the end of a text, where nothing in the text tells."""
+
+    source: Source
+    what: Literal["allocations", "live ranges", "the rest of its last line"]
+
+
 class BufferAssignment(Node, eq=False):
     """Everything a dump says about one module's memory; absent parts are None.
 
@@ -143,7 +150,8 @@ class BufferAssignment(Node, eq=False):
     `Total bytes used`: all spaces, thread-local memory too. `define` reads the instruction
     text of a used value; the parser supplies it. `is_estimate` says that hlotool made it up:
     its values bear full names. `unknown_line_count` counts the lines of the dump that were
-    passed over, as of no known kind.
+    passed over, as of no known kind. `open_end` is what may be missing; None where what the
+    dump states of itself is complete.
     """
 
     source: Source
@@ -154,6 +162,7 @@ class BufferAssignment(Node, eq=False):
     define: Callable[[UsedValue], Definition | None] | None = None
     is_estimate: bool = False
     unknown_line_count: int = 0
+    open_end: OpenEnd | None = None
 
     def find_definition(self, number: int) -> Definition | None:
         """Return what defines the value of that number, None where the dump does not say."""

@@ -10,6 +10,7 @@ from hlotool.ir.module import Header, Module
 from hlotool.parse.attributes.reader import TextReader
 from hlotool.parse.builder import Builder
 from hlotool.parse.collector import collector_paused
+from hlotool.parse.entry import check_entry
 from hlotool.parse.computation import read_computation, read_computation_slowly
 from hlotool.parse.fast_lines import LONGEST_HAND_WRITTEN
 from hlotool.parse.foreign_lines import describe_foreign_line
@@ -32,14 +33,17 @@ def parse_module(source: Source) -> Module:
     module = ["HloModule" header tables] computation { computation }
 
     Attributes are split and read on first access; everything else is read here. Raises
-    ParseError at the first character that is not HLO, and for a text yet to be filled in.
+    ParseError at the first character that is not HLO, for a text yet to be filled in, and for
+    one that has not the entry its header tells of.
     """
     if len(source.text) <= LONGEST_HAND_WRITTEN:
         check_template(source)
     try:
-        return read_module(source, is_slow=False)
+        module = read_module(source, is_slow=False)
     except ParseError:  # the descent has the last word, and the better place
-        return _read_slowly(source)
+        module = _read_slowly(source)
+    check_entry(module)
+    return module
 
 
 def _read_slowly(source: Source) -> Module:

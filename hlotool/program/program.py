@@ -45,6 +45,7 @@ from hlotool.ir.buffers import BufferAssignment
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.call_rules import compile_call_rules
 from hlotool.program.mesh_beside import MeshBeside
+from hlotool.program.notes import write_notes
 
 _TEXT = InputPaths("<text>")
 _NO_AXES: Final = CollectiveOptions(asks_beside=False)
@@ -90,15 +91,8 @@ class Program:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Say in sentences what of its files was not understood, and is in no figure."""
-        assignment = self.assignment
-        count = assignment.unknown_line_count if assignment else 0
-        if assignment is None or not count:
-            return ()
-        lines = "1 line is" if count == 1 else f"{count:,} lines are"
-        kind = "of a kind not known here, and passed over"
-        rest = "the rest of the buffer assignment adds up"
-        return (f"{assignment.source.name}: {lines} {kind}; {rest}.",)
+        """Say in sentences what of its files was not understood, or may be missing."""
+        return write_notes(self.module, self.assignment)
 
     def expect_module(self) -> Module:
         """Return the module, or raise InputError where the dump has no text of it."""

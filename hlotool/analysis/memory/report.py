@@ -23,6 +23,7 @@ from hlotool.analysis.memory.space_figures import (
 )
 from hlotool.analysis.memory.space_sums import add_up_space
 from hlotool.analysis.memory.values.definers import are_told_apart
+from hlotool.analysis.memory.unplaced import check_placed
 from hlotool.errors import InputError
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module
@@ -75,7 +76,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
     Without one, an estimate. Thread-local
     memory is left out of every sum but the reported one. Raises InputError where the module
     that would have to tell is not scheduled or has sizes unknown, and ParseError where the
-    assignment belongs to another module.
+    assignment belongs to another module, or is cut short.
     """
     if assignment is None:
         if module is None:
@@ -86,6 +87,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
         return _report_estimate(estimate_assignment(module))
     if module is not None:
         check_belonging(module, assignment)
+        check_placed(module, assignment)
     is_told = module is not None and are_told_apart(module, assignment)
     memory = map_memory(assignment, find_lifetimes(assignment, module if is_told else None))
     backend = find_backend(module) if module else _find_backend_of(assignment)

@@ -14,9 +14,14 @@ from hlotool.ir.buffers import BufferAssignment
 from hlotool.parse.buffers.allocations import parse_allocations
 from hlotool.parse.buffers.definition import find_definition
 from hlotool.parse.buffers.live_range import accept_live_ranges
-from hlotool.parse.buffers.parts import check_ranges, check_used, map_values
+from hlotool.parse.buffers.open_end import find_open_end
+from hlotool.parse.buffers.parts import check_ranges, check_total, check_used, map_values
 from hlotool.parse.buffers.unknown_lines import UnknownLines
-from hlotool.parse.buffers.used_values import accept_total_bytes, accept_used_values
+from hlotool.parse.buffers.used_values import (
+    accept_total_bytes,
+    accept_used_values,
+    expect_used_values,
+)
 from hlotool.parse.collector import collector_paused
 from hlotool.parse.scanner import Scanner
 from hlotool.source import Source
@@ -34,9 +39,9 @@ def parse_buffer_assignment(
     assignment = "BufferAssignment:" NL allocations [ used ] [ live_range ]
 
     Raises ParseError where the text breaks off or stops being this, and where the parts do
-    not belong together: the first value that one part knows and another does not. Lines of
-    unknown kinds are counted, and refused unless all the rest adds up: the sizes of the
-    allocations to the total, each value to a use and a range.
+    not belong together: the first value that one part knows and another does not, or sizes of
+    allocations that do not add up to the total. Lines of unknown kinds are counted, and
+    refused where something is wrong with the rest. What nothing here tells is `open_end`.
     """
     unknown = UnknownLines()
     try:
@@ -44,9 +49,6 @@ def parse_buffer_assignment(
     except ParseError as error:
         unknown.refuse(error.message)
         raise
-    total = sum(one.size_bytes for one in found.allocations)
-    if found.reported_total_bytes not in (None, total):
-        unknown.refuse(f"the allocations hold {total} bytes, not {found.reported_total_bytes}")
     found.unknown_line_count = unknown.count
     return found
 
@@ -65,12 +67,17 @@ def _parse(
     allocations = parse_allocations(source, header.end(), end, unknown)
     by_key = map_values(source, allocations)
     used_source, used_start = (source, end) if values is None else (values, 0)
-    total, used_start = accept_total_bytes(used_source, used_start, unknown)
-    used = accept_used_values(used_source, used_start, unknown)
+    total, at = accept_total_bytes(used_source, used_start, unknown)
+    used = accept_used_values(used_source, at, unknown)
     if used is not None:
         check_used(source, by_key, used, values)
+    elif total is not None or values is not None:
+        expect_used_values(used_source, at)
+    if total is not None:
+        check_total(source, allocations, total, used_source, used_start)
     live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end, unknown)
     if live_ranges is not None:
-        is_whole = live_range is not None or unknown.count > 0
-        check_ranges(source, by_key, live_ranges, allocations, live_range, is_whole=is_whole)
-    return BufferAssignment(source, allocations, total, used, live_ranges, find_definition)
+        check_ranges(source, by_key, live_ranges, allocations, live_range)
+    found = BufferAssignment(source, allocations, total, used, live_ranges, find_definition)
+    found.open_end = find_open_end(found)
+    return found

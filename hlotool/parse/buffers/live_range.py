@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from hlotool.errors import ParseError
@@ -48,11 +49,12 @@ def accept_live_ranges(source: Source, start: int, unknown: UnknownLines) -> Liv
     gives no peak where a dimension has no bound. Lines of other kinds go to `unknown`. Raises
     ParseError where a part is missing or contradicts another.
     """
-    header = _HEADER.match(source.text, _find_section(source.text, start))
+    section = _find_section(source.text, start)
+    header = _HEADER.match(source.text, section)
     if header is None:
-        scanner = Scanner(source, start)
-        if _ABSENT.match(source.text, start) or start or scanner.at_end():
+        if _ABSENT.match(source.text, section) or section == len(source.text):
             return None
+        scanner = Scanner(source, section)
         scanner.fail_expected("'HloLiveRange (max N):'")
     last = int(header[1])
     sequence, at = _parse_sequence(source, header.end(), unknown)
@@ -69,6 +71,7 @@ def accept_live_ranges(source: Source, start: int, unknown: UnknownLines) -> Liv
     entries: tuple[PeakEntry, ...] = ()
     if match := _PEAK.match(source.text, at):
         position, entries, at = _parse_peak(source, match, last, unknown)
+        _check_peak(source, match, position, entries, ranges)
     elif match := _NO_PEAK.match(source.text, at):
         at = match.end()
     if match := _BREAKDOWN.match(source.text, at):
@@ -150,6 +153,20 @@ def _parse_peak(
     if is_broken and str(sum(one.size_bytes for one in entries)) != total:
         unknown.refuse("what is live at XLA's peak is not its cumulative size")
     return position, tuple(entries), at
+
+
+def _check_peak(
+    source: Source,
+    heading: re.Match[str],
+    position: int,
+    entries: tuple[PeakEntry, ...],
+    ranges: Mapping[ValueKey, LiveRange],
+) -> None:
+    """Raise where the list at the peak is shorter than what is live there: XLA leaves none out."""
+    live = sum(one.start <= position <= one.end for one in ranges.values())
+    if len(entries) < live:
+        message = f"the list at the peak has {len(entries)} values, not the {live} that are live"
+        raise ParseError(message, source, heading.start(1), heading.end(1), _CUT)
 
 
 def _index(text: str | None) -> ShapeIndex:

@@ -43,6 +43,22 @@ def _mixed_up(source: Source, other: Source | None) -> str:
     return f"{source.name} and {other.name} are not of one compilation, or one is cut short"
 
 
+def check_total(
+    source: Source,
+    allocations: tuple[Allocation, ...],
+    total: int,
+    stated_in: Source,
+    start: int,
+) -> None:
+    """Raise where the allocations do not add up to the total that stands behind an offset."""
+    found = sum(one.size_bytes for one in allocations)
+    if found != total:
+        at = stated_in.text.index(str(total), start)
+        hint = _mixed_up(source, None if stated_in is source else stated_in)
+        message = f"the allocations hold {found} bytes, not {total}"
+        raise ParseError(message, stated_in, at, at + len(str(total)), hint)
+
+
 def check_used(
     source: Source,
     by_key: Mapping[ValueKey, BufferValue],
@@ -75,10 +91,8 @@ def check_ranges(
     live: LiveRanges,
     allocations: tuple[Allocation, ...],
     live_range: Source | None,
-    *,
-    is_whole: bool,
 ) -> None:
-    """Raise at the first range of an unknown value; where the list is whole also the reverse."""
+    """Raise at the first range of an unknown value, or value in memory of its own without one."""
     hint = _mixed_up(source, live_range)
     for key in live.ranges:
         if key not in by_key:
@@ -86,7 +100,7 @@ def check_ranges(
             start = max(live.source.text.find(f"\n    {name}:"), 0) + len("\n    ")
             message = f"{name!r} has a live range, but is in no allocation"
             raise ParseError(message, live.source, start, start + len(name), hint)
-    for value in _placed_values(allocations) if is_whole else ():
+    for value in _placed_values(allocations):
         if value.key not in live.ranges:
             raise ParseError(
                 f"value {value.number}, {value.name!r}, has no live range",

@@ -63,6 +63,14 @@ def accept_total_bytes(source: Source, start: int, unknown: UnknownLines) -> tup
     return int(match[1]), at
 
 
+def expect_used_values(source: Source, start: int) -> NoReturn:
+    """Raise where the section `Used values:` had to begin: XLA prints it behind the total."""
+    scanner = Scanner(source, start)
+    scanner.skip_blanks()
+    hint = "the file may be cut short" if scanner.at_end() else ""
+    scanner.fail(f"expected 'Used values:', found {scanner.describe_next()}", hint=hint)
+
+
 def accept_used_values(
     source: Source, start: int, unknown: UnknownLines
 ) -> dict[int, UsedValue] | None:

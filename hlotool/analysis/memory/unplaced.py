@@ -1,0 +1,107 @@
+"""Which array of a module has no place in its buffer assignment? In a whole one, none.
+
+XLA assigns a buffer to every value of the computations that run
+(BufferAssigner::AssignBuffersForComputations, xla/service/buffer_assignment.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
+from hlotool.errors import ParseError
+from hlotool.ir.buffers import BufferAssignment, ValueKey, format_position
+from hlotool.ir.module import Instruction, Module
+from hlotool.ir.opcodes import ASYNC_DONES, PASSES_ON
+from hlotool.ir.shape import ArrayShape, Shape, TupleShape
+from hlotool.ir.values import ShapeIndex
+
+_TABLES = frozenset(("tuple", "while"))  # they make the table of a tuple, if no array
+
+
+class Unplaced(Struct, frozen=True):
+    """A value that no allocation holds; `is_assigned` says whether others of its space are held."""
+
+    instruction: Instruction
+    index: ShapeIndex
+    shape: Shape
+    is_assigned: bool
+
+
+def check_placed(module: Module, assignment: BufferAssignment) -> None:
+    """Raise ParseError at the end of an assignment that has no place for an array of the module.
+
+    Only where the assignment states no total of its own, by which it was held already.
+    """
+    found = find_unplaced(module, assignment)
+    if found is None or not found.is_assigned:
+        return
+    is_tuple = isinstance(found.instruction.shape, TupleShape)
+    name = format_position(found.instruction.name, found.index if is_tuple else None)
+    shape = found.shape.without_layout()
+    starts = [one.start for one in assignment.allocations]
+    starts += [value.start for one in assignment.allocations[-1:] for value in one.values[-1:]]
+    start = starts[-1] if starts else 0
+    end = assignment.source.text.find("\n", start)
+    raise ParseError(
+        f"the allocations end without one for {name!r}, {shape}, of module {module.name!r} in "
+        f"{module.source.name}",
+        assignment.source,
+        start,
+        end if end >= 0 else len(assignment.source.text),
+        "the file may be cut short, or be that of another module",
+    )
+
+
+def find_unplaced(module: Module, assignment: BufferAssignment) -> Unplaced | None:
+    """Return the first array without a place, first of a memory space that has allocations.
+
+    None where the assignment has its own total, or the module no schedule.
+    """
+    if assignment.used is not None or find_problem(module):
+        return None
+    keys = {value.key for one in assignment.allocations for value in one.values}
+    colors = {one.color for one in assignment.allocations}
+    other: Unplaced | None = None
+    for instruction in flatten_schedule(module).sequence:
+        for index, shape in _defined(instruction):
+            if (instruction.name, index) in keys:
+                continue
+            color = shape.memory_space if isinstance(shape, ArrayShape) else 0
+            found = Unplaced(instruction, index, shape, color in colors)
+            if found.is_assigned:
+                return found
+            other = other or found
+    return other
+
+
+def _defined(instruction: Instruction) -> Iterator[tuple[ShapeIndex, Shape]]:
+    """Yield the arrays that an instruction makes for certain, and the tables of their tuples."""
+    opcode, shape = instruction.opcode, instruction.shape
+    is_entry = instruction.computation.is_entry
+    if opcode in _TABLES and isinstance(shape, TupleShape):
+        yield (), shape
+    elif opcode == "parameter":
+        yield from _walk(shape, ()) if is_entry else ()
+    elif opcode not in PASSES_ON and opcode not in ASYNC_DONES and not _may_pass_on(instruction):
+        yield from _walk(shape, ())
+
+
+def _may_pass_on(instruction: Instruction) -> bool:
+    """Whether it is a call to a kernel that may hand on what it was given."""
+    return (
+        instruction.opcode == "custom-call"
+        and "output_to_operand_aliasing" in instruction.attributes
+    )
+
+
+def _walk(shape: Shape, index: ShapeIndex) -> Iterator[tuple[ShapeIndex, Shape]]:
+    """Yield all arrays and tuples of a shape."""
+    if isinstance(shape, TupleShape):
+        yield index, shape
+        for number, element in enumerate(shape.elements):
+            yield from _walk(element, (*index, number))
+    elif isinstance(shape, ArrayShape):
+        yield index, shape
