@@ -10,8 +10,8 @@ from hlotool.ir.module import Header, Module
 from hlotool.parse.attributes.reader import TextReader
 from hlotool.parse.builder import Builder
 from hlotool.parse.collector import collector_paused
-from hlotool.parse.entry import check_entry
 from hlotool.parse.computation import read_computation, read_computation_slowly
+from hlotool.parse.entry import check_entry
 from hlotool.parse.fast_lines import LONGEST_HAND_WRITTEN
 from hlotool.parse.foreign_lines import describe_foreign_line
 from hlotool.parse.header import parse_header

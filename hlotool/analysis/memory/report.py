@@ -22,8 +22,8 @@ from hlotool.analysis.memory.space_figures import (
     measure_space,
 )
 from hlotool.analysis.memory.space_sums import add_up_space
-from hlotool.analysis.memory.values.definers import are_told_apart
 from hlotool.analysis.memory.unplaced import check_placed
+from hlotool.analysis.memory.values.definers import are_told_apart
 from hlotool.errors import InputError
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module

@@ -6,19 +6,27 @@ XLA assigns a buffer to every value of the computations that run
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
 from hlotool.errors import ParseError
-from hlotool.ir.buffers import BufferAssignment, ValueKey, format_position
+from hlotool.ir.buffers import BufferAssignment, format_position
 from hlotool.ir.module import Instruction, Module
-from hlotool.ir.opcodes import ASYNC_DONES, PASSES_ON
+from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, PASSES_ON
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
-_TABLES = frozenset(("tuple", "while"))  # they make the table of a tuple, if no array
+# What hands on arrays, but makes the table of its tuple.
+_TABLES: Final = ASYNC_STARTS | {"conditional", "tuple", "while"}
+# What makes all elements of its tuple but one: that is its operand.
+_OPERAND_ELEMENT: Final[Mapping[str, int]] = {
+    "all-gather-start": 0,
+    "collective-permute-start": 0,
+    "copy-start": 1,
+}
 
 
 class Unplaced(Struct, frozen=True):
@@ -83,6 +91,10 @@ def _defined(instruction: Instruction) -> Iterator[tuple[ShapeIndex, Shape]]:
     is_entry = instruction.computation.is_entry
     if opcode in _TABLES and isinstance(shape, TupleShape):
         yield (), shape
+        handed_on = _OPERAND_ELEMENT.get(opcode)
+        for number, element in enumerate(shape.elements) if handed_on is not None else ():
+            if number != handed_on:
+                yield from _walk(element, (number,))
     elif opcode == "parameter":
         yield from _walk(shape, ()) if is_entry else ()
     elif opcode not in PASSES_ON and opcode not in ASYNC_DONES and not _may_pass_on(instruction):

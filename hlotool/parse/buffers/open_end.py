@@ -24,9 +24,9 @@ def find_open_end(found: BufferAssignment) -> OpenEnd | None:
         return OpenEnd(found.source, "allocations")
     if not found.used:
         return None
-    last = found.used[next(reversed(found.used))]
+    last = list(found.used.values())[-1]
     text = last.source.text
-    if last.end == len(text):
+    if text.find("\n", last.end) < 0:
         return OpenEnd(last.source, "the rest of its last line")
     is_single = last.source is found.source and found.live_ranges is None
     if is_single and not _GONE.search(text, last.end):
