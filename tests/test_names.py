@@ -231,6 +231,9 @@ allocation 0: size 32, parameter 0, shape |f32[8]| at ShapeIndex {}:
 allocation 1: size 32, maybe-live-out:
  value: <1 b @0> (size=32,offset=0): f32[8]
 """
+INNER = """allocation 2: size 32, preallocated-temp:
+ value: <2 y @0> (size=32,offset=0): f32[8]
+"""
 NAMED = """HloModule m, is_scheduled=true
 
 body {
@@ -247,9 +250,12 @@ ENTRY main {
 
 
 def test_an_assignment_names_no_instruction_where_several_have_the_name() -> None:
-    assignment = parse_buffer_assignment(Source(ASSIGNMENT))
     rows = {}
-    for text in (NAMED, NAMED.replace("y =", "b =")):
+    for text, buffers in (
+        (NAMED, ASSIGNMENT + INNER),
+        (NAMED.replace("y =", "b ="), ASSIGNMENT),
+    ):
+        assignment = parse_buffer_assignment(Source(buffers))
         module = parse_module(Source(text))
         report = analyze_memory(module, assignment)
         rows[report.figures.lifetimes] = all_rows(report, module, None)[1]

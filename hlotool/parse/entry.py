@@ -53,8 +53,8 @@ def _check_layout(module: Module, parameters: tuple[Shape, ...], result: Shape) 
     """Raise where the entry has other parameters than the header says, or another result."""
     entry = module.entry
     if len(entry.parameters) != len(parameters):
-        found = f"{len(entry.parameters):,} parameters"
-        _fail(entry, f"ENTRY has {found}, but the header promises {len(parameters):,}")
+        count = f"{len(parameters):,}, but ENTRY has {len(entry.parameters):,}"
+        _fail(entry, f"the number of parameters that the header promises is {count}")
     for number, (own, promised) in enumerate(zip(entry.parameters, parameters, strict=True)):
         if own.shape != promised and own.shape.without_layout() != promised.without_layout():
             what = f"parameter {number} of ENTRY is {own.shape.without_layout()}"

@@ -71,10 +71,10 @@ def _parse(
     used = accept_used_values(used_source, at, unknown)
     if used is not None:
         check_used(source, by_key, used, values)
-    elif total is not None or values is not None:
-        expect_used_values(used_source, at)
     if total is not None:
         check_total(source, allocations, total, used_source, used_start)
+    if used is None and (total is not None or values is not None):
+        expect_used_values(used_source, at)
     live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end, unknown)
     if live_ranges is not None:
         check_ranges(source, by_key, live_ranges, allocations, live_range)

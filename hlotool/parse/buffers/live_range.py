@@ -55,6 +55,7 @@ def accept_live_ranges(source: Source, start: int, unknown: UnknownLines) -> Liv
         if _ABSENT.match(source.text, section) or section == len(source.text):
             return None
         scanner = Scanner(source, section)
+        scanner.skip_blanks()
         scanner.fail_expected("'HloLiveRange (max N):'")
     last = int(header[1])
     sequence, at = _parse_sequence(source, header.end(), unknown)
