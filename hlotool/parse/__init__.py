@@ -3,7 +3,8 @@
 Two readers give one answer: a quick one for what machines print, line by line, and a
 recursive descent for everything, which is the authority and the only one that explains.
 
-* `module` reads a module: `header`, index `tables`, then each `computation`.
+* `module` reads a module: `header`, index `tables`, then each `computation`; `entry` refuses one
+  without the entry its header tells of.
 * The quick reader: `fast_lines`, `fast_operands`.
 * `body` has them take turns, in bodies written in place of a computation's name too.
 * The descent: `instruction`, `operands`, `find_sugar` and `sugar` (async operations written

@@ -1,7 +1,8 @@
 """Who holds memory, how much, and when?
 
 `report` is the way in: it measures a program and returns its `figures`. `belonging` checks
-that a buffer assignment is the module's; without one, the room `estimate` makes one up.
+that a buffer assignment is the module's, `unplaced` that it has all of it; without one, the room
+`estimate` makes one up.
 
 `memory_map` knows which bytes are in use when: the `occupancy` of each allocation (with a
 `cover_tree` where blocks overlap) is a `curve`. `space_sums` and `space_figures` say what a
