@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Computation, Header, Module
+from hlotool.ir.module import Header, Instruction, Module
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 from hlotool.parse.scanner import TRUNCATED
@@ -54,15 +54,15 @@ def _check_layout(module: Module, parameters: tuple[Shape, ...], result: Shape) 
     entry = module.entry
     if len(entry.parameters) != len(parameters):
         count = f"{len(parameters):,}, but ENTRY has {len(entry.parameters):,}"
-        _fail(entry, f"the number of parameters that the header promises is {count}")
+        _fail(entry.root, f"the number of parameters that the header promises is {count}")
     for number, (own, promised) in enumerate(zip(entry.parameters, parameters, strict=True)):
         if own.shape != promised and own.shape.without_layout() != promised.without_layout():
             what = f"parameter {number} of ENTRY is {own.shape.without_layout()}"
-            _fail(entry, f"{what}, but the header promises {promised.without_layout()}")
+            _fail(own, f"{what}, but the header promises {promised.without_layout()}")
     own_result = entry.root.shape.without_layout()
     if own_result != result.without_layout():
         what = f"the result of ENTRY is {own_result}"
-        _fail(entry, f"{what}, but the header promises {result.without_layout()}")
+        _fail(entry.root, f"{what}, but the header promises {result.without_layout()}")
 
 
 def _check_aliases(module: Module) -> None:
@@ -72,11 +72,16 @@ def _check_aliases(module: Module) -> None:
     places += [(one.parameter, one.index) for one in module.header.donors]
     for number, index in places:
         if number >= len(entry.parameters) or not _has(entry.parameters[number].shape, index):
-            _fail(entry, f"ENTRY has no parameter {_name(number, index)}, which the header aliases")
+            _fail(
+                entry.root,
+                f"ENTRY has no parameter {_name(number, index)}, which the header aliases",
+            )
     for alias in module.header.aliases:
         if not _has(entry.root.shape, alias.output_index):
             name = _name("", alias.output_index)
-            _fail(entry, f"the result of ENTRY has no element {name}, which the header aliases")
+            _fail(
+                entry.root, f"the result of ENTRY has no element {name}, which the header aliases"
+            )
 
 
 def _has(shape: Shape, index: ShapeIndex) -> bool:
@@ -91,9 +96,9 @@ def _name(number: int | str, index: ShapeIndex) -> str:
     return f"{number}{{{','.join(map(str, index))}}}" if index or number == "" else str(number)
 
 
-def _fail(entry: Computation, message: str) -> NoReturn:
-    """Raise at the root of the entry, the last thing that XLA prints."""
-    source, start = entry.module.source, entry.root.start
+def _fail(place: Instruction, message: str) -> NoReturn:
+    """Raise at the line of an instruction of the entry."""
+    source, start = place.module.source, place.start
     line = source.text.rfind("\n", 0, start) + 1
     line += len(source.text[line:start]) - len(source.text[line:start].lstrip())
     raise ParseError(message, source, line, start, _OTHER)
