@@ -1,48 +1,163 @@
-"""How do processes of our own start, and how do they end?
+"""How do processes of our own start, what do they do, and how do they end?
 
-Kept apart because importing the machinery costs more than reading a small dump.
+Each has a pipe to this process, and needs neither semaphores nor threads in it: where one
+process may be started, one works. Kept apart because importing the machinery costs more than
+reading a small dump.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing.context import BaseContext
-from typing import Final, ParamSpec, TypeVar
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkContext, SpawnContext
+
+    Context: TypeAlias = ForkContext | SpawnContext
 
 _CAN_HOLD: Final = hasattr(signal, "pthread_sigmask")  # not on Windows
 
-
-Result = TypeVar("Result")
-Arguments = ParamSpec("Arguments")
-
-
-class QuietProcesses(ProcessPoolExecutor):
-    """Processes that Ctrl-C ends at once and without a traceback; the parent reports it."""
-
-    def __init__(self, processes: int) -> None:
-        super().__init__(processes, mp_context=choose_context(), initializer=_die_quietly)
-
-    def submit(
-        self,
-        fn: Callable[Arguments, Result],
-        /,
-        *args: Arguments.args,
-        **kwargs: Arguments.kwargs,
-    ) -> Future[Result]:
-        """Submit work, which starts processes; Ctrl-C is held back until they can die quietly."""
-        with _interrupt_held():
-            return super().submit(fn, *args, **kwargs)
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
 
 
-def choose_context() -> BaseContext:
+def work_in_processes(
+    work: Callable[[Task], Answer], tasks: deque[Task], processes: int
+) -> Generator[tuple[Task, Answer | None]]:
+    """Take tasks, and yield each when it is done with its answer, None where its process died.
+
+    A process that died is replaced. Where none can be started, tasks are left. What `work`
+    raises is raised here. However this ends, no process stays.
+    """
+    team = _Team(work)
+    try:
+        while len(team.workers) < min(processes, len(tasks)) and team.add():
+            pass
+        while team.workers:
+            for worker in team.await_some():
+                done = worker.task
+                answer = worker.hear()
+                if worker.is_alive and tasks:
+                    worker.give(tasks.popleft())
+                else:
+                    team.dismiss(worker)
+                if not worker.is_alive and done and tasks:
+                    team.add()
+                if done:
+                    yield done[0], answer
+    finally:
+        for worker in list(team.workers.values()):
+            team.dismiss(worker)
+
+
+class _Team(Generic[Task, Answer]):
+    """The processes there are, by the pipe to each."""
+
+    def __init__(self, work: Callable[[Task], Answer]) -> None:
+        self.workers: dict[Connection, _Worker[Task, Answer]] = {}
+        self._work = work
+        self._context = choose_context()
+
+    def add(self) -> bool:
+        """Start one more; False where that may not or cannot be."""
+        if multiprocessing.current_process().daemon:  # a process of somebody's pool
+            return False
+        with suppress(OSError), _interrupt_held():
+            worker = _Worker(self._work, self._context)
+            self.workers[worker.pipe] = worker
+            return True
+        return False
+
+    def await_some(self) -> list[_Worker[Task, Answer]]:
+        """Wait until some have done their task or have died, and return these."""
+        heard = wait(list(self.workers))
+        return [worker for pipe, worker in self.workers.items() if pipe in heard]
+
+    def dismiss(self, worker: _Worker[Task, Answer]) -> None:
+        """End one, whatever it is at."""
+        del self.workers[worker.pipe]
+        worker.end()
+
+
+class _Worker(Generic[Task, Answer]):
+    """A process that does one task after another, and says so when it is ready for the first."""
+
+    def __init__(self, work: Callable[[Task], Answer], context: Context) -> None:
+        self.task: tuple[Task] | None = None  # what it is at
+        self.is_alive = True
+        self.pipe, its_pipe = context.Pipe()
+        try:
+            self._process = context.Process(target=_serve, args=(its_pipe, work))
+            self._process.start()
+        except OSError:
+            self.pipe.close()
+            raise
+        finally:
+            its_pipe.close()
+
+    def give(self, task: Task) -> None:
+        """Send a task; if the process has just died, `hear` will tell."""
+        self.task = (task,)
+        with suppress(BrokenPipeError, ConnectionError):
+            self.pipe.send(task)
+
+    def hear(self) -> Answer | None:
+        """Return the answer; raise what went wrong with the task."""
+        try:
+            answer, error = self.pipe.recv()
+        except (EOFError, OSError):
+            self.is_alive = False
+            return None
+        if error is not None:
+            raise error
+        found: Answer | None = answer
+        return found
+
+    def end(self) -> None:
+        """End it at once: it holds nothing that anyone needs."""
+        self.pipe.close()
+        self._process.kill()
+        self._process.join()
+
+
+def _serve(pipe: Connection, work: Callable[[Task], Answer]) -> None:
+    """Do what is sent, until nothing more can be; runs in a process of its own."""
+    _die_quietly()
+    with suppress(RuntimeError):  # no room for a thread: it ends after its task
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(EOFError, OSError):
+        pipe.send((None, None))
+        while True:
+            pipe.send_bytes(_pack_answer(work, pipe.recv()))
+
+
+def _pack_answer(work: Callable[[Task], Answer], task: Task) -> bytes:
+    """Return what `hear` reads: the answer, or what went wrong and where."""
+    try:
+        return pickle.dumps((work(task), None))
+    except Exception as error:  # noqa: BLE001  raised in the parent
+        place = traceback.format_exc()
+        with suppress(Exception):  # an error may hold anything
+            error.add_note(place)
+            return pickle.dumps((None, error))
+        return pickle.dumps((None, RuntimeError(place)))
+
+
+def choose_context() -> Context:
     """Choose how processes start: fork where that is safe, it is ten times as fast."""
-    return multiprocessing.get_context("fork" if _can_fork() else "spawn")
+    if _can_fork():
+        return multiprocessing.get_context("fork")
+    return multiprocessing.get_context("spawn")
 
 
 def _can_fork() -> bool:
@@ -76,3 +191,11 @@ def _die_quietly() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if _CAN_HOLD:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent to end, in whatever way; then end this process at once."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -7,9 +7,11 @@ threads. Only inputs and results are sent between them, never a text or a module
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from contextlib import closing, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -45,6 +47,8 @@ _DIED: Final = Failure("the process that read this died, perhaps for lack of mem
 
 Item = TypeVar("Item", bound=Sized)
 Result = TypeVar("Result")
+Task: TypeAlias = Sequence[tuple[int, Item]]  # numbered items, sent to a worker at once
+Found: TypeAlias = dict[int, Result | Failure]  # results by the numbers of their items
 
 
 def map_inputs(
@@ -62,20 +66,16 @@ def map_inputs(
     The executor may be any; where its workers are processes, `function`, items and results
     must be picklable. If one of its workers dies, what it had not finished are Failures.
     Without an executor the work is done in processes of its own, one for each processor this
-    process may use; few or small items are done here.
+    process may use; few or small items are done here, and all where no process can be started.
     """
     report = progress or _ignore
     if executor is not None:
-        chunks = make_chunks(items, available_processors())
-        return _in_order(_spread(executor, function, items, chunks, report), len(items))
+        tasks = _make_tasks(items, available_processors())
+        return _in_order(_spread(executor, function, tasks, report), len(items))
     processes = min(available_processors(), len(items))
     if processes > 1 and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES:
         return map_in_processes(function, items, processes, report)
-    results = []
-    for item in items:
-        results.append(_attempt(function, item))
-        report(item.size_bytes)
-    return results
+    return _in_order(_do_here(function, list(enumerate(items)), report), len(items))
 
 
 def map_in_processes(
@@ -84,20 +84,54 @@ def map_in_processes(
     processes: int,
     report: Callable[[int], None],
 ) -> list[Result | Failure]:
-    """Do as `map_inputs` in so many processes of its own.
+    """Do as `map_inputs` in so many processes of its own, or in as many as can be started.
 
-    If one dies, all are lost. What was not finished then is done again, each item in a
-    process of its own, which may die without harm to others.
+    What one was at when it died is done again, each item in a process of its own, which may
+    die without harm to others. What no process can be started for is done in this one.
     """
-    from hlotool.inputs.processes import QuietProcesses  # noqa: PLC0415  start-up time
-
-    with QuietProcesses(processes) as pool:
-        found = _spread(pool, function, items, make_chunks(items, processes), report)
-    for number in range(len(items)):
-        if number not in found:
-            with QuietProcesses(1) as pool:
-                found |= _spread(pool, function, items, [[number]], report)
+    found: Found[Result] = {}
+    tasks = deque(_make_tasks(items, processes))
+    lost = _do_in_processes(function, tasks, processes, report, found)
+    alone: deque[Task[Item]] = deque([each] for each in lost)
+    for number, _ in _do_in_processes(function, alone, 1, report, found):
+        found[number] = _DIED
+    for task in (*tasks, *alone):
+        found |= _do_here(function, task, report)
     return _in_order(found, len(items))
+
+
+def _do_in_processes(
+    function: Callable[[Item], Result],
+    tasks: deque[Task[Item]],
+    processes: int,
+    report: Callable[[int], None],
+    found: Found[Result],
+) -> list[tuple[int, Item]]:
+    """Add results to those found; return what was lost with a process that died."""
+    from hlotool.inputs.processes import work_in_processes  # noqa: PLC0415  start-up time
+
+    lost: list[tuple[int, Item]] = []
+    with closing(work_in_processes(partial(_attempt_each, function), tasks, processes)) as work:
+        for task, results in work:
+            if results is None:
+                lost += task
+            else:
+                found |= results
+                report(sum(item.size_bytes for _, item in task))
+    return lost
+
+
+def _do_here(
+    function: Callable[[Item], Result],
+    task: Task[Item],
+    report: Callable[[int], None],
+) -> Found[Result]:
+    """Apply the function to items in this process; return results by number."""
+    found: Found[Result] = {}
+    for number, item in task:
+        found[number] = _attempt(function, item)
+        report(item.size_bytes)
+    return found
 
 
 def available_processors() -> int:
@@ -125,41 +159,44 @@ def make_chunks(items: Sequence[Sized], workers: int) -> list[list[int]]:
     return chunks
 
 
+def _make_tasks(items: Sequence[Item], workers: int) -> list[Task[Item]]:
+    """Return what is sent to a worker at once: numbered items."""
+    chunks = make_chunks(items, workers)
+    return [[(number, items[number]) for number in chunk] for chunk in chunks]
+
+
 def _spread(
     executor: Executor,
     function: Callable[[Item], Result],
-    items: Sequence[Item],
-    chunks: Sequence[Sequence[int]],
+    tasks: Sequence[Task[Item]],
     report: Callable[[int], None],
-) -> dict[int, Result | Failure]:
-    """Send the items to an executor, by chunks of their numbers; return results by number.
+) -> Found[Result]:
+    """Send tasks to an executor; return results by number.
 
     What was not finished when a worker died is missing. Raises what the function raises.
     However it ends, nothing of this stays in the executor's queue.
     """
     from concurrent.futures import BrokenExecutor, as_completed  # noqa: PLC0415  start-up time
 
-    found: dict[int, Result | Failure] = {}
-    sent: dict[Future[list[Result | Failure]], Sequence[int]] = {}
+    found: Found[Result] = {}
+    sent: dict[Future[Found[Result]], Task[Item]] = {}
     try:
         with suppress(BrokenExecutor):  # a worker may die before all is sent
-            for chunk in chunks:
-                sent[executor.submit(_attempt_each, function, [items[n] for n in chunk])] = chunk
+            for task in tasks:
+                sent[executor.submit(_attempt_each, function, task)] = task
         for work in as_completed(sent):
             with suppress(BrokenExecutor):
-                found.update(zip(sent[work], work.result(), strict=True))
-                report(sum(items[number].size_bytes for number in sent[work]))
+                found |= work.result()
+                report(sum(item.size_bytes for _, item in sent[work]))
     finally:
         for work in sent:
             work.cancel()
     return found
 
 
-def _attempt_each(
-    function: Callable[[Item], Result], items: Sequence[Item]
-) -> list[Result | Failure]:
-    """Apply the function to the items of a chunk; runs in a worker."""
-    return [_attempt(function, item) for item in items]
+def _attempt_each(function: Callable[[Item], Result], task: Task[Item]) -> Found[Result]:
+    """Apply the function to the items of a task; runs in a worker."""
+    return {number: _attempt(function, item) for number, item in task}
 
 
 def _attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
@@ -170,7 +207,7 @@ def _attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure
         return Failure(str(error), error.exit_code)
 
 
-def _in_order(found: dict[int, Result | Failure], count: int) -> list[Result | Failure]:
+def _in_order(found: Found[Result], count: int) -> list[Result | Failure]:
     """Put results in the order of their items; a missing one's worker died."""
     return [found.get(number, _DIED) for number in range(count)]
 
