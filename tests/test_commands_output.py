@@ -27,7 +27,7 @@ ROWS = (Sample("a", size_bytes=1), Sample("b", size_bytes=2), Sample("c", size_b
 def show(*shown: str, **options: Any) -> str:
     document = Document(SPEC, None, rows={"samples": ROWS, "seconds": ROWS}, shown=shown)
     options.setdefault("columns", "name")
-    return render_document(document, RowOptions(**options), Look())
+    return "".join(render_document(document, RowOptions(**options), Look()))
 
 
 def test_the_first_list_is_shown() -> None:
@@ -97,8 +97,10 @@ def test_lists_that_are_not_there(options: dict[str, str], message: str) -> None
 
 def test_an_answer_without_rows() -> None:
     document = Document(EMPTY, None)
-    assert render_document(document, RowOptions(), Look()) == "\n"
-    assert json.loads(render_document(document, RowOptions(format="json"), Look()))["schema"]
+    assert list(render_document(document, RowOptions(), Look())) == ["\n"]
+    assert json.loads("".join(render_document(document, RowOptions(format="json"), Look())))[
+        "schema"
+    ]
     for options in (RowOptions(format="csv"), RowOptions(where="a > 1")):
         with pytest.raises(UsageError, match="no rows"):
             render_document(document, options, Look())

@@ -200,7 +200,7 @@ def test_nesting_has_a_limit(opening: str, closing: str) -> None:
     tree = parse_expression(nest(allowed, opening, closing))
     assert parse_expression(format_expression(tree)) == tree
     for depth in (200, 20_000 // len(opening)):
-        with pytest.raises(QueryError, match="nested more than 64 levels deep"):
+        with pytest.raises(QueryError, match="nested more than 16 levels deep"):
             parse_expression(nest(depth, opening, closing))
 
 

@@ -39,12 +39,12 @@ def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     if options.format == "github":
         text = render_github(outcomes)
         markdown = RowOptions(format="markdown", units=options.units)
-        _append_summary(render_document(document, markdown, make_look(markdown)))
+        _append_summary("".join(render_document(document, markdown, make_look(markdown))))
     elif options.format == "junit":
         text = render_junit(outcomes)
     else:
         text = render_sarif(outcomes, __version__)
-    write_text(text, options.output, has_commands=options.format == "github")
+    write_text((text,), options.output, has_commands=options.format == "github")
 
 
 def _headline(facts: CheckFacts) -> Line:

@@ -67,6 +67,6 @@ def write_figures(request: Request, path: str) -> None:
         )
         request.tell(program.notes())
         modules[candidate.key] = measure_baseline(program)
-    write_file(path, write_baseline(modules, kept), "--baseline")
+    write_file(path, (write_baseline(modules, kept),), "--baseline")
     count = "1 module" if len(modules) == 1 else f"{len(modules)} modules"
     say(f"wrote the figures of {count} to {display_name(path)}")

@@ -184,7 +184,7 @@ def _print_text(
         raise UsageError("--text needs the text of both modules.")
     blocks = write_texts(report.structure, computation)
     old, new = (f"{one.label} {one.path}" for one in arguments)
-    write_text(render_unified(blocks, (old, new), make_look(options)), options.output)
+    write_text((render_unified(blocks, (old, new), make_look(options)),), options.output)
     return any(block.differs for block in blocks)
 
 

@@ -20,9 +20,7 @@ from __future__ import annotations
 
 import math
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -52,7 +50,6 @@ from hlotool.query.names import suggest
 from hlotool.source import Source
 
 _MAX_LENGTH: Final = 50_000  # characters; pyparsing reads about 100,000 a second
-_FRAMES: Final = 10_000  # Python frames; MAX_DEPTH levels of the grammar take 2,000
 _NAME: Final = rf"(?!(?:{'|'.join(KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NUMBER: Final = r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _SUFFIX: Final = rf"(?:\s*(?P<suffix>%|(?:{'|'.join(SIZES)})(?!\w)))?"
@@ -80,25 +77,15 @@ def parse_expression(text: str, name: str = "--where") -> Expression:
         )
     expect_paired(source)
     try:
-        with _deep_stack():
-            tree: Expression = _grammar().parse_string(text, parse_all=True)[0]
+        tree: Expression = _grammar().parse_string(text, parse_all=True)[0]
     except pp.ParseBaseException as error:
         raise explain_failure(source, error.loc) from None
+    except RecursionError:  # the caller stands deep in Python's stack already
+        raise QueryError("there is no room on Python's stack for this", source, 0, 0) from None
     except _Refusal as refusal:
         message, start, end, hint = refusal.place
         raise QueryError(message, source, start, end, hint) from None
     return tree
-
-
-@contextmanager
-def _deep_stack() -> Iterator[None]:
-    """Let the parser recurse as deep as `expect_paired` allows, and no deeper."""
-    usual = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(usual, _FRAMES))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(usual)
 
 
 @cache

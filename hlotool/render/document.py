@@ -18,8 +18,8 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
 _QUOTED: Final = re.compile(r'[",]|^\s*+::')  # the last begins a command of a CI system
 
 
-def render_json(document: Document, selections: Sequence[Selection], version: str) -> str:
-    """Return the document as JSON; `selections` are the row lists it holds, in order."""
+def render_json(document: Document, selections: Sequence[Selection], version: str) -> Iterator[str]:
+    """Yield the document as JSON, row by row; `selections` are the row lists it holds, in order."""
     spec = document.spec
     made: Json = {"schema": spec.schema, "hlotool_version": version}
     made["input"] = _block_json(INPUT_BLOCK, document.input)
@@ -30,21 +30,40 @@ def render_json(document: Document, selections: Sequence[Selection], version: st
             made[block.name] = _block_json(block, document.blocks[block.name])
     for selection in selections:
         made |= _selection_json(selection)
-    return encode_json(made, indent=2) + "\n"
+    before = "{\n  "
+    for key, value in made.items():
+        yield f"{before}{encode_json(key)}: "
+        yield from _write_rows(value) if isinstance(value, Iterator) else (_write(value, "  "),)
+        before = ",\n  "
+    yield "\n}\n"
 
 
-def render_jsonl(selection: Selection) -> str:
-    """Return the rows alone, one JSON object a line; groups are flattened to the innermost."""
-    lines = map(encode_json, _flat_rows(selection))
-    return "".join(f"{line}\n" for line in lines)
+def _write_rows(rows: Iterator[object]) -> Iterator[str]:
+    """Yield the JSON of a list that stands in the document, one row at a time."""
+    before = "[\n    "
+    for row in rows:
+        yield before + _write(row, "    ")
+        before = ",\n    "
+    yield "[]" if before[0] == "[" else "\n  ]"
 
 
-def render_csv(selection: Selection) -> str:
-    """Return the rows alone as CSV with a header; null is empty, a list is JSON."""
+def _write(value: object, margin: str) -> str:
+    """Return the JSON of a value that stands behind a margin; strings hold no line breaks."""
+    return encode_json(value, indent=2).replace("\n", f"\n{margin}")
+
+
+def render_jsonl(selection: Selection) -> Iterator[str]:
+    """Yield the rows alone, one JSON object a line; groups are flattened to the innermost."""
+    return (f"{encode_json(row)}\n" for row in _flat_rows(selection))
+
+
+def render_csv(selection: Selection) -> Iterator[str]:
+    """Yield the rows alone as CSV with a header; null is empty, a list is JSON."""
     grouping = selection.grouping
     names = [field.name for field in selection.columns] if grouping is None else _names(grouping)
-    lines = (_csv_line([row[name] for name in names]) for row in _flat_rows(selection))
-    return _csv_line(names) + "".join(lines)
+    yield _csv_line(names)
+    for row in _flat_rows(selection):
+        yield _csv_line([row[name] for name in names])
 
 
 def _csv_line(values: Sequence[object]) -> str:
@@ -74,16 +93,16 @@ def _flat_rows(selection: Selection) -> Iterator[Json]:
 
 
 def _selection_json(selection: Selection) -> Json:
-    """Return the selected rows under their name, and what a limit left out."""
+    """Return the selected rows under their name, yet to be made, and what a limit left out."""
     made: Json = {}
     grouping = selection.grouping
     if grouping is None:
-        made[selection.row_list.name] = list(_rows_json(selection.columns, selection.rows))
+        made[selection.row_list.name] = _rows_json(selection.columns, selection.rows)
         omitted = selection.rest.count if selection.rest else 0
         total = selection.rows_total
     else:
         made["grouped_by"] = [field.name for field in grouping.by]
-        made["groups"] = [_group_json(grouping, group, 0) for group in grouping.groups]
+        made["groups"] = (_group_json(grouping, group, 0) for group in grouping.groups)
         omitted = grouping.rest.count if grouping.rest else 0
         total = len(grouping.groups) + omitted
     if selection.has_chosen_columns:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -19,9 +19,9 @@ from hlotool.inputs.read.text import display_name
 _OPEN_FILES: Final = ("/dev", "/proc")  # where links name what a process has open
 
 
-def write_file(path: str, text: str, option: str) -> None:
-    """Write a file whole; raise UsageError, with the option's name, and leave it as it was."""
-    data = text.encode("utf-8", "backslashreplace")
+def write_file(path: str, text: Iterable[str], option: str) -> None:
+    """Write the pieces of a text; raise UsageError, with the option's name, and leave a file alone."""
+    data = (piece.encode("utf-8", "backslashreplace") for piece in text)
     with _told(path, option):
         target = _find_target(path)
         if target is None:
@@ -42,12 +42,12 @@ def add_to_file(path: str, text: str, option: str, accept: Callable[[bytes], Non
     with _told(path, option):
         target = _find_target(path)
         if target is None:
-            _write_directly(path, data, "ab")
+            _write_directly(path, (data,), "ab")
             return
         with _open_alone(target) as file:
             old = file.read()
             accept(old)
-            _replace(target, old + b"\n" * (old[-1:] not in {b"", b"\n"}) + data)
+            _replace(target, (old, b"\n" * (old[-1:] not in {b"", b"\n"}), data))
 
 
 @contextmanager
@@ -78,17 +78,17 @@ def _find_target(path: str) -> Path | None:
     return place.resolve()
 
 
-def _write_directly(path: str, data: bytes, mode: str) -> None:
+def _write_directly(path: str, data: Iterable[bytes], mode: str) -> None:
     with open(path, mode) as file:  # noqa: PTH123  the mode is no literal
-        file.write(data)
+        file.writelines(data)
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replace(target: Path, data: Iterable[bytes]) -> None:
     """Write beside a file and rename; an old file's permissions stay."""
     beside = target.with_name(f".hlotool-{os.urandom(6).hex()}.tmp")
     try:
         with beside.open("xb") as file:
-            file.write(data)
+            file.writelines(data)
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from hlotool import __version__
@@ -29,8 +29,11 @@ def print_document(document: Document, options: RowOptions) -> None:
     write_text(render_document(document, options, make_look(options)), options.output)
 
 
-def render_document(document: Document, options: RowOptions, look: Look) -> str:
-    """Return the text of an answer in the form the options ask for."""
+def render_document(document: Document, options: RowOptions, look: Look) -> Iterator[str]:
+    """Return the text of an answer in the form the options ask for, piece by piece.
+
+    What is wrong with the options is raised here; JSON and CSV of many rows are made as written.
+    """
     target = find_target(document.spec, options, document)
     if options.format == "json":
         selected = [_select(document, rows, target, options) for rows in document.present()]
@@ -43,9 +46,9 @@ def render_document(document: Document, options: RowOptions, look: Look) -> str:
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
     if options.format == "markdown":
-        return render_markdown(document, selections, options.units)
+        return iter((render_markdown(document, selections, options.units),))
 
-    return render_tables(document, selections, look)
+    return iter((render_tables(document, selections, look),))
 
 
 def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
@@ -148,20 +151,21 @@ def _terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def write_text(text: str, output: str = "", *, has_commands: bool = False) -> None:
-    """Write to a file, else to stdout. A reader who has gone away (`| head`) is no error.
+def write_text(text: Iterable[str], output: str = "", *, has_commands: bool = False) -> None:
+    """Write the pieces of a text to a file, else to stdout.
 
-    No line of the text is a command to a CI system, unless it is said to hold some.
+    A reader who has gone away (`| head`) is no error. No line of the text is a command to a CI
+    system, unless it is said to hold some.
     """
     if not has_commands:
-        text = disarm_lines(text)
+        text = map(disarm_lines, text)
     if output:
         write_file(output, text, "--output")
         return
     if sys.stdout is None:  # started with stdout closed
         return
     try:
-        sys.stdout.write(fit_encoding(text, sys.stdout.encoding))
+        sys.stdout.writelines(fit_encoding(piece, sys.stdout.encoding) for piece in text)
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_stdout()

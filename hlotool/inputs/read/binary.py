@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import Final
 
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 
+UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNPACK: Final = "; unpack it and give the directory"
 _ONCE: Final = "compressed twice; unpack it once"
 _OTHERWISE: Final = "; unpack it, or compress it with gzip, xz or zstd"
@@ -43,8 +45,10 @@ def describe_binary(data: bytes) -> tuple[str, ...]:
 def find_binary_kind(data: bytes) -> str | None:
     """Say what binary content this is, as the end of "this is …."; None if it may be text.
 
-    A NUL byte is what makes anything else binary: no text dump holds one.
+    A NUL byte is what makes anything else binary: no text dump holds one, but UTF-16 with its mark.
     """
+    if data.startswith(UTF16_MARKS):
+        return None
     for magic, what in _MAGIC:
         if data.startswith(magic):
             return what

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import BinaryIO, Final, Protocol
 
 from hlotool.errors import InputError
+from hlotool.inputs.read.binary import find_binary_kind
 
 _GZIP: Final = b"\x1f\x8b"
 _XZ: Final = b"\xfd7zXZ\x00"
@@ -17,6 +18,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _MAGIC: Final = (_GZIP, _XZ, _ZSTD)
 _FIRST_BLOCK_BYTES: Final = 1 << 10
 _LAST_BLOCK_BYTES: Final = 1 << 20
+_TELLING_BYTES: Final = 1 << 10  # what a binary file is recognized by
 _ZEROS: Final = re.compile(rb"\x00*+")
 
 
@@ -33,13 +35,24 @@ class _Decompressor(Protocol):
 def decompress(data: bytes, name: str) -> bytes:
     """Undo gzip, xz or zstd, told by the first bytes; other data is returned as it is.
 
-    Several compressed members in a row are read as one, as the command-line tools do.
+    Several compressed members in a row are read as one, as the command-line tools do. Where the
+    beginning is no text, that is all that comes back: the rest may be a thousand times as much.
     """
     magic = next((each for each in _MAGIC if data.startswith(each)), None)
     if magic is None:
         return data
+    blocks: list[bytes] = []
+    size, is_text = 0, False
     try:
-        return b"".join(_unpack(data, magic, _choose_decompressor(magic, name)))
+        for block in _unpack(data, magic, _choose_decompressor(magic, name)):
+            blocks.append(block)
+            size += len(block)
+            if not is_text and size >= _TELLING_BYTES:
+                beginning = b"".join(blocks)
+                if find_binary_kind(beginning) is not None:
+                    return beginning
+                is_text = True
+        return b"".join(blocks)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     except MemoryError as error:
@@ -81,20 +94,19 @@ def describe_error(error: Exception) -> str:
     return f"{getattr(error, 'strerror', None) or error}."
 
 
-def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Decompressor]) -> list[bytes]:
+def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Decompressor]) -> Iterator[bytes]:
     """Unpack all members of a file; zeros after a member are padding.
 
     Reads in blocks that start small and grow, so that a file of many members takes linear
     time, however small they are: what was read beyond a member's end is copied.
     """
-    blocks: list[bytes] = []
     view, position = memoryview(data), 0
     while data.startswith(magic, position):
         member, size = new_member(), _FIRST_BLOCK_BYTES
         while not member.eof:
             if position >= len(data):
                 raise EOFError
-            blocks.append(member.decompress(view[position : position + size]))
+            yield member.decompress(view[position : position + size])
             position += size
             size = min(2 * size, _LAST_BLOCK_BYTES)
         position = min(position, len(data)) - len(member.unused_data)
@@ -102,7 +114,6 @@ def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Decompressor]) 
         position = padding.end() if padding else position
     if position < len(data):
         raise OSError(f"{len(data) - position} bytes of something else follow the compressed data")
-    return blocks
 
 
 def _choose_decompressor(magic: bytes, name: str) -> Callable[[], _Decompressor]:

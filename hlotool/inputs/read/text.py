@@ -6,7 +6,6 @@ other devices may never end and are refused. Compression is told by the first by
 
 from __future__ import annotations
 
-import codecs
 import errno
 import os
 import stat
@@ -15,13 +14,12 @@ import zlib
 from typing import BinaryIO, Final
 
 from hlotool.errors import InputError
-from hlotool.inputs.read.binary import describe_binary, find_binary_kind
+from hlotool.inputs.read.binary import UTF16_MARKS, describe_binary, find_binary_kind
 from hlotool.inputs.read.compression import decompress, describe_error, read_decompressed
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.source import Source
 
 STDIN: Final = "-"
-_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def display_name(path: str) -> str:
@@ -61,7 +59,7 @@ def read_head(path: str, limit_bytes: int) -> str:
             data = read_decompressed(file, limit_bytes, name)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
-    if data.startswith(_UTF16):
+    if data.startswith(UTF16_MARKS):
         return data.decode("utf-16", "replace")
     if find_binary_kind(data) is not None:
         return ""
@@ -72,7 +70,7 @@ def decode_text(data: bytes, name: str) -> str:
     """Decode UTF-8 (or UTF-16 with its mark), without byte-order mark and CRs before LFs."""
     if not data:
         raise InputError(f"{name}: the file is empty.", HOW_TO_DUMP)
-    if data.startswith(_UTF16):
+    if data.startswith(UTF16_MARKS):
         text = data.decode("utf-16", "replace")
     else:
         refusal = describe_binary(data)
