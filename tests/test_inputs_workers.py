@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -51,6 +56,30 @@ def _fail_at_three(item: Item) -> int:
 
 def _break(item: Item) -> int:
     return 1 // item.number
+
+
+def _break_unspeakably(_item: Item) -> int:
+    error = ValueError("holds what cannot be sent")
+    error.args = (threading.Lock(),)
+    raise error
+
+
+def _answer_unspeakably(_item: Item) -> object:
+    return threading.Lock()
+
+
+def _die_elsewhere(item: Item) -> int:
+    if multiprocessing.parent_process() is not None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item.number
+
+
+def _die_once(mark: Path, item: Item) -> int:
+    """Die at the first item that comes to this, as if the kernel had chosen the process."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item.number
 
 
 def _die(item: Item) -> int:
@@ -124,6 +153,91 @@ def test_a_process_that_dies_costs_its_items_only() -> None:
     assert "died" in failure.message
     assert failure.exit_code == 3
     assert results == [0, failure, 2, 3, 4]
+
+
+def test_what_a_killed_process_was_at_is_done_again(tmp_path: Path) -> None:
+    seen: list[int] = []
+    work = partial(_die_once, tmp_path / "mark")
+    assert map_in_processes(work, ITEMS, 2, seen.append) == list(range(20))
+    assert sum(seen) == sum(item.size_bytes for item in ITEMS)
+
+
+@pytest.mark.parametrize("started", [0, 1, 2])
+@pytest.mark.parametrize(
+    "error",
+    [
+        BlockingIOError(errno.EAGAIN, "a limit is reached"),
+        PermissionError(errno.EPERM, "not permitted"),
+        OSError(errno.ENOMEM, "no memory"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_without_processes_the_work_is_done_here(
+    started: int, error: OSError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No right to start one, or a limit that is reached early or late."""
+    _let_start(started, error, monkeypatch)
+    assert map_in_processes(_square, ITEMS, 4, _report) == [n * n for n in range(20)]
+    assert not multiprocessing.active_children()
+    here = map_in_processes(_process, ITEMS, 4, _report)  # none is left to start
+    assert here == [os.getpid()] * 20
+
+
+def test_work_of_dead_processes_is_done_here_when_no_more_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _let_start(2, BlockingIOError(errno.EAGAIN, "a limit is reached"), monkeypatch)
+    assert map_in_processes(_die_elsewhere, ITEMS, 4, _report) == list(range(20))
+
+
+def _let_start(count: int, error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let so many processes start, and refuse others."""
+    start = multiprocessing.process.BaseProcess.start
+    left = [count]
+
+    def refuse(process: multiprocessing.process.BaseProcess) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise error
+        start(process)
+
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", refuse)
+
+
+def test_no_semaphore_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without /dev/shm there is none."""
+
+    def refuse(*_args: object) -> NoReturn:
+        raise FileNotFoundError(errno.ENOENT, "no /dev/shm")
+
+    monkeypatch.setattr("_multiprocessing.SemLock", refuse)
+    assert os.getpid() not in map_in_processes(_process, ITEMS, 2, _report)
+
+
+def test_no_thread_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: threading.Thread) -> NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert os.getpid() not in map_in_processes(_process, ITEMS, 2, _report)
+
+
+def test_a_process_of_a_pool_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python forbids it to those that are daemons."""
+    daemon = SimpleNamespace(daemon=True)
+    monkeypatch.setattr(multiprocessing, "current_process", lambda: daemon)
+    assert map_in_processes(_process, ITEMS, 2, _report) == [os.getpid()] * 20
+
+
+def test_a_bug_in_a_process_says_where_it_is() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        map_in_processes(_break, ITEMS, 2, _report)
+    assert "return 1 // item.number" in caught.value.__notes__[0]
+    with pytest.raises(RuntimeError, match="in _break_unspeakably"):
+        map_in_processes(_break_unspeakably, ITEMS, 2, _report)
+    with pytest.raises(TypeError, match="cannot pickle"):
+        map_in_processes(_answer_unspeakably, ITEMS, 2, _report)
+    assert not multiprocessing.active_children()
 
 
 def test_a_worker_of_the_caller_that_dies_costs_what_was_not_finished() -> None:
@@ -220,29 +334,50 @@ def _first_line(one: object) -> str:
     return str(module.read().text.splitlines()[0])
 
 
-def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
-    """As Ctrl-C does: the signal goes to all processes, and no worker shows a traceback."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import os\n"
-        "import time\n"
-        "from dataclasses import dataclass\n"
-        "from hlotool.inputs.workers import map_in_processes\n"
-        "@dataclass\n"
-        "class Item:\n"
-        "    size_bytes: int = 1\n"
-        "def wait(item):\n"
-        "    os.write(1, b'started\\n')\n"
-        "    time.sleep(60)\n"
-        "if __name__ == '__main__':\n"
-        "    try:\n"
-        "        map_in_processes(wait, [Item()] * 4, 2, print)\n"
-        "    except KeyboardInterrupt:\n"
-        "        print('interrupted')\n",
-        encoding="utf-8",
-    )
+_SCRIPT = """
+import os
+import sys
+import threading
+import time
+from dataclasses import dataclass
+
+from hlotool.inputs.workers import map_in_processes
+
+
+@dataclass
+class Item:
+    size_bytes: int = 1
+
+
+def wait(item):
+    os.write(1, b"started\\n")
+    time.sleep(60)
+
+
+def work(item):
+    os.write(1, b"started\\n")
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        pass
+
+
+if __name__ == "__main__":
+    if sys.argv[2] == "spawn":  # which a second thread leads to
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    try:
+        map_in_processes(globals()[sys.argv[1]], [Item()] * 4, 2, print)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@contextmanager
+def _run_script(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Start the script above, and wait until its two processes are at work."""
+    script = folder / "script.py"
+    script.write_text(_SCRIPT, encoding="utf-8")
     with subprocess.Popen(
-        [sys.executable, str(script)],
+        [sys.executable, str(script), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -250,8 +385,31 @@ def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as run:
         assert run.stdout
-        assert run.stdout.readline() == "started\n"
+        assert [run.stdout.readline() for _ in range(2)] == ["started\n"] * 2
+        try:
+            yield run
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+
+
+def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
+    """As Ctrl-C does: the signal goes to all processes, and no worker shows a traceback."""
+    with _run_script(tmp_path, "wait", "fork") as run:
         os.killpg(run.pid, signal.SIGINT)
         out, errors = run.communicate(timeout=30)
     assert out.endswith("interrupted\n")
+    assert errors == ""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("arguments", [("wait", "fork"), ("work", "fork"), ("work", "spawn")])
+def test_processes_end_with_their_parent(
+    ending: signal.Signals, arguments: tuple[str, str], tmp_path: Path
+) -> None:
+    """Whoever reads the pipe that they hold open comes to its end."""
+    with _run_script(tmp_path, *arguments) as run:
+        os.kill(run.pid, ending)
+        _, errors = run.communicate(timeout=5)
+    assert run.returncode == -ending
     assert errors == ""
