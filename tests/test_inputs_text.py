@@ -8,6 +8,8 @@ import io
 import lzma
 import os
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,25 @@ def test_every_form_gives_the_same_text(form: str, name: str, tmp_path: Path) ->
     (found,) = find_inputs(str(tmp_path)).inputs  # looked at as one file of a directory
     assert found.module
     assert (found.name, found.module.read().text) == ("jit_f", TEXT)
+
+
+@pytest.mark.parametrize(
+    "compress", [gzip.compress, partial(lzma.compress, preset=0), zstandard.compress]
+)
+@pytest.mark.parametrize("beginning", [b"", b"BZh", b"text \x00 text "])
+def test_what_is_no_text_is_not_unpacked(
+    compress: Callable[[bytes], bytes], beginning: bytes
+) -> None:
+    """A few bytes may stand for gigabytes."""
+    data = beginning + bytes(1 << 26)
+    unpacked = decompress(compress(data), "dump.txt")
+    assert len(unpacked) <= 1 << 25
+    messages = set()
+    for each in (data, unpacked):
+        with pytest.raises(InputError) as caught:
+            decode_text(each, "dump.txt")
+        messages.add(str(caught.value))
+    assert len(messages) == 1
 
 
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import sys
 
 import pytest
 from expression_text import format_expression
@@ -202,6 +203,24 @@ def test_nesting_has_a_limit(opening: str, closing: str) -> None:
     for depth in (200, 20_000 // len(opening)):
         with pytest.raises(QueryError, match="nested more than 16 levels deep"):
             parse_expression(nest(depth, opening, closing))
+
+
+def test_python_s_recursion_limit_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one for all threads. Whoever has used up the stack gets a sentence."""
+
+    def refuse(_limit: int) -> None:
+        raise AssertionError
+
+    def stand_deep(frames: int) -> None:
+        if frames:
+            stand_deep(frames - 1)
+        else:
+            parse_expression(nest(MAX_DEPTH, "(", ")"))
+
+    monkeypatch.setattr(sys, "setrecursionlimit", refuse)
+    stand_deep(sys.getrecursionlimit() // 3)
+    with pytest.raises(QueryError, match="no room on Python's stack"):
+        stand_deep(sys.getrecursionlimit() - 200)
 
 
 def test_width_has_no_limit_but_length() -> None:

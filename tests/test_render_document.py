@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import jsonschema
@@ -93,9 +94,9 @@ def selections(answer: Document, chosen: Selection | None = None) -> list[Select
 
 
 def read(answer: Document, chosen: Selection | None = None) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(
-        "".join(render_json(answer, selections(answer, chosen), "1.2.3"))
-    )
+    text = "".join(render_json(answer, selections(answer, chosen), "1.2.3"))
+    made: dict[str, Any] = json.loads(text)
+    assert text == json.dumps(made, indent=2) + "\n"
     VALIDATOR.validate(made)
     return made
 
@@ -269,6 +270,31 @@ SAMPLE_ROWS = st.lists(
     ),
     max_size=3,
 ).map(tuple)
+
+
+class _Counted(Sequence[Sample]):
+    """A million rows, made when they are asked for."""
+
+    asked = 0
+
+    def __len__(self) -> int:
+        return 10**6
+
+    def __getitem__(self, number: Any) -> Any:
+        self.asked = max(self.asked, number)
+        return Sample(name=str(number))
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv"])
+def test_rows_are_made_one_at_a_time(form: str) -> None:
+    rows = _Counted()
+    chosen = replace(select(), rows=rows)
+    if form == "json":
+        pieces = render_json(document(), [chosen], "1")
+    else:
+        pieces = render_jsonl(chosen) if form == "jsonl" else render_csv(chosen)
+    assert len([next(pieces) for _ in range(50)]) == 50
+    assert 20 < rows.asked <= 50
 
 
 @given(SAMPLE_ROWS)

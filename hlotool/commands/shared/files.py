@@ -20,7 +20,7 @@ _OPEN_FILES: Final = ("/dev", "/proc")  # where links name what a process has op
 
 
 def write_file(path: str, text: Iterable[str], option: str) -> None:
-    """Write the pieces of a text; raise UsageError, with the option's name, and leave a file alone."""
+    """Write a file whole; raise UsageError, with the option's name, and leave it as it was."""
     data = (piece.encode("utf-8", "backslashreplace") for piece in text)
     with _told(path, option):
         target = _find_target(path)
