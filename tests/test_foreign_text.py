@@ -79,7 +79,7 @@ def show(name: str, **options: Any) -> str:
     rows = {"samples": (Sample(name=name, size_bytes=3, flags=(name, "b"), note=name),)}
     lines = (Line(name), Line("{name} {note}", BLOCK, rows["samples"][0]))
     document = Document(SPEC, InputPaths(name), rows=rows, lines=lines, notes=(Line(name),))
-    return disarm_lines(render_document(document, RowOptions(**options), Look()))
+    return disarm_lines("".join(render_document(document, RowOptions(**options), Look())))
 
 
 @names
