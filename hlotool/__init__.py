@@ -4,7 +4,8 @@ The public names are `load`, `load_all`, `Dump` and `HlotoolError`; see docs/api
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # true for type checkers; typing takes long to import, see start
 
 if TYPE_CHECKING:
     from hlotool.api import Dump, load, load_all

@@ -1,5 +1,5 @@
 """`python -m hlotool`: the same program."""
 
-from hlotool.cli import main
+from hlotool.start import main
 
 main()

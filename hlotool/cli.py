@@ -1,15 +1,12 @@
-"""The program: its subcommands, how it starts and ends, and what becomes of an error.
+"""The program: its subcommands, and what becomes of an error.
 
 Subcommands are imported when they are called: `hlotool --version` and `--help` load none.
 """
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 from importlib import import_module
-from typing import NoReturn
 
 import click
 
@@ -18,8 +15,10 @@ from hlotool.commands import COMMANDS
 from hlotool.commands.shared.say import say
 from hlotool.errors import HlotoolError, UsageError
 
-_NEW_OBJECTS = 100_000  # made between two runs of the collector; an answer is mostly not garbage
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
+_INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h; 1 would say that a budget is exceeded
+_DEBUG = "HLOTOOL_DEBUG"  # set to anything, it shows where an internal error happened
+_LONGEST = 200  # characters of an internal error that are shown
 _HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _EXAMPLE = "hlotool summary dump/ --sort -peak_bytes"
 
@@ -88,22 +87,6 @@ def cli(ctx: click.Context) -> None:
         ctx.exit(2)
 
 
-def main(args: list[str] | None = None) -> NoReturn:
-    """Run the program and end the process.
-
-    The process ends without taking apart what it has read, which takes as long as a tenth
-    of the work; unless a debugger, a profiler or a coverage run wants to have the last word.
-    """
-    gc.set_threshold(_NEW_OBJECTS, 2, 2)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name of any bytes can be printed anywhere
-            stream.reconfigure(errors="backslashreplace")
-    code = run(args)
-    if sys.gettrace() or sys.getprofile() or not _flush():
-        sys.exit(code)
-    os._exit(code)
-
-
 def run(args: list[str] | None = None) -> int:
     """Run the program and return its exit code; the one place where an error becomes a message."""
     try:
@@ -116,6 +99,15 @@ def run(args: list[str] | None = None) -> int:
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
+    except MemoryError:
+        say("there is not enough memory for this.")
+        return HlotoolError.exit_code
+    except OSError as error:  # a disk is full, say, and click was writing the help
+        say(f"{error.strerror or error}.")
+        return HlotoolError.exit_code
+    except Exception as error:  # noqa: BLE001  whatever it is, the user gets a sentence
+        say(*_report(error))
+        return _INTERNAL_ERROR
     return code if isinstance(code, int) else 0
 
 
@@ -126,12 +118,14 @@ def _describe(error: click.ClickException) -> tuple[str, ...]:
     return error.format_message(), *hint
 
 
-def _flush() -> bool:
-    """Write out what is still buffered; False leaves errors to Python's own end."""
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-    except (OSError, ValueError):
-        return False
-    return True
+def _report(error: Exception) -> tuple[str, ...]:
+    """Ask for a report of a bug in one line; its traceback stands below if that is asked for."""
+    import traceback  # noqa: PLC0415  only a bug needs it
+
+    what = " ".join("".join(traceback.format_exception_only(error)).split())[:_LONGEST]
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(place.filename)}:{place.lineno}"  # noqa: PTH119  as short as can be
+    asked = f"internal error, {what} ({where}): please report it, if you can with the dump"
+    if not os.environ.get(_DEBUG):
+        return (f"{asked}; {_DEBUG}=1 shows more.",)
+    return (f"{asked}.", *"".join(traceback.format_exception(error)).splitlines())

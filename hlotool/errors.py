@@ -1,7 +1,7 @@
 """Every exception hlotool raises on purpose, and the exit code each one stands for.
 
 All derive from `HlotoolError`, so that `cli` catches one class, prints `str(error)` and
-exits with `error.exit_code`; anything else is a bug and keeps its traceback.
+exits with `error.exit_code`; anything else is a bug, and said to be one.
 """
 
 from __future__ import annotations

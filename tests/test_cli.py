@@ -114,6 +114,7 @@ def test_row_options_are_checked_before_any_work(
         (HlotoolError("Other."), 3, "hlotool: Other.\n"),
         (KeyboardInterrupt(), 130, "\n"),  # ends the line of ^C
         (click.Abort(), 130, ""),
+        (MemoryError(), 3, "hlotool: there is not enough memory for this.\n"),
     ],
 )
 def test_errors_become_messages(
@@ -130,10 +131,21 @@ def test_errors_become_messages(
     assert hlotool("planets", "x") == (code, "", message)
 
 
-def test_a_bug_keeps_its_traceback(hlotool: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_asks_for_a_report(hlotool: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fake_command, "find_planets", lambda: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        hlotool("planets", "x")
+    code, out, err = hlotool("planets", "x")
+    assert (code, out) == (70, "")
+    assert err.startswith("hlotool: internal error, ZeroDivisionError: division by zero (test_cli")
+    assert err.endswith("please report it, if you can with the dump; HLOTOOL_DEBUG=1 shows more.\n")
+    assert err.count("\n") == 1
+
+
+def test_a_bug_shows_its_traceback(hlotool: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_command, "find_planets", lambda: 1 / 0)
+    monkeypatch.setenv("HLOTOOL_DEBUG", "1")
+    code, _, err = hlotool("planets", "x")
+    assert code == 70
+    assert "Traceback (most recent call last):\n" in err
 
 
 def test_a_command_chooses_its_exit_code(hlotool: Program, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,13 +220,13 @@ SCRIPT = """
 import sys
 sys.path.insert(0, "tests")
 import fake_command
-import hlotool.cli
+import hlotool.start
 from hlotool.commands import COMMANDS
 COMMANDS["planets"] = "List the planets."
 sys.modules["hlotool.commands.planets"] = fake_command
 many = [fake_command.Planet("a_rather_long_name_%05d" % i, "gas", i, 0) for i in range(9999)]
 fake_command.find_planets = lambda: many
-hlotool.cli.main()
+hlotool.start.main()
 """
 
 
@@ -285,6 +297,83 @@ def test_a_full_disk_is_an_error() -> None:
     done = in_process("planets", "x", into="> /dev/full")
     assert done.returncode == 3
     assert done.stderr == b"hlotool: cannot write the answer: No space left on device.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "into", "code"),
+    [
+        (("planets", "x"), "2>&-", 0),
+        (("planets", "x", "-n", "-1"), "2>&-", 2),
+        (("planets", "x", "-n", "-1"), ">&- 2>&- <&-", 2),
+        ((), ">&- 2>&- <&-", 2),
+        (("--help",), ">&-", 0),
+        (("summary", "-"), ">/dev/null 2>&- <&-", 3),
+        (("plants",), "2>/dev/full", 2),
+    ],
+)
+def test_closed_streams(args: tuple[str, ...], into: str, code: int) -> None:
+    done = in_process(*args, into=into)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_a_closed_stdin_is_no_input() -> None:
+    done = in_process("summary", "-", into="<&-")
+    assert (done.returncode, done.stderr) == (3, b"hlotool: <stdin>: standard input is closed.\n")
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import hlotool.start
+
+def wait(*args):
+    time.sleep(60)
+
+# Ctrl-C while the program is imported, and while it works.
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            wait()
+
+sys.meta_path.insert(0, Slow())
+threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+hlotool.start.main(["--help"] if sys.argv[1] != "hlotool.commands.summary" else ["summary", "x"])
+"""
+
+
+@pytest.mark.parametrize("where", ["hlotool.cli", "click", "hlotool.commands.summary"])
+def test_an_interrupt_ends_quietly_wherever_it_comes(where: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, where],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"")
+
+
+def test_a_deleted_directory(tmp_path: Path) -> None:
+    dump = ROOT / "testdata" / "hlo" / "gpu_train_step.txt"
+    script = "import os; os.rmdir(os.getcwd()); import hlotool.start; hlotool.start.main()"
+    for args, code in (
+        (("summary", str(dump)), 0),
+        (("check", str(dump), "--budget", "cost.flops_per_run < 1", "--format", "github"), 1),
+        (("summary", "."), 3),
+        (("diff", "x", "y"), 3),
+    ):
+        gone = tmp_path / "gone"
+        gone.mkdir()
+        done = subprocess.run(
+            [sys.executable, "-c", script, *args],
+            cwd=gone,
+            env=environment(),
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert b"Traceback" not in done.stderr
 
 
 def test_an_ascii_stdout_takes_any_name() -> None:

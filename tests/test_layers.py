@@ -30,7 +30,8 @@ BELOW["diff"] = BELOW["program"] | {"program"}
 BELOW["check"] = BELOW["diff"] | {"diff"}
 BELOW["commands"] = BELOW["check"] | {"check", "render"}
 BELOW["cli"] = BOTTOM | {"commands", "query"}
-BELOW["__main__"] = {"cli"}
+BELOW["start"] = {"cli"}
+BELOW["__main__"] = {"start"}
 TOP = {"api", "testing"}  # what users import: may use everything but cli
 HOMES = {
     "click": {"commands", "cli"},

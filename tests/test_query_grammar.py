@@ -235,7 +235,7 @@ NAMES = st.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(
     lambda name: name not in KEYWORDS
 )
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map(".".join)
-NUMBERS = st.integers(0, 10**20) | st.floats(0, 1e300, allow_nan=False)
+NUMBERS = st.integers(0, 10**20) | st.floats(0, 1e280, allow_nan=False)  # also as PiB
 LITERALS = (
     st.builds(Literal, NUMBERS, st.sampled_from(["", "%", *SIZES]))
     | st.builds(Literal, st.text(max_size=8))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -30,9 +31,13 @@ class BudgetTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     max_increase_abs: Limit = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for keys that do not go together."""
+        """Raise ValueError for keys that do not go together, and for a limit that is no number."""
         kinds = [key for key in KINDS if getattr(self, key) is not None]
         limits = [key for key in LIMITS if getattr(self, key) is not None]
+        for key in limits:
+            limit = getattr(self, key)
+            if isinstance(limit, float) and not math.isfinite(limit):
+                raise ValueError(f"{key} must be a number, not {limit}")
         if len(kinds) != 1:
             found = " and ".join(kinds) or "none"
             raise ValueError(

@@ -85,7 +85,10 @@ def find_config(directory: str = ".") -> Config:
     `hlotool.toml` wins over a `pyproject.toml` beside it; one without `[tool.hlotool]` does
     not count. The search ends at the root of a git repository.
     """
-    here = os.path.abspath(directory)  # noqa: PTH100
+    try:
+        here = os.path.abspath(directory)  # noqa: PTH100
+    except OSError:  # the working directory was deleted
+        return Config()
     while True:
         shown = os.path.relpath(here, directory)
         for name in (CONFIG_NAME, PYPROJECT_NAME):
@@ -116,8 +119,10 @@ def _read(path: str) -> Config | None:
         table: object = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: byte {error.start} is not UTF-8, as TOML must be.") from error
-    except ValueError as error:  # what is no TOML, and numbers without end
+    except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}: {error}.") from error
+    except ValueError as error:
+        raise UsageError(f"{name}: a number in it is too large.") from error
     except RecursionError as error:
         raise UsageError(f"{name}: the tables are nested too deeply.") from error
     if os.path.basename(path) == PYPROJECT_NAME:  # noqa: PTH119

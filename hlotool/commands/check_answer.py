@@ -62,7 +62,7 @@ def _headline(facts: CheckFacts) -> Line:
 
 def _outcome(result: RuleResult, settings: Config) -> Outcome:
     """Say in a sentence what a budget came to, and where to look."""
-    root = os.environ.get("GITHUB_WORKSPACE", "") or os.getcwd()  # noqa: PTH109
+    root = os.environ.get("GITHUB_WORKSPACE", "") or _find_working_directory()
     file = result.source_file or settings.path or "hlotool.toml"
     lines = {one.title: one.line for one in settings.budgets}
     line = lines.get(result.name, 0) if result.source_file is None else result.source_line
@@ -76,6 +76,14 @@ def _outcome(result: RuleResult, settings: Config) -> Outcome:
         file=_find_file(file, root),
         line=line or 0,
     )
+
+
+def _find_working_directory() -> str:
+    """Return where the program runs, "." if that was deleted."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return os.curdir
 
 
 def _find_file(path: str, root: str) -> str:

@@ -31,6 +31,9 @@ SIZES: Final = {
 # What a bare number may have been meant to be.
 _SIZE_UNITS: Final = ("GiB", "GB", "B")
 _SPEED_UNITS: Final = ("GB/s", "B/s")
+# No figure of a program comes near; what a user writes, or saved, is refused above it, so
+# that sums, shares and differences of it are still numbers.
+LARGEST_FIGURE: Final = 10**300
 _TIMES: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _QUANTITY: Final = re.compile(
     r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?)\s*(\S*)\s*"

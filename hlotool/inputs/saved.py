@@ -13,12 +13,16 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, ValidationError, convert
 
 from hlotool.errors import InputError
+from hlotool.fields.quantity import LARGEST_FIGURE
 from hlotool.source import Source
 
 SUMMARY_SCHEMA: Final = "hlotool/summary/v1"
 DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v1"
 BASELINE_SCHEMA: Final = "hlotool/baseline/v1"
 PLACE_MARK: Final = " @ "  # between a module's name and its place, in a key
+
+_MOST_DIGITS: Final = len(str(LARGEST_FIGURE)) - 1
+_SHOWN: Final = 20  # characters of a number that is refused
 
 Record: TypeAlias = dict[str, object]  # figures by name, and lists that are no figures
 
@@ -195,9 +199,13 @@ def make_summary(figures: Mapping[str, object]) -> SavedSummary:
 def _parse(source: Source) -> tuple[str, object]:
     """Return the schema of a document that can be read, and its JSON."""
     try:
-        document = json.loads(source.text)
-    except (ValueError, RecursionError) as error:
+        document = json.loads(
+            source.text, parse_int=_read_int, parse_float=_read_float, parse_constant=_refuse
+        )
+    except ValueError as error:
         raise InputError(f"{source.name}: this is not valid JSON: {error}.") from error
+    except RecursionError as error:
+        raise InputError(f"{source.name}: this JSON is nested too deeply.") from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA, BASELINE_SCHEMA):
         raise InputError(
@@ -205,3 +213,23 @@ def _parse(source: Source) -> tuple[str, object]:
             "hlotool summary --json or hlotool check --update-baseline wrote."
         )
     return schema, document
+
+
+def _read_int(digits: str) -> int:
+    """Read a whole number; raise ValueError for one that is no size for a figure."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"{digits[:_SHOWN]}… is too large")
+    return int(digits)
+
+
+def _read_float(digits: str) -> float:
+    """Read a number with a point; raise ValueError for one that is no size for a figure."""
+    value = float(digits)
+    if abs(value) > LARGEST_FIGURE:
+        raise ValueError(f"{digits[:_SHOWN]} is too large")
+    return value
+
+
+def _refuse(word: str) -> float:
+    """Refuse what JSON does not have, though Python reads it: NaN and Infinity."""
+    raise ValueError(f"{word} is no number")

@@ -3,7 +3,8 @@
 Truth has two values. A comparison with something unknown is false, whatever the operator,
 and `not` makes it true: De Morgan's laws hold, and a row is kept by exactly one of a filter
 and its negation. `x == null` and `x != null` ask whether x is unknown. Calculating with
-something unknown gives something unknown, and so does dividing by zero.
+something unknown gives something unknown, and so does dividing by zero, or a result
+that is no size for a figure.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from hlotool.fields import Field, Unit
+from hlotool.fields.quantity import LARGEST_FIGURE
 from hlotool.query.expression import (
     Aggregate,
     And,
@@ -131,6 +133,8 @@ class Compiler(Generic[Row]):
                 try:
                     result = step(result, value)
                 except ArithmeticError:  # divided by zero, or too large for a float
+                    return None
+                if not -LARGEST_FIGURE <= result <= LARGEST_FIGURE:
                     return None
             return result
 

@@ -36,7 +36,14 @@ class Literal(Part):
     @property
     def value(self) -> int | float | str | bool | None:
         """The value meant: sizes in bytes, percentages as fractions."""
-        if not self.suffix or not isinstance(self.written, int | float):
+        return self.number if isinstance(self.written, int | float) else self.written
+
+    @property
+    def number(self) -> int | float:
+        """The number meant, 0 where it is none."""
+        if not isinstance(self.written, int | float):
+            return 0
+        if not self.suffix:
             return self.written
         scale = Fraction(1, 100) if self.suffix == PERCENT else Fraction(SIZES[self.suffix])
         exact = Fraction(repr(self.written)) * scale

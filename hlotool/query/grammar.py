@@ -27,7 +27,7 @@ from typing import Any, Final
 import pyparsing as pp
 
 from hlotool.errors import QueryError
-from hlotool.fields.quantity import SIZES
+from hlotool.fields.quantity import LARGEST_FIGURE, SIZES
 from hlotool.query.expression import (
     FUNCTIONS,
     KEYWORDS,
@@ -50,6 +50,7 @@ from hlotool.query.names import suggest
 from hlotool.source import Source
 
 _MAX_LENGTH: Final = 50_000  # characters; pyparsing reads about 100,000 a second
+_MOST_DIGITS: Final = 300  # of a number
 _NAME: Final = rf"(?!(?:{'|'.join(KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NUMBER: Final = r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
 _SUFFIX: Final = rf"(?:\s*(?P<suffix>%|(?:{'|'.join(SIZES)})(?!\w)))?"
@@ -163,10 +164,12 @@ def _number(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
     digits = str(tokens["number"]).replace("_", "")
     suffix = str(tokens["suffix"] or "") if "suffix" in tokens else ""
     is_whole = digits.isdigit()
-    number: int | float = int(digits[:400]) if is_whole else float(digits)
-    if len(digits) > 300 or number == math.inf:  # noqa: PLR2004
+    number: int | float = int(digits[:_MOST_DIGITS]) if is_whole else float(digits)
+    literal = Literal(number, suffix, start=loc, end=loc + len(matched))
+    is_finite = len(digits) <= _MOST_DIGITS and number != math.inf
+    if not is_finite or literal.number > LARGEST_FIGURE:
         raise _Refusal("this number is too large", loc, loc + len(matched))
-    return Literal(number, suffix, start=loc, end=loc + len(matched))
+    return literal
 
 
 def _text(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:

@@ -42,7 +42,8 @@ class Chip(Struct, frozen=True):
 _FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
 _LINK_FIGURES = ("link_bytes_per_second", "link_latency_seconds")
 _NETWORKS: tuple[LinkNetwork, ...] = get_args(LinkNetwork)
-_LARGEST = 1e30  # no figure of a chip comes near
+_SMALLEST, _LARGEST = 1e-30, 1e30  # no figure of a chip comes near
+_MOST_DEVICES = 1000  # nor this
 
 
 def find_chip(name: str, chip_file: str = "") -> Chip:
@@ -76,6 +77,10 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
         raise InputError(f"{path}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not a TOML file: {error}.") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: a number in it is too large.") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: the tables are nested too deeply.") from error
     for key, table in tables.items():
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {key!r} is outside a chip's table.")
@@ -85,8 +90,8 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
 def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
     """Divide a chip's figures among its devices."""
     devices = table.get("devices_per_chip", 1)
-    if not isinstance(devices, int) or devices < 1:
-        raise UsageError(f"{chip_file}: devices_per_chip of {name!r} must be 1 or more.")
+    if not isinstance(devices, int) or not 1 <= devices <= _MOST_DEVICES:
+        raise UsageError(f"{chip_file}: devices_per_chip of {name!r} must be 1 to {_MOST_DEVICES}.")
     figures = [_read_figure(name, key, table, chip_file) / devices for key in _FIGURES]
     memory, bandwidth, flops = figures
     bytes_per_second, latency, vmem = (
@@ -121,6 +126,10 @@ def _read_network(name: str, table: Mapping[str, object], chip_file: str) -> Lin
 
 def _read_figure(name: str, key: str, table: Mapping[str, object], chip_file: str) -> float:
     value = table.get(key)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _LARGEST:
+    if (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and _SMALLEST < value < _LARGEST
+    ):
         return value
     raise UsageError(f"{chip_file}: {key} of {name!r} must be a number above 0.")

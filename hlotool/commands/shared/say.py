@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 
 from hlotool.escape import disarm_lines, escape
 
@@ -18,4 +19,5 @@ def say(*lines: str) -> None:
     """Print a diagnostic on stderr; in each of its lines the text of others is escaped."""
     if sys.stderr is not None:  # started with stderr closed
         message = "\n".join(map(escape, lines))
-        sys.stderr.write(disarm_lines(f"hlotool: {message}\n"))
+        with suppress(OSError):  # whoever read it has gone away: the answer still counts
+            sys.stderr.write(disarm_lines(f"hlotool: {message}\n"))

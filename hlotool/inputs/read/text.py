@@ -38,6 +38,8 @@ def read_bytes(path: str) -> bytes:
     name = display_name(path)
     try:
         if path == STDIN:
+            if sys.stdin is None:
+                raise InputError(f"{name}: standard input is closed.")
             return sys.stdin.buffer.read()
         with _open(path) as file:
             return file.read()
