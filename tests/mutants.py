@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 MARKS: Final = "%{}()[]\"'=,:*#/\\<>.+-_ \n\t0123456789aR"
@@ -95,28 +95,16 @@ def truncate(random_: random.Random, text: str) -> str:
     return text[: random_.randrange(len(text))]
 
 
-MUTATIONS: Final[tuple[Mutation, ...]] = (
-    delete_char,
-    insert_char,
-    replace_char,
-    delete_mark,
-    delete_token,
-    duplicate_token,
-    move_token,
-    swap_tokens,
-    delete_line,
-    duplicate_line,
-    join_lines,
-    truncate,
-)
+MUTATIONS: Final[dict[str, tuple[Mutation, ...]]] = {
+    "characters": (delete_char, insert_char, replace_char, delete_mark),
+    "tokens": (delete_token, duplicate_token, move_token, swap_tokens),
+    "lines": (delete_line, duplicate_line, join_lines, truncate),
+}
 
 
-def mutate(text: str, count: int, seed: int) -> Iterator[str]:
-    """Yield `count` mutants of a text, each with one to four injuries."""
-    random_ = random.Random(seed)  # noqa: S311 (not for secrets)
-    for _ in range(count):
-        mutant = text
-        for _ in range(random_.choice((1, 1, 1, 2, 2, 3, 4))):
-            if mutant:
-                mutant = random_.choice(MUTATIONS)(random_, mutant)
-        yield mutant
+def injure(mutation: Mutation, text: str, random_: random.Random) -> str:
+    """Injure a text one to four times in one way."""
+    for _ in range(random_.choice((1, 1, 1, 2, 2, 3, 4))):
+        if text:
+            text = mutation(random_, text)
+    return text

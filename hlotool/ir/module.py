@@ -110,10 +110,11 @@ class Instruction(Node, eq=False):
 
     @property
     def channel_id(self) -> int | None:
-        """The `channel_id=`, None where absent."""
+        """The `channel_id=`, None where absent; no channel has a number below 0."""
         if "channel_id" not in self.attributes:
             return None
-        return self.computation.module.reader.expect_number(self, "channel_id")
+        number = self.computation.module.reader.expect_number(self, "channel_id")
+        return None if number < 0 else number
 
     @property
     def custom_call_target(self) -> str:

@@ -19,6 +19,7 @@ from hlotool.analysis.cost.convolutions import count_convolution_flops
 from hlotool.analysis.cost.matrices import MULTIPLY_ADD, count_dot_flops
 from hlotool.analysis.cost.sizes import (
     MALFORMED,
+    UnknownCostError,
     count_elements,
     first_array,
     operand_shape,
@@ -73,6 +74,8 @@ def state_nothing(_: Instruction) -> StatedCost:
     """Say nothing of any call: what holds without rules, or without a module around it."""
     return StatedCost()
 
+
+_LARGEST_COST: Final = 1 << 63  # 64 bits hold it
 
 # Targets that compute nothing: partitioning and placement marks, and libtpu's bookkeeping.
 NO_WORK_TARGETS: Final = frozenset(
@@ -140,14 +143,22 @@ def _read_estimate(instruction: Instruction) -> CustomCall:
     estimate = _find_estimate(instruction)
     if estimate is None:
         return CustomCall(CustomCallKind.UNKNOWN, None)
-    stated_bytes = read_number(estimate.get("bytes_accessed", 0)) or None
+    stated_bytes = _read_cost(estimate, "bytes_accessed") or None
     return CustomCall(
         CustomCallKind.STATED,
-        read_number(estimate.get("flops", 0)),
+        _read_cost(estimate, "flops"),
         stated_bytes=stated_bytes,
         flops_from="estimate",
         bytes_from="estimate" if stated_bytes else "shape",
     )
+
+
+def _read_cost(estimate: Mapping[str, object], key: str) -> int:
+    """Read a cost, 0 where it is not stated; raise UnknownCostError for one that cannot be."""
+    cost = read_number(estimate.get(key, 0))
+    if not 0 <= cost <= _LARGEST_COST:
+        raise UnknownCostError(f"the cost estimate has an impossible {key}")
+    return cost
 
 
 # Returns flops, and whether they are an upper bound.

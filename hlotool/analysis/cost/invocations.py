@@ -91,6 +91,8 @@ def apply_reduce(instruction: Instruction) -> Applications:
     """Run the reducer once for each element that goes; a variadic reducer takes all at once."""
     before = count_elements(operand_shape(instruction, 0))
     after = count_elements(first_array(instruction.shape))
+    if after > before:
+        raise UnknownCostError(f"{after} elements cannot be what is left of {before}")
     return ((_callee(instruction, "to_apply"), before - after),)
 
 

@@ -7,9 +7,14 @@ from hlotool.ir.shape import TupleShape
 
 
 def padding_bytes_of(value: BufferValue) -> int | None:
-    """Return what tiles and allocator minima add to a value; None where that is unknown."""
+    """Return what tiles and allocator minima add to a value; None where that is unknown.
+
+    So it is where the value is said to be smaller than its elements.
+    """
     unpadded = unpadded_bytes_of(value)
-    return None if unpadded is None else value.size_bytes - unpadded
+    if unpadded is None or unpadded > value.size_bytes:
+        return None
+    return value.size_bytes - unpadded
 
 
 def unpadded_bytes_of(value: BufferValue) -> int | None:

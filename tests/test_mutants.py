@@ -1,0 +1,170 @@
+"""Injured dumps: each gets an answer in which every figure is possible, or a refusal.
+
+Every mutant is asked about with one command, in turn; a text of a module is also read by both
+readers, which must agree: both read it alike, attributes and typed values included, or the fast
+one does not. `make test` tries 10,000, `.ci/run` 100,000, `make mutants` a million.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from described import describe_module
+from format_mutants import BUFFER_MUTATIONS, FORMAT_MUTATIONS
+from mutant_bases import Base, list_buffer_bases, list_module_bases, write_base
+from mutant_judge import OUTCOMES, Hang, ask
+from mutants import MUTATIONS, Mutation, injure
+
+from hlotool.errors import HlotoolError
+from hlotool.ir import Module
+from hlotool.parse.module import read_module
+from hlotool.source import Source
+
+MODULES, BUFFERS = list_module_bases(), list_buffer_bases()
+SHARDS = 4  # of each kind, so that all processors have work to the end
+TRIES = 5  # to injure a dump in some way
+MOST_FAILURES = 5  # told of at once
+
+EXPRESSIONS = ("cost.flops_per_run<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
+BUDGETS = " ".join(f"--budget {one}" for one in EXPRESSIONS)
+# Each takes a dump's path; `{base}` is the dump before it was injured.
+ASKED = (
+    "summary {path} --json",
+    "buffers {path} --json -n 0",
+    "fusions {path} --json -n 0",
+    "collectives {path} --json -n 0 --chip v5p",
+    "diff {base} {path} --json",
+    f"check {{path}} --json {BUDGETS}",
+    "summary {path} --chip h100",
+    "buffers {path}",
+    "fusions {path} --chip h100 -n 0",
+    "collectives {path} --format markdown",
+    "diff {path} {base}",
+    "fusions {path} --json --rows custom_calls",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of mutation, and the dumps in which it finds something to injure."""
+
+    name: str
+    mutations: tuple[Mutation, ...]
+    bases: list[Base]
+
+
+def list_kinds() -> list[Kind]:
+    """List the kinds of mutation: those of any text, of modules and of buffer assignments."""
+    kinds = [Kind(name, made, MODULES + BUFFERS) for name, made in MUTATIONS.items()]
+    kinds += [Kind(name, (made,), MODULES) for name, made in FORMAT_MUTATIONS.items()]
+    kinds += [Kind(name, (made,), BUFFERS) for name, made in BUFFER_MUTATIONS.items()]
+    return [Kind(one.name, one.mutations, list(find_fit(one))) for one in kinds]
+
+
+def find_fit(kind: Kind) -> Iterator[Base]:
+    """Find the dumps that a few tries injure."""
+    random_ = random.Random(0)  # noqa: S311  not for secrets
+    for base in kind.bases:
+        tries = (injure(kind.mutations[0], base.text, random_) for _ in range(TRIES))
+        if any(mutant != base.text for mutant in tries):
+            yield base
+
+
+KINDS = list_kinds()
+
+
+def read_wholly(module: Module) -> dict[str, Any] | None:
+    """Ask for everything; None if a typed reader refuses."""
+    try:
+        return describe_module(module)
+    except HlotoolError:
+        return None
+
+
+def expect_one_reading(text: str) -> None:
+    """Read a text with both readers, which must agree.
+
+    `parse_module` asks the descent, and nobody else, where the fast reader does not read.
+    """
+    source = Source(text)
+    read = partial(read_module, source)
+    try:
+        found = read_wholly(read(is_slow=False))
+    except HlotoolError:
+        return
+    try:
+        expected = read_wholly(read(is_slow=True))
+    except HlotoolError:
+        expected = None
+    assert found == expected, "the readers differ"
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_mutants(
+    *,
+    kind: Kind,
+    shard: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where no hlotool.toml is
+    monkeypatch.setenv("HLOTOOL_DEBUG", "1")  # a failure says where
+    count = -(-request.config.getoption("--mutants") // (len(KINDS) * SHARDS))
+    seed = zlib.crc32(f"{kind.name} {shard}".encode())
+    random_ = random.Random(seed)  # noqa: S311  not for secrets
+    outcomes: Counter[str] = Counter()
+    failures: dict[str, str] = {}
+    places = make_places(kind.bases, tmp_path)
+    for number in range(count):
+        chosen = random_.randrange(len(kind.bases))
+        base, (folder, original) = kind.bases[chosen], places[chosen]
+        mutant = injure(random_.choice(kind.mutations), base.text, random_)
+        if mutant == base.text:
+            outcomes["nothing to injure"] += 1
+            continue
+        path = write_base(base, mutant, folder)
+        words = ASKED[number % len(ASKED)].format(path=path, base=original).split()
+        try:
+            if base.injured == path.name:
+                expect_one_reading(mutant)
+            outcomes[ask(*words)] += 1
+        except (AssertionError, Hang, Exception) as error:  # noqa: BLE001  each is a failure
+            outcomes["failed"] += 1
+            said = str(error) or repr(error)
+            kept = tmp_path / f"failure{number}.txt"
+            kept.write_text(mutant, encoding="utf-8", newline="")
+            failures.setdefault(said[-200:], f"{kept} of {base.name}, {' '.join(words)}\n{said}")
+            if len(failures) == MOST_FAILURES:
+                break
+    record_property("mutants", (kind.name, dict(outcomes)))
+    assert not failures, "\n\n".join(failures.values())
+    assert sum(outcomes[one] for one in OUTCOMES) > count // 4
+
+
+def make_places(bases: list[Base], folder: Path) -> list[tuple[Path, Path]]:
+    """Give every base a folder for its mutants, and write it into another as it is."""
+    places = []
+    for number, base in enumerate(bases):
+        mutants, originals = folder / f"{number}", folder / f"{number}.base"
+        mutants.mkdir()
+        originals.mkdir()
+        places.append((mutants, write_base(base, base.text, originals)))
+    return places
+
+
+def test_there_is_something_to_injure() -> None:
+    assert len(MODULES) > 150
+    assert len(BUFFERS) > 15
+    for kind in KINDS:
+        assert len(kind.bases) > 5, kind.name
