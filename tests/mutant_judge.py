@@ -23,6 +23,15 @@ _ANSWERED: Final = (0, 1, 4)  # 1: a budget is exceeded; 4: it had nothing to me
 _REFUSED: Final = 3
 _PATIENCE_SECONDS: Final = 60  # on a busy machine; a mutant takes some milliseconds
 _LARGEST_SHARE: Final = 1 + 1e-9
+_PARTS: Final = (
+    ("peak_bytes", "allocated_bytes"),
+    ("alias_bytes", "argument_bytes"),
+    ("alias_bytes", "output_bytes"),
+    ("donated_bytes", "parameter_bytes"),
+    ("exposed_wire_bytes_per_run", "wire_bytes_per_run"),
+    ("exposed_seconds", "transfer_seconds"),
+    ("distinct_count", "fusion_count"),
+)
 _NO_FIGURES: Final = {Unit.TEXT, Unit.LIST, Unit.MEASURE}  # a measure may have any unit
 
 
@@ -52,7 +61,7 @@ def find_impossible(document: Any, place: str = "") -> Iterator[str]:
         for key, value in document.items():
             yield from _check(key, value, f"{place}.{key}")
             yield from find_impossible(value, f"{place}.{key}")
-        yield from _check_peak(document, place)
+        yield from _check_parts(document, place)
     elif isinstance(document, list):
         for number, value in enumerate(document):
             yield from find_impossible(value, f"{place}[{number}]")
@@ -63,36 +72,34 @@ def _check(key: str, value: Any, place: str) -> Iterator[str]:
         return
     if not math.isfinite(value):
         yield f"{place} is {value}"
-    units = _units().get(key)
-    if units is None:
-        return
-    if value < 0:
+    is_share = key == "share" or key.endswith("_share")
+    if (is_share or key in _never_negative()) and value < 0:
         yield f"{place} is {value}"
-    if units == {Unit.PERCENT} and value > _LARGEST_SHARE:
+    if is_share and value > _LARGEST_SHARE:
         yield f"{place} is {value}"
 
 
-def _check_peak(record: dict[str, Any], place: str) -> Iterator[str]:
-    """Nothing is larger than what holds it."""
-    for part, whole in (
-        ("peak_bytes", "allocated_bytes"),
-        ("overlapped_bytes", "wire_bytes_per_run"),
-    ):
-        known = record.get(part), record.get(whole)
-        if all(isinstance(one, int) for one in known) and known[0] > known[1]:
-            yield f"{place}: {part} {known[0]} > {whole} {known[1]}"
+def _check_parts(record: dict[str, Any], place: str) -> Iterator[str]:
+    """Hold parts against the whole, and the peak against what its holders occupy."""
+    for part, whole in _PARTS:
+        known, limit = record.get(part), record.get(whole)
+        if known is not None and limit is not None and known > limit:
+            yield f"{place}: {part} {known} > {whole} {limit}"
+    if record.get("schema") == "hlotool/buffers/v1" and record["at"] is not None:
+        held = sum(row["occupied_bytes"] for row in record["rows"])
+        if held != record["at"]["bytes"]:
+            yield f"the rows hold {held}, and at.bytes is {record['at']['bytes']}"
 
 
 @cache
-def _units() -> dict[str, set[Unit]]:
-    """Return the units of every figure that is never negative, by its key."""
-    found: dict[str, set[Unit]] = {}
-    signed = set()
+def _never_negative() -> frozenset[str]:
+    """Return the keys of all figures but differences, and those that may have any unit."""
+    signed: set[str] = set()
+    found: set[str] = set()
     for field in _all_fields():
-        if field.is_signed or field.unit in _NO_FIGURES:
-            signed.add(field.name)
-        found.setdefault(field.name, set()).add(field.unit)
-    return {name: units for name, units in found.items() if name not in signed}
+        may_be_negative = field.is_signed or field.unit in _NO_FIGURES
+        (signed if may_be_negative else found).add(field.name)
+    return frozenset(found - signed)
 
 
 def _all_fields() -> Iterator[Any]:

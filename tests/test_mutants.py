@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 from described import describe_module
+from dump_files import TESTDATA
 from format_mutants import BUFFER_MUTATIONS, FORMAT_MUTATIONS
 from mutant_bases import Base, list_buffer_bases, list_module_bases, write_base
-from mutant_judge import OUTCOMES, Hang, ask
+from mutant_judge import OUTCOMES, Hang, ask, find_impossible
 from mutants import MUTATIONS, Mutation, injure
 
 from hlotool.errors import HlotoolError
@@ -29,6 +30,7 @@ from hlotool.parse.module import read_module
 from hlotool.source import Source
 
 MODULES, BUFFERS = list_module_bases(), list_buffer_bases()
+FAILED_ONCE = sorted((TESTDATA / "bad" / "mutants").iterdir())
 SHARDS = 4  # of each kind, so that all processors have work to the end
 TRIES = 5  # to injure a dump in some way
 MOST_FAILURES = 5  # told of at once
@@ -107,8 +109,8 @@ def expect_one_reading(text: str) -> None:
     assert found == expected, "the readers differ"
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("shard", range(SHARDS))
 def test_mutants(
     *,
     kind: Kind,
@@ -168,3 +170,40 @@ def test_there_is_something_to_injure() -> None:
     assert len(BUFFERS) > 15
     for kind in KINDS:
         assert len(kind.bases) > 5, kind.name
+
+
+@pytest.mark.parametrize("bases", [MODULES, BUFFERS], ids=["modules", "buffers"])
+def test_what_is_whole_is_answered(
+    bases: list[Base], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number, base in enumerate(bases):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        path = write_base(base, base.text, folder)
+        for asked in ASKED:
+            ask(*asked.format(path=path, base=path).split())
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("path", FAILED_ONCE, ids=lambda path: path.stem)
+def test_what_failed_once(path: Path, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    ask(*asked.format(path=path, base=path).split())
+
+
+@pytest.mark.parametrize(
+    ("document", "mistake"),
+    [
+        ({"rows": [{"size_bytes": -1}]}, ".rows[0].size_bytes is -1"),
+        ({"totals": {"flops_per_run": float("nan")}}, ".totals.flops_per_run is nan"),
+        ({"groups": [{"share": 1.5}]}, ".groups[0].share is 1.5"),
+        ({"peak_bytes": 3, "allocated_bytes": 2}, ": peak_bytes 3 > allocated_bytes 2"),
+        (
+            {"schema": "hlotool/buffers/v1", "at": {"bytes": 4}, "rows": [{"occupied_bytes": 3}]},
+            "the rows hold 3, and at.bytes is 4",
+        ),
+    ],
+)
+def test_the_judge_sees_what_cannot_be(document: dict[str, object], mistake: str) -> None:
+    assert list(find_impossible(document)) == [mistake]
