@@ -1,0 +1,124 @@
+"""Numbers that no figure has, wherever a user can write one: each gives a sentence, or counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dump_files import TESTDATA
+
+from hlotool.cli import run
+
+DUMP = str(TESTDATA / "hlo" / "gpu_train_step.txt")
+MANY = "9" * 5000
+LARGE = "9" * 4000
+HUGE = "9" * 299  # the largest that is read
+DEEP = "[" * 100_000
+ALL = (MANY, LARGE, HUGE, "1e400", "1e308", "1e300", "inf", "nan", "-1", "0", "1e-300")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def expect_answer_or_sentence(capsys: pytest.CaptureFixture[str], *args: str) -> int:
+    """Run the program; whatever it says is no internal error."""
+    code = run(list(args))
+    shown = capsys.readouterr()
+    assert code in {0, 1, 2, 3, 4}, shown.err
+    assert "NaN" not in shown.out
+    assert "Infinity" not in shown.out
+    assert "set_int_max_str_digits" not in shown.err
+    return code
+
+
+@pytest.mark.parametrize(
+    ("expression", "code"),
+    [
+        ("1e308 * 1.5 >= 10%", 2),
+        ("1e308TiB >= 10%", 2),
+        (f"{MANY} >= 10%", 2),
+        (f"{HUGE} >= 10%", 0),
+        (f"{HUGE} * {HUGE} >= 10%", 1),  # unknown, and so not kept
+        ("1e299 * 1e299 >= 10%", 1),
+        ("cost.flops_per_run / 1e-300 >= 0", 1),
+        (f"cost.flops_per_run <= {HUGE}", 0),
+        ("buffers.estimated.peak_bytes <= 1e299", 0),
+        ("0 / 0 >= 10%", 1),
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_budgets(expression: str, code: int, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("check", DUMP, "--budget", expression, "--format", form)
+    assert expect_answer_or_sentence(capsys, *args) == code
+
+
+@pytest.mark.parametrize("number", [*ALL, "1e308GiB", f"{HUGE}GiB", DEEP, "[[budget]]"])
+@pytest.mark.parametrize("key", ["max", "min", "max_increase", "max_increase_abs"])
+def test_configurations(key: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for written in (number, f"'{number}'"):
+        text = f"[[budget]]\nmetric = 'cost.flops_per_run'\n{key} = {written}\n"
+        Path("hlotool.toml").write_text(text, encoding="utf-8")
+        expect_answer_or_sentence(capsys, "check", DUMP, "--baseline", DUMP)
+
+
+@pytest.mark.parametrize("number", ["inf", "nan"])
+def test_a_limit_is_a_number(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"[[budget]]\nmetric = 'cost.flops_per_run'\nmax = {number}\n"
+    Path("hlotool.toml").write_text(text, encoding="utf-8")
+    assert run(["check", DUMP]) == 2
+    message = f"hlotool: hlotool.toml:1: max must be a number, not {number}.\n"
+    assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize("number", [*ALL, "1e29", "1e-29", "true", "'x'", DEEP])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "hbm_bytes",
+        "hbm_bytes_per_second",
+        "flops_per_second",
+        "link_bytes_per_second",
+        "link_latency_seconds",
+        "vmem_bytes_per_second",
+        "devices_per_chip",
+    ],
+)
+def test_chip_files(key: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = {"hbm_bytes": "1", "hbm_bytes_per_second": "1", "flops_per_second": "1"}
+    figures |= {"link_bytes_per_second": "1", key: number}
+    lines = [f"{name} = {value}\n" for name, value in figures.items()]
+    Path("chips.toml").write_text("[mine]\n" + "".join(lines), encoding="utf-8")
+    for command in ("fusions", "collectives"):
+        for form in ("table", "json"):
+            options = ("--chip", "mine", "--chip-file", "chips.toml", "--format", form)
+            expect_answer_or_sentence(capsys, command, DUMP, *options)
+
+
+@pytest.mark.parametrize(
+    "number", [*ALL, "Infinity", "-Infinity", "NaN", "-5", "1.5", '"x"', "null", DEEP]
+)
+def test_saved_documents(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    cost = f'"cost": {{"flops_per_run": {number}, "total_flops_per_run": {number}}}'
+    module = f'"module": {{"name": "jit_train_step", "instruction_count": {number}}}'
+    summary = f'{{"schema": "hlotool/summary/v1", {module}, {cost}}}'
+    baseline = f'{{"schema": "hlotool/baseline/v1", "modules": {{"jit_train_step": {{{cost}}}}}}}'
+    budget = "[[budget]]\nmetric = 'cost.flops_per_run'\nmax_increase = '2%'\n"
+    Path("hlotool.toml").write_text(budget, encoding="utf-8")
+    for document in (summary, baseline):
+        Path("saved.json").write_text(document, encoding="utf-8")
+        for form in ("table", "json"):
+            options = ("--format", form)
+            expect_answer_or_sentence(capsys, "diff", "saved.json", DUMP, *options)
+            expect_answer_or_sentence(capsys, "check", DUMP, "--baseline", "saved.json", *options)
+
+
+@pytest.mark.parametrize("number", [*ALL, "1e99"])
+def test_options(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    expect_answer_or_sentence(capsys, "fusions", DUMP, "--where", f"flops >= {number}")
+    expect_answer_or_sentence(capsys, "summary", DUMP, "-n", number)
+    link = ("collectives", DUMP, "--bandwidth")
+    for unit in ("GB/s", "B"):
+        expect_answer_or_sentence(capsys, *link, f"{number}{unit}", "--json")
+        expect_answer_or_sentence(capsys, *link, "1B", "--latency", f"{number}s")
