@@ -40,29 +40,6 @@ test: $(VENV)/installed-test ## Install what the tests need and run all tests
 mutants: $(VENV)/installed-test ## Ask about a million injured dumps, or COUNT=100000
 	$(BIN)/pytest -n auto -q tests/test_mutants.py --mutants $(COUNT)
 
-lint: $(VENV)/installed-test
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lint]'
-	touch $@
-
-# Apart and not editable, as users have it: the import hook of an editable package costs each
-# start of Python 9 ms. PYTHONPATH, which the benchmark sets, is what makes it measure this tree.
-$(BENCH)/installed: pyproject.toml
-	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/pip install --quiet --disable-pip-version-check '.[bench]'
-	touch $@
-
-budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/self.toml
-	$(BIN)/hlotool check testdata/dumps --config testdata/check/self.toml --where 'status != "pass"'
-
-demo: $(VENV)/installed ## Install into .venv and summarize a real dump
-	$(BIN)/hlotool summary testdata/hlo/gpu_train_step.txt
-
-test: $(VENV)/installed-test ## Install what the tests need and run all tests
-	$(BIN)/pytest -n auto -q
-
-mutants: $(VENV)/installed-test ## Try 100,000 injured texts: two minutes on one processor
-	$(BIN)/pytest -n auto -q -m mutants
-
 lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
