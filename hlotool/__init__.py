@@ -3,9 +3,8 @@
 The public names are `load`, `load_all`, `Dump` and `HlotoolError`; see docs/api.md.
 """
 
-from importlib import import_module
-
-TYPE_CHECKING = False  # true for type checkers; typing takes long to import, see start
+# Nothing is imported here: it would stand before the first line of `start`, which hears Ctrl-C.
+TYPE_CHECKING = False  # true for type checkers
 
 if TYPE_CHECKING:
     from hlotool.api import Dump, load, load_all
@@ -25,6 +24,8 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used: the command line needs none of them."""
     if name in _HOMES:
+        from importlib import import_module  # noqa: PLC0415  see above
+
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
 
