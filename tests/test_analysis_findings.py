@@ -73,8 +73,8 @@ def test_every_finder_says_when_it_speaks() -> None:
 ADD = scheduled(
     "p = f32[1024,1024] parameter(0)",
     'a = f32[1024,1024] add(p, p), metadata={source_file="m.py" source_line=7}',
-    "b = f32[] constant(0)",
-    "ROOT t = (f32[1024,1024], f32[]) tuple(a, b)",
+    "b = f32[1,1] slice(a), slice={[0:1], [0:1]}",
+    "ROOT t = (f32[1024,1024], f32[1,1]) tuple(a, b)",
 )
 
 
@@ -92,6 +92,8 @@ def test_missed_fusion() -> None:
     small = ADD.replace("1024,1024", "64,1024")
     assert "missed-fusion" not in codes(find(small))
     assert "missed-fusion" not in codes(find(ADD.replace(", is_scheduled=true", "")))
+    alone = ADD.replace("f32[1,1] slice(a), slice={[0:1], [0:1]}", "f32[1,1] constant({{0}})")
+    assert "missed-fusion" not in codes(find(alone))
 
 
 def test_large_copies_fused_or_not() -> None:
@@ -212,12 +214,16 @@ def test_donation() -> None:
     (none,) = find(scheduled(*lines))
     assert (none.code, none.severity, none.bytes) == ("donation-missed", "info", 6 * MIB)
     assert none.message == (
-        "2 parameters, the largest state.w, are not donated, although results have their shapes."
+        "2 parameters, the largest state.w, are not donated, although results have their shapes: "
+        "donating them saves at most their size."
     )
     alias = ", input_output_alias={ {1}: (1, {}, may-alias) }"
     (one,) = find(scheduled(*lines, header=alias))
     assert (one.severity, one.bytes) == ("warning", 4 * MIB)
-    assert one.message == "state.w is not donated, although a result has its shape."
+    assert one.message == (
+        "state.w is not donated, although a result has its shape: donating it saves at most its "
+        "size."
+    )
 
 
 def test_a_donated_parameter_that_is_copied() -> None:
@@ -420,3 +426,4 @@ def test_fragmentation() -> None:
         "100 % of space 0 is reserved for temporaries that never need it all at once."
     )
     assert find(text, GAPS.replace("9000000", "900000")) == ()
+    assert find(text.replace("f32[8]{0}", "f32[8]{0:T(128)}"), GAPS) == ()  # TPU: a table has 32 B

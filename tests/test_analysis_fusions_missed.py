@@ -97,3 +97,4 @@ def test_equal_ones_from_one_place_fold() -> None:
         (("c",), "mlp", 2),
         (("d",), "mlp", 3),
     ]
+    assert [row.is_alone for row in rows] == [True, True, True]  # p and a tuple: nothing to fuse

@@ -133,8 +133,9 @@ def _memory(found: Summary) -> tuple[Line, ...]:
         )
     return (
         Line(
-            "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments {argument_bytes}, "
-            "outputs {output_bytes}, aliased {alias_bytes}, temp {temp_bytes}",
+            "memory: {allocated_bytes} allocated, {reserved_peak_bytes} reserved at the peak, "
+            "{peak_bytes} in use; arguments {argument_bytes}, outputs {output_bytes}, aliased "
+            "{alias_bytes}, temp {temp_bytes}",
             TOTALS,
             memory.totals,
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Final
@@ -17,8 +17,9 @@ _MOST_DIMS: Final = 8
 
 
 def _declare() -> Iterator[Field]:
-    yield Field("operand_bytes", BYTES, "size of all operands; what is one twice counts once")
-    yield Field("result_bytes", BYTES, "size of all results")
+    main = "that lie in space 0, which on TPU is HBM"
+    yield Field("operand_bytes", BYTES, f"size of the operands {main}; each counts once")
+    yield Field("result_bytes", BYTES, f"size of the results {main}")
     for of in ("operand", "result"):
         for number in range(_MOST_ARRAYS):
             name = f"{of}{number}"
@@ -41,17 +42,22 @@ def read_call_figures(instruction: Instruction) -> Mapping[str, int]:
     found: dict[str, int] = {}
     sizes = Sizes()
     operands = [one.shape for one in instruction.operands]
-    distinct = [one.shape for one in dict.fromkeys(instruction.operands)]
+    distinct = [leaf for one in dict.fromkeys(instruction.operands) for leaf in one.shape.leaves()]
     results = list(islice(instruction.shape.leaves(), _MOST_ARRAYS))
     with suppress(UnknownCostError):
-        found["operand_bytes"] = sum(map(sizes.content_bytes, distinct))
+        found["operand_bytes"] = _add_up(distinct, sizes)
     with suppress(UnknownCostError):
-        found["result_bytes"] = sizes.content_bytes(instruction.shape)
+        found["result_bytes"] = _add_up(instruction.shape.leaves(), sizes)
     for number, shape in enumerate(operands[:_MOST_ARRAYS]):
         found |= _read_array(f"operand{number}", shape, sizes)
     for number, shape in enumerate(results):
         found |= _read_array(f"result{number}", shape, sizes)
     return found
+
+
+def _add_up(arrays: Iterable[ArrayShape], sizes: Sizes) -> int:
+    """Return the size of the arrays that lie in space 0."""
+    return sum(sizes.content_bytes(one) for one in arrays if one.memory_space == 0)
 
 
 def _read_array(name: str, shape: Shape, sizes: Sizes) -> Mapping[str, int]:

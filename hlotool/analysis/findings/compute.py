@@ -23,9 +23,12 @@ _MOST_NAMED = 3
 
 
 def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
-    """Find elementwise operations outside fusions that take 1 % of all bytes, and 1 MiB."""
+    """Find elementwise operations outside fusions that take 1 % of all bytes, and 1 MiB.
+
+    Not those that have nothing beside them to fuse with, such as the zeros a loop begins with.
+    """
     for row in evidence.missed:
-        if row.opcode not in MOVES:
+        if row.opcode not in MOVES and not row.is_alone:
             size = row.known_memory_bytes_per_run
             names = name_all(row.members)
             verb = "runs" if row.count == 1 else "run"

@@ -42,6 +42,11 @@ from hlotool.ir.opcodes import ELEMENTWISE, MOVES
 # Everything a loop fusion can hold at no cost but reading and writing.
 FUSIBLE: Final = ELEMENTWISE | MOVES | {"broadcast"}
 LEAST_BYTES: Final = 1 << 20
+# What a loop fusion could have had beside an operation: else there is nothing to fuse it with.
+_PARTNERS: Final = FUSIBLE | {
+    "concatenate", "dynamic-slice", "dynamic-update-slice", "fusion", "gather", "iota", "pad",
+    "reduce", "reduce-window", "scatter", "slice",
+}  # fmt: skip
 
 _Located: TypeAlias = tuple[Instruction, Origin]
 
@@ -71,6 +76,9 @@ class MissedRow(Struct, frozen=True):
     source_file: FirstSourceFile
     source_line: FirstSourceLine
     is_conditional: IsConditional
+    is_alone: Annotated[
+        bool, figure("whether nothing beside them, operand or user, could be in a fusion too")
+    ]
     members: Members
     stack: Stack = None
     stack_frame: StackFrame = None
@@ -84,7 +92,8 @@ def find_missed(
     Counted are `FUSIBLE` opcodes in executed computations. Equal ones (opcode, shapes, place
     in the source) share a row; a row is kept when it moves `least_bytes` in one run, unknown
     trip counts taken as one. Not every one could have been fused: a copy may be there to
-    change a layout, to feed a loop, or to move data between memory spaces. In dump order.
+    change a layout, to feed a loop, or to move data between memory spaces, and there may be
+    nothing to fuse with. In dump order.
     """
     numbers: dict[tuple[object, ...], int] = {}  # of keys: to hash shapes takes its time
     found: list[tuple[int, Instruction]] = []
@@ -104,6 +113,12 @@ def find_missed(
             groups.setdefault((number, *place), []).append((instruction, origin))
     rows = (_make_row(members, executions, costs) for members in groups.values())
     return tuple(row for row in rows if row.known_memory_bytes_per_run >= least_bytes)
+
+
+def _is_alone(instruction: Instruction) -> bool:
+    """Whether nothing stands beside it that a fusion could hold."""
+    near = (*instruction.operands, *instruction.users)
+    return not any(one.opcode in _PARTNERS for one in near)
 
 
 def _key(instruction: Instruction) -> tuple[object, ...]:
@@ -149,6 +164,7 @@ def _make_row(members: list[_Located], executions: Executions, costs: CostModel)
         source_file=origin.source_file,
         source_line=origin.source_line,
         is_conditional=runs.is_conditional,
+        is_alone=all(map(_is_alone, instructions)),
         members=tuple(one.full_name for one in instructions),
         stack_frame=origin.frame or None,
     )
