@@ -30,7 +30,7 @@ from hlotool.commands.shared.stack_option import (
     show_stacks,
     stack_option,
 )
-from hlotool.fields import Document, Line
+from hlotool.fields import Document, Line, quote_braces
 from hlotool.fields.quantity import parse_size
 from hlotool.ir import Instruction, Module
 
@@ -123,7 +123,10 @@ def _header(report: FusionReport, calls: CustomCallTotals, chip: Chip | None) ->
     lines = (totals, *_point_to_calls(calls))
     if chip is None:
         return lines
-    return (*lines, Line(f"Times are estimates at the peak rates of {chip.description}"))
+    said = f"Times are estimates at the peak rates of {quote_braces(chip.description)}"
+    if calls.estimated_seconds:
+        said += "; custom calls take {estimated_seconds} beside what is listed here"
+    return (*lines, Line(said, CALL_TOTALS, calls))
 
 
 def _point_to_calls(calls: CustomCallTotals) -> tuple[Line, ...]:

@@ -28,7 +28,7 @@ from hlotool.analysis.fusions.call_totals import CustomCallTotals, add_up_calls
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
-from hlotool.analysis.fusions.roofline import estimate_fusion_times
+from hlotool.analysis.fusions.roofline import estimate_call_times, estimate_fusion_times
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.fingerprint import Fingerprints, fingerprint_computations
@@ -194,8 +194,12 @@ class Program:
 
     @cached_property
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
-        """Which custom calls run, and what is known of their cost."""
-        return count_custom_calls(self.graph, self.executions, self.costs)
+        """Which custom calls run, and what is known of their cost; with a chip, how long."""
+        found = count_custom_calls(self.graph, self.executions, self.costs)
+        machine = self.assumptions.machine
+        if machine is None or machine.chip is None:
+            return found
+        return estimate_call_times(found, machine.chip)
 
     @cached_property
     def custom_call_totals(self) -> CustomCallTotals:

@@ -83,7 +83,7 @@ FUSIONS_ON_CHIP: Final = replace(
     FUSIONS,
     row_lists=(
         replace(FUSION_ROWS.showing(_WITH_ESTIMATES), sort="-estimated_seconds"),
-        CUSTOM_CALLS,
+        CUSTOM_CALLS.showing(CUSTOM_CALLS.shown() | {"estimated_seconds"}),
         MISSED,
         RECOMPUTE,
         EXPANDED,

@@ -27,7 +27,7 @@ from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
-from hlotool.fields import BYTES, FLOPS, TIMES, column, figure
+from hlotool.fields import BYTES, FLOPS, SECONDS, TIMES, column, figure
 from hlotool.ir.module import Computation, Instruction
 
 _UNKNOWN: Final = "in one run of the entry; null where unknown, or under an unknown loop"
@@ -69,6 +69,16 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
         ),
     ]
     known_memory_bytes_per_run: KnownMemoryPerRun
+    estimated_seconds: Annotated[
+        float | None,
+        figure(
+            "with --chip: estimated time of all of them in one run, at the chip's peaks; null "
+            "where flops or traffic are unknown",
+            SECONDS,
+            heading="estimate/run",
+            is_summed=True,
+        ),
+    ] = None
     name: Annotated[str, figure("the first of these")]
     computation: Annotated[str, figure("the computation that holds the first")]
     scope: SharedScope

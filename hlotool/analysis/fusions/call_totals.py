@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from hlotool.analysis.cost.report import CostReport
 from hlotool.analysis.fusions.call_census import CustomCallRow
-from hlotool.fields import BYTES, COUNT, FLOPS, PERCENT, figure
+from hlotool.fields import BYTES, COUNT, FLOPS, PERCENT, SECONDS, figure
 
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
 _LOWER_MEMORY: Final = "is_memory_lower_bound"
@@ -43,12 +43,21 @@ class CustomCallTotals(Struct, frozen=True, kw_only=True):
             lower_if=_LOWER_MEMORY,
         ),
     ]
+    estimated_seconds: Annotated[
+        float | None,
+        figure(
+            "with --chip: their estimated time in one run, at the chip's peaks",
+            SECONDS,
+            lower_if="is_time_lower_bound",
+        ),
+    ]
     is_flops_lower_bound: Annotated[
         bool, figure("whether a trip count, or the flops of a call, is unknown")
     ]
     is_memory_lower_bound: Annotated[
         bool, figure("whether a trip count, or the traffic of a call, is unknown")
     ]
+    is_time_lower_bound: Annotated[bool, figure("whether the time of a call is unknown")]
     is_upper_bound: Annotated[bool, figure("whether something counted may not happen")]
 
 
@@ -57,6 +66,7 @@ def add_up_calls(rows: Sequence[CustomCallRow], cost: CostReport) -> CustomCallT
 
     Calls in all branches of a conditional count, in the share those of the most expensive one.
     """
+    times = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
     hidden, all_flops = cost.custom_call_flops_per_run, cost.total_flops_per_run
     return CustomCallTotals(
         call_count=_count(rows),
@@ -68,8 +78,10 @@ def add_up_calls(rows: Sequence[CustomCallRow], cost: CostReport) -> CustomCallT
         flops_per_run=sum(row.known_flops_per_run for row in rows),
         flops_share=hidden / all_flops if all_flops else None,
         memory_bytes_per_run=sum(row.known_memory_bytes_per_run for row in rows),
+        estimated_seconds=sum(times) if times else None,
         is_flops_lower_bound=any(row.flops_per_run is None for row in rows),
         is_memory_lower_bound=any(row.memory_bytes_per_run is None for row in rows),
+        is_time_lower_bound=bool(times) and len(times) < len(rows),
         is_upper_bound=any(row.is_conditional or row.is_upper_bound for row in rows),
     )
 

@@ -1,4 +1,4 @@
-"""How long would fusions take on a chip that reached its peaks? An estimate, and a lower bound."""
+"""How long would fusions and calls take on a chip at its peaks? An estimate, a lower bound."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
+from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.rows import Bound, FusionRow
 
 _VMEM: Final = 1  # the memory space of TPU's vector memory
@@ -26,6 +27,23 @@ def estimate_fusion_times(rows: Iterable[FusionRow], chip: Chip) -> tuple[Fusion
     if chip.vmem_bytes_per_second is not None:
         bandwidths[_VMEM] = ("vmem", chip.vmem_bytes_per_second)
     return tuple(_estimate(row, chip, bandwidths) for row in rows)
+
+
+def estimate_call_times(rows: Iterable[CustomCallRow], chip: Chip) -> tuple[CustomCallRow, ...]:
+    """Set `estimated_seconds` of every row of the census, as of fusions.
+
+    Flops and space 0 alone are known of calls. None where either is unknown.
+    """
+    return tuple(replace(row, estimated_seconds=_estimate_calls(row, chip)) for row in rows)
+
+
+def _estimate_calls(row: CustomCallRow, chip: Chip) -> float | None:
+    if row.flops_per_run is None or row.memory_bytes_per_run is None:
+        return None
+    return max(
+        row.flops_per_run / chip.flops_per_second,
+        row.memory_bytes_per_run / chip.hbm_bytes_per_second,
+    )
 
 
 def _estimate(
