@@ -19,6 +19,7 @@ from hlotool.ir.values import ShapeIndex
 
 NO_BODY: Final = "fusion has no computation"
 TOO_DEEP: Final = "fusions stand too deep in each other"
+TOO_OFTEN: Final = "too many fusions share one body"
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _READS_APART: Final = SLICES | {"broadcast", "fusion", "reshape"}
 MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels

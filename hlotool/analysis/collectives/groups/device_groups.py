@@ -31,7 +31,7 @@ class DeviceGroups(Struct, frozen=True):
     `least_size` the smallest; both and `group_count` are None for what goes in pairs, and where
     nobody knows. `pairs` are the (source, target) as printed, () for what goes in groups.
     `problem` says where the text contradicts the module's num_partitions × replica_count, None
-    if it does not.
+    if it does not. `is_listed` is False where it would be too much to list the devices.
     """
 
     mode: GroupMode
@@ -44,6 +44,7 @@ class DeviceGroups(Struct, frozen=True):
     printed: ReplicaGroups | None = None
     replica_count: int = 1
     num_partitions: int = 1
+    is_listed: bool = True
 
     @property
     def pair_count(self) -> int | None:
@@ -73,16 +74,14 @@ class DeviceGroups(Struct, frozen=True):
         """Return the groups in flattened ids, replica × num_partitions + partition.
 
         What names replicas happens in every partition, and the other way round. None where
-        pairs are printed instead or nothing is, where more than MOST_DEVICES would be listed,
-        and between slices, each of which runs a module of its own.
+        pairs are printed instead or nothing is, where they are not listed, or more than
+        MOST_DEVICES would be, and between slices, each of which runs a module of its own.
         """
         if self.has_pairs or not self.is_known:
             return None
-        if self.replica_count * self.num_partitions > MOST_DEVICES:
+        if not self.is_listed or self.count_listed() > MOST_DEVICES:
             return None
         ids = (self.printed and self.printed.expand()) or (tuple(range(self._universe())),)
-        if sum(map(len, ids)) > MOST_DEVICES:
-            return None
         if self.mode == "flattened_id":
             return ids
         partitions = range(self.num_partitions)
@@ -112,9 +111,9 @@ class DeviceGroups(Struct, frozen=True):
         """
         if self.mode == "cross_slice":
             return None
-        copies = self.replica_count if self.mode == "cross_partition" else self.num_partitions
-        if not self.pairs or len(self.pairs) * copies > MOST_DEVICES:
+        if not self.pairs or not self.is_listed or self.count_listed() > MOST_DEVICES:
             return None
+        copies = self._copies()
         if self.mode == "cross_partition":
             offsets, step = [one * self.num_partitions for one in range(copies)], 1
         else:
@@ -124,6 +123,16 @@ class DeviceGroups(Struct, frozen=True):
             for offset in offsets
             for source, target in self.pairs
         )
+
+    def count_listed(self) -> int:
+        """Return how many ids or pairs `expand` or `expand_pairs` lists."""
+        if self.has_pairs:
+            return len(self.pairs) * self._copies()
+        copies = 1 if self.mode == "flattened_id" else self._copies()
+        return copies * ((self.printed and self.printed.count()) or self._universe())
+
+    def _copies(self) -> int:
+        return self.replica_count if self.mode == "cross_partition" else self.num_partitions
 
     def _universe(self) -> int:
         return count_ids(self.mode, self.replica_count, self.num_partitions)
