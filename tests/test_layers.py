@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "hlotool"
-BOTTOM = {"errors", "fields", "source"}
+BOTTOM = {"errors", "fields", "pattern", "source"}
 BELOW = {
     "source": set[str](),
+    "pattern": set[str](),
     "errors": {"source"},
     "fields": {"errors", "source"},
     "ir": BOTTOM,
@@ -35,6 +36,7 @@ HOMES = {
     "click": {"commands", "cli"},
     "humanize": {"render"},
     "pyparsing": {"query"},
+    "re2": {"pattern"},
     "tabulate": {"render"},
     "zstandard": {"inputs"},
 }
