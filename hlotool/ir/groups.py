@@ -15,6 +15,7 @@ from msgspec import Struct
 Groups = tuple[tuple[int, ...], ...]
 
 MOST_DEVICES: Final = 1 << 20  # beyond this a group notation is taken for a mistake
+MOST_LISTED: Final = 1 << 18  # devices of all groups of a module that no closed form describes
 
 
 class Iota(Struct, frozen=True):

@@ -23,7 +23,7 @@ from hlotool.ir.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
-_MOST_STEPS: Final = 10_000  # views followed to where a value is made
+_MOST_STEPS: Final = 64  # views followed to where a value is made
 _MOST_READINGS: Final = 16  # of one nested body, for different parts of its result
 _VIEWS: Final = MOVES | {"bitcast", "get-tuple-element"}  # a slice of it is a slice of its operand
 _SAME_BYTES: Final = frozenset(("bitcast",))  # another name for what lies in memory

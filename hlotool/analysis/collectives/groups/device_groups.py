@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.graph.host_transfers import is_between_slices
 from hlotool.ir import Instruction, ReplicaGroups
+from hlotool.ir.device_order import Order, Step, arrange, cut, join, order_iota, order_mesh
 from hlotool.ir.groups import MOST_DEVICES, Groups
 
 GroupMode: TypeAlias = Literal[
@@ -123,6 +125,38 @@ class DeviceGroups(Struct, frozen=True):
             for offset in offsets
             for source, target in self.pairs
         )
+
+    def find_steps(self) -> Order | None:
+        """Return how the devices of every group follow each other, in flattened ids.
+
+        The largest step first. None for pairs, and where groups or the ids of a mesh are listed.
+        """
+        if self.has_pairs or not self.is_known:
+            return None
+        inside = self._find_printed_steps()
+        if inside is None:
+            return None
+        if self.mode in {"cross_replica", "cross_replica_and_partition"}:
+            inside = [(size, step * self.num_partitions) for size, step in inside]
+        if self.mode == "cross_replica_and_partition" and self.num_partitions > 1:
+            inside.append((self.num_partitions, 1))
+        return join(sorted(inside, key=itemgetter(1), reverse=True))
+
+    def _find_printed_steps(self) -> list[Step] | None:
+        printed = self.printed
+        if printed is None or printed.is_everybody:
+            return [(self._universe(), 1)] if self._universe() > 1 else []
+        if printed.iota is not None:
+            order = order_iota(printed.iota)
+            parts = order and cut(order, printed.iota.dims)
+        elif printed.mesh is not None and not isinstance(printed.mesh.device_ids, tuple):
+            dims, perm, width = printed.arrange(printed.mesh)
+            order = order_mesh(printed.mesh)
+            order = order and arrange(order, dims, perm)
+            parts = order and cut(order, (printed.count() // width, width))
+        else:
+            return None
+        return parts[1] if parts else None
 
     def count_listed(self) -> int:
         """Return how many ids or pairs `expand` or `expand_pairs` lists."""

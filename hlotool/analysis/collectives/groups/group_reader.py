@@ -22,7 +22,7 @@ from hlotool.analysis.collectives.groups.group_problems import (
 )
 from hlotool.analysis.collectives.groups.slice_groups import find_target, read_slice_groups
 from hlotool.ir import Instruction, Module, ReplicaGroups
-from hlotool.ir.groups import MOST_DEVICES
+from hlotool.ir.groups import MOST_LISTED
 
 _PAIR: Final = r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}"
 _SEND_PAIRS: Final = "_xla_send_recv_source_target_pairs"
@@ -31,7 +31,8 @@ _SEND_PAIRS: Final = "_xla_send_recv_source_target_pairs"
 class GroupReader:
     """Reads the groups of a module's collectives; equal texts are read once.
 
-    The devices of all groups that differ are listed up to MOST_DEVICES in all.
+    The devices of all groups that differ are listed up to MOST_LISTED in all, those that the
+    text lists aside.
     """
 
     def __init__(self, module: Module) -> None:
@@ -67,9 +68,10 @@ class GroupReader:
         return found
 
     def _spare(self, groups: DeviceGroups) -> DeviceGroups:
-        """Leave groups unlisted once all of the module would be more than MOST_DEVICES."""
-        self._listed += groups.count_listed()
-        return groups if self._listed <= MOST_DEVICES else replace(groups, is_listed=False)
+        """Leave groups unlisted once those of the module would be too much."""
+        printed = groups.printed.listed if groups.printed else None
+        self._listed += groups.count_listed() - sum(map(len, printed or groups.pairs))
+        return groups if self._listed <= MOST_LISTED else replace(groups, is_listed=False)
 
     def _read(self, operation: Instruction, kind: str, mode: GroupMode, text: str) -> DeviceGroups:
         if mode == "cross_slice":
