@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "hlotool"
-BOTTOM = {"errors", "escape", "fields", "source"}
+BOTTOM = {"errors", "escape", "fields", "pattern", "source"}
 BELOW = {
     "source": set[str](),
     "escape": set[str](),
+    "pattern": set[str](),
     "errors": {"escape", "source"},
     "fields": {"errors", "source"},
     "ir": BOTTOM,
@@ -37,6 +38,7 @@ HOMES = {
     "click": {"commands", "cli"},
     "humanize": {"render"},
     "pyparsing": {"query"},
+    "re2": {"pattern"},
     "tabulate": {"render"},
     "zstandard": {"inputs"},
 }

@@ -48,7 +48,7 @@ def judge_rule(
 
 def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
     """Return the result of a budget that is about no module there is."""
-    pattern = rule.module.pattern if rule.module else ""
+    pattern = rule.module.text if rule.module else ""
     listed = ", ".join(sorted(names)[:_LISTED]) or "none"
     reason = f"no module is called {pattern!r}; there is {listed}"
     return not_judged(rule, None, "no-match", reason)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from hlotool.errors import UsageError
+from hlotool.pattern import Pattern, PatternError, parse_pattern
 
 
-def compile_pattern(text: str, key: str, place: str) -> re.Pattern[str]:
-    """Compile the pattern of a key; raise UsageError, which names both, if it is none."""
+def expect_pattern(text: str, key: str, place: str) -> Pattern:
+    """Read the pattern of a key; raise UsageError, which names both, if it is none."""
     try:
-        return re.compile(text)
-    except (re.error, RecursionError, OverflowError) as error:
+        return parse_pattern(text)
+    except PatternError as error:
         raise UsageError(
             f"{place}: {key} {text!r} is not a regular expression: {error}."
         ) from error

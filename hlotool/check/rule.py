@@ -12,9 +12,10 @@ from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.check.budget import Budget, Limit
 from hlotool.check.estimates import expect_machine
 from hlotool.check.limits import Limits, Number, tidy
-from hlotool.check.pattern import compile_pattern
+from hlotool.check.pattern import expect_pattern
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Unit
+from hlotool.pattern import Pattern
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.metrics import METRICS
 from hlotool.query.compile import row_compiler
@@ -46,7 +47,7 @@ class Rule(Struct, frozen=True):
     tree: Expression
     limits: Limits | None
     unit: Unit
-    module: re.Pattern[str] | None
+    module: Pattern | None
     paths: frozenset[str]  # the metrics and row lists that it speaks of
 
     @property
@@ -62,7 +63,7 @@ class Rule(Struct, frozen=True):
 
     def applies_to(self, module: str) -> bool:
         """Say whether the budget is about a module of that name."""
-        return self.module is None or self.module.search(module) is not None
+        return self.module is None or self.module.is_found(module)
 
     def needs_rows(self) -> bool:
         """Say whether it means nothing without a row: it sums, or takes an extreme."""
@@ -79,7 +80,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     that no `machine` is known for.
     """
     place = f"{config}:{budget.line}" if budget.line else config or "--budget"
-    module = compile_pattern(budget.module, "module", place) if budget.module else None
+    module = expect_pattern(budget.module, "module", place) if budget.module else None
     limits: Limits | None = None
     says = budget.text
     if budget.kind == "expression":

@@ -7,7 +7,7 @@ from typing import Final
 from hlotool.analysis.cost.call_figures import CALL_FIGURES
 from hlotool.check.config import Config
 from hlotool.check.custom_call import Count, WrittenCall
-from hlotool.check.pattern import compile_pattern
+from hlotool.check.pattern import expect_pattern
 from hlotool.inputs.read.text import display_name
 from hlotool.program.call_rules import CallRule
 from hlotool.query.expression import Expression
@@ -30,7 +30,7 @@ def compile_call_costs(config: Config) -> tuple[CallRule, ...]:
 def _compile(written: WrittenCall, name: str) -> CallRule:
     place = f"{name}:{written.line}" if written.line else name
     return CallRule(
-        compile_pattern(written.target, "target", place),
+        expect_pattern(written.target, "target", place),
         _parse(written.flops, f"{place}: flops"),
         _parse(written.bytes, f"{place}: bytes"),
     )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hlotool.check.entry import expect_keys
 from hlotool.check.history import HistoryLine, parse_time, read_lines, write_lines
-from hlotool.check.pattern import compile_pattern
+from hlotool.check.pattern import expect_pattern
 from hlotool.check.trend import TREND, TREND_FACTS, count_trends, find_trends
 from hlotool.commands.shared.files import add_to_file
 from hlotool.commands.shared.output import print_document
@@ -70,11 +70,11 @@ def print_trend(history: HistoryOptions, module: str | None, options: RowOptions
         raise UsageError(f"--trend does not go with --format {options.format}.")
     name = display_name(history.path)
     found = read_lines(read_bytes(history.path), name)
-    pattern = compile_pattern(module, "regular expression", "--module") if module else None
+    pattern = expect_pattern(module, "regular expression", "--module") if module else None
     lines = {
         number: line
         for number, line in found.items()
-        if pattern is None or pattern.search(line.module)
+        if pattern is None or pattern.is_found(line.module)
     }
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +18,7 @@ from hlotool.diff.passes import (
 )
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line
-from hlotool.inputs import DumpedProgram, DumpFile, find_programs
+from hlotool.inputs import DumpedProgram, DumpFile, find_programs, parse_module_pattern
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
 
@@ -63,7 +62,8 @@ def _find_steps(directory: str, module: str | None) -> list[_Step]:
 
 def _choose(directory: str, module: str | None) -> DumpedProgram:
     programs, _ = find_programs(directory)
-    matching = [one for one in programs if module is None or re.search(module, one.name)]
+    pattern = parse_module_pattern(module)
+    matching = [one for one in programs if pattern is None or pattern.is_found(one.name)]
     found = [one for one in matching if one.passes]
     if not matching:
         raise NothingCheckedError(f"{directory}: --module {module!r} matches no module.")

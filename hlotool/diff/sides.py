@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -14,7 +13,7 @@ from hlotool.diff.report import DiffSide
 from hlotool.diff.saved import SavedFigures
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import InputPaths
-from hlotool.inputs import Input, Inputs, StageChoice, find_inputs
+from hlotool.inputs import Input, Inputs, StageChoice, find_inputs, parse_module_pattern
 from hlotool.inputs.saved import SavedModule, make_key, read_saved
 from hlotool.parse.debug_options import parse_debug_options
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
@@ -90,11 +89,12 @@ def find_candidates(
         if one.document is None:
             candidates.append(Candidate(one.name, argument.path, input=one))
             continue
+        pattern = parse_module_pattern(module)
         saved = read_saved(one.document.read())
         candidates += [
             Candidate(each.name, argument.path, one, each, saved.schema)
             for each in saved.modules
-            if module is None or re.search(module, each.name)
+            if pattern is None or pattern.is_found(each.name)
         ]
     if not candidates:
         of = f" that --module {module!r} matches" if module else ""

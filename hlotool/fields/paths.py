@@ -46,6 +46,9 @@ def share_start(paths: Sequence[Sequence[str]]) -> list[str]:
     shared: list[str] = []
     for components in zip(*paths, strict=False):
         different = dict.fromkeys(components)
+        if len(different) == 1:
+            shared.append(components[0])
+            continue
         if len({fold_numbers(one) for one in different}) > 1:
             break
         words = _NUMBER.split(components[0])

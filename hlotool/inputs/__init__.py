@@ -19,7 +19,7 @@ from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles
 from hlotool.inputs.dump.program import DumpedProgram
 from hlotool.inputs.dump.short_path import short_path
-from hlotool.inputs.find import find_inputs, find_inputs_in_text
+from hlotool.inputs.find import find_inputs, find_inputs_in_text, parse_module_pattern
 from hlotool.inputs.workers import Failure, map_inputs
 
 __all__ = [
@@ -34,5 +34,6 @@ __all__ = [
     "find_inputs_in_text",
     "find_programs",
     "map_inputs",
+    "parse_module_pattern",
     "short_path",
 ]

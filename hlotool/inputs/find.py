@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.inputs.dump.directory import find_among_modules, find_in_directory, find_in_stream
@@ -12,6 +11,7 @@ from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
 from hlotool.inputs.read.modules import find_modules
 from hlotool.inputs.read.text import STDIN, display_name, read_source
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.source import Source
 
 
@@ -29,7 +29,7 @@ def find_inputs(
     regular expression searched in module names) leaves none, UsageError for a bad pattern or
     for files named by hand beside a directory.
     """
-    pattern = _compile_pattern(module_pattern)
+    pattern = parse_module_pattern(module_pattern)
     named = named or NamedFiles()
     if path != STDIN and os.path.isdir(path):
         _refuse_named(named, path)
@@ -41,7 +41,7 @@ def find_inputs_in_text(
     text: str, stage: StageChoice = "after", module_pattern: str | None = None
 ) -> Inputs:
     """Return what a text holds, as if it stood in a file."""
-    pattern = _compile_pattern(module_pattern)
+    pattern = parse_module_pattern(module_pattern)
     return _find_in_source(STDIN, Source(text, "<text>"), stage, pattern, NamedFiles())
 
 
@@ -49,7 +49,7 @@ def _find_in_source(
     path: str,
     source: Source,
     stage: StageChoice,
-    pattern: re.Pattern[str] | None,
+    pattern: Pattern | None,
     named: NamedFiles,
 ) -> Inputs:
     """Return what a text holds: one input, or one for each of its programs."""
@@ -66,10 +66,10 @@ def _find_in_source(
         (source,), notes = modules.modules, modules.notes()
         detection = detect_kind(source.text)
     found = describe_file(path, source, detection, named)
-    if pattern and not pattern.search(found.name):
+    if pattern and not pattern.is_found(found.name):
         raise NothingCheckedError(
             f"{source.name}: the module is called {found.name!r}, which --module "
-            f"{pattern.pattern!r} does not match."
+            f"{pattern.text!r} does not match."
         )
     return Inputs(path, False, (found,), notes)
 
@@ -83,11 +83,11 @@ def _refuse_named(named: NamedFiles, path: str) -> None:
         )
 
 
-def _compile_pattern(text: str | None) -> re.Pattern[str] | None:
-    """Compile the regular expression of --module."""
+def parse_module_pattern(text: str | None) -> Pattern | None:
+    """Read the regular expression of --module."""
     try:
-        return None if text is None else re.compile(text)
-    except re.error as error:
+        return None if text is None else parse_pattern(text)
+    except PatternError as error:
         raise UsageError(f"--module {text!r} is not a regular expression: {error}.") from error
 
 

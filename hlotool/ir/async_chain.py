@@ -10,18 +10,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from hlotool.errors import ParseError
 from hlotool.ir.module import Instruction
 from hlotool.ir.opcodes import LATER_STEPS
 from hlotool.ir.shape import TupleShape
 
+MOST_STEPS: Final = 256  # of one asynchronous operation; XLA makes a handful
 NO_RESULT: Final = TupleShape(())
 
 
 def find_async_start(step: Instruction) -> Instruction | None:
-    """Return the start of an asynchronous operation from any of its steps, None for others."""
+    """Return the start of an asynchronous operation from any of its steps, None for others.
+
+    Raises ParseError where there are more than MOST_STEPS.
+    """
+    *_, first = _list_steps_back(step)
+    return first if first.opcode == "async-start" else None
+
+
+def _list_steps_back(step: Instruction) -> list[Instruction]:
+    """Return a step and those before it, back to the first."""
+    steps = [step]
     while step.opcode in LATER_STEPS and step.operands:
         step = step.operands[0]
-    return step if step.opcode == "async-start" else None
+        steps.append(step)
+        if len(steps) > MOST_STEPS:
+            message = f"an asynchronous operation has more than {MOST_STEPS} steps"
+            raise ParseError(message, step.computation.module.source, step.start - 1, step.start)
+    return steps
 
 
 def list_later_steps(step: Instruction) -> Iterator[Instruction]:
@@ -46,11 +62,8 @@ def awaits_result(step: Instruction) -> bool:
 
 def bound_operands(step: Instruction) -> tuple[Instruction, ...]:
     """Return what a step and those before it give the operation, in the order of parameters."""
-    bound: list[Instruction] = []
-    while step.opcode in LATER_STEPS and step.operands:
-        bound[:0] = step.operands[1:]
-        step = step.operands[0]
-    return (*step.operands, *bound)
+    *later, first = _list_steps_back(step)
+    return (*first.operands, *(one for each in reversed(later) for one in each.operands[1:]))
 
 
 def all_operands(caller: Instruction) -> tuple[Instruction, ...]:

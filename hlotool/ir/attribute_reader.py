@@ -18,7 +18,7 @@ from hlotool.ir.values import (
 )
 
 if TYPE_CHECKING:
-    from hlotool.ir.module import Instruction
+    from hlotool.ir.module import Computation, Instruction
 
 
 class AttributeReader(Protocol):
@@ -40,14 +40,14 @@ class AttributeReader(Protocol):
     def string(self, instruction: Instruction, key: str) -> str:
         """Return an attribute without quotes and escapes, '' where absent."""
 
-    def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]:
-        """Return the names of computations, each of which is in the module."""
+    def callees(self, instruction: Instruction, key: str) -> tuple[Computation, ...]:
+        """Return computations by name, each of which is in the module."""
 
     def control_predecessors(self, instruction: Instruction) -> tuple[str, ...]:
         """Return the names of instructions, each of which is in the same computation."""
 
-    def expect_callee(self, instruction: Instruction, key: str) -> str:
-        """Return the name of a computation in the module; raise where it is absent."""
+    def expect_callee(self, instruction: Instruction, key: str) -> Computation:
+        """Return a computation of the module by name; raise where it is absent."""
 
     def metadata(self, instruction: Instruction) -> Metadata:
         """Return `metadata=`."""

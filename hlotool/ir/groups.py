@@ -14,7 +14,8 @@ from msgspec import Struct
 
 Groups = tuple[tuple[int, ...], ...]
 
-MOST_DEVICES: Final = 1 << 22  # beyond this a group notation is taken for a mistake
+MOST_DEVICES: Final = 1 << 20  # beyond this a group notation is taken for a mistake
+MOST_LISTED: Final = 1 << 18  # devices of all groups of a module that no closed form describes
 
 
 class Iota(Struct, frozen=True):
@@ -30,6 +31,13 @@ class Iota(Struct, frozen=True):
     def expand(self) -> tuple[int, ...]:
         """Return the device numbers in row-major order of `dims`."""
         return transposed(range(count_devices(self.reshape)), self.reshape, self.perm)
+
+    def check(self) -> None:
+        """Raise ValueError where the notation contradicts itself."""
+        count = count_devices(self.dims)
+        _check_transpose(count_devices(self.reshape), self.reshape, self.perm)
+        if count != count_devices(self.reshape):
+            raise ValueError("both sides of '<=' must hold the same devices")
 
 
 class MeshAxis(Struct, frozen=True):
@@ -68,6 +76,12 @@ class Mesh(Struct, frozen=True):
             return tuple(range(count))
         return self.device_ids.expand() if isinstance(self.device_ids, Iota) else self.device_ids
 
+    def check(self) -> None:
+        """Raise ValueError where sizes are none, or the permutation of the devices is none."""
+        count_devices(self.dims)
+        if isinstance(self.device_ids, Iota):
+            self.device_ids.check()
+
 
 class ReplicaGroups(Struct, frozen=True):
     """`replica_groups=` in any notation; exactly one of the three forms is set.
@@ -86,6 +100,14 @@ class ReplicaGroups(Struct, frozen=True):
         """Whether the text is `{}`: all participants in one group."""
         return self.listed == ()
 
+    def count(self) -> int:
+        """Return how many device numbers `expand` lists."""
+        if self.listed is not None:
+            return sum(map(len, self.listed))
+        if self.iota is not None:
+            return prod(self.iota.dims)
+        return prod(self.mesh.dims) if self.mesh is not None else 0
+
     def expand(self) -> Groups:
         """Return the groups as device numbers; () when `is_everybody`.
 
@@ -98,17 +120,32 @@ class ReplicaGroups(Struct, frozen=True):
             return _rows(self.iota.expand(), self.iota.dims[1])
         return self._expand_mesh(self.mesh) if self.mesh is not None else ()
 
+    def check_mesh(self) -> None:
+        """Raise ValueError where axes and the devices of a mesh contradict each other."""
+        if self.mesh is None:
+            return
+        self.mesh.check()
+        dims, perm, _ = self.arrange(self.mesh)
+        ids = self.mesh.device_ids
+        listed = ids.dims if isinstance(ids, Iota) else dims if ids is None else (len(ids),)
+        _check_transpose(prod(listed), dims, perm)
+
     def _expand_mesh(self, mesh: Mesh) -> Groups:
-        """Split axes at sub-axis borders, move the grouped parts last, cut into rows."""
-        devices = mesh.devices()
+        dims, perm, width = self.arrange(mesh)
+        return _rows(transposed(mesh.devices(), dims, perm), width)
+
+    def arrange(self, mesh: Mesh) -> tuple[list[int], list[int], int]:
+        """Split axes at sub-axis borders, and move the grouped parts last.
+
+        Return the sizes of the parts, their new order, and how many devices make a group.
+        """
         pieces = _split_axes(mesh.axes, self.grouped_axes)
         dims = [piece.size for piece in pieces]
         grouped = _find_grouped(pieces, self.grouped_axes)
         kept = set(range(len(dims))).difference(grouped)
         if len(kept) + len(grouped) != len(dims):
             raise ValueError("an axis is grouped twice")
-        width = prod(dims[place] for place in grouped)
-        return _rows(transposed(devices, dims, [*sorted(kept), *grouped]), width)
+        return dims, [*sorted(kept), *grouped], prod(dims[place] for place in grouped)
 
 
 class Sharding(Struct, frozen=True):
@@ -152,13 +189,10 @@ def transposed(values: Sequence[int], dims: Sequence[int], perm: Sequence[int]) 
 
     Raises ValueError when `perm` is no permutation or the sizes do not match.
     """
-    stride = count_devices(dims)
-    if len(values) != stride:
-        raise ValueError(f"{len(values):,} devices do not fill a mesh of {stride:,}")
+    _check_transpose(len(values), dims, perm)
     if not perm:
         return tuple(values)
-    if sorted(perm) != list(range(len(dims))):
-        raise ValueError("T(…) must name every dimension once")
+    stride = len(values)
     strides = []
     for size in dims:
         stride //= size
@@ -169,6 +203,15 @@ def transposed(values: Sequence[int], dims: Sequence[int], perm: Sequence[int]) 
             steps = [k * strides[number] for k in range(dims[number])]
             places = [place + step for place in places for step in steps]
     return tuple(values[place] for place in places)
+
+
+def _check_transpose(count: int, dims: Sequence[int], perm: Sequence[int]) -> None:
+    """Raise ValueError unless so many devices fill `dims`, and `perm` reorders these."""
+    size = count_devices(dims)
+    if count != size:
+        raise ValueError(f"{count:,} devices do not fill a mesh of {size:,}")
+    if perm and sorted(perm) != list(range(len(dims))):
+        raise ValueError("T(…) must name every dimension once")
 
 
 def _rows(devices: tuple[int, ...], width: int) -> Groups:

@@ -125,13 +125,11 @@ class Instruction(Node, eq=False):
         """Return the computations that attribute `key` names, () where absent."""
         if key not in self.attributes:
             return ()
-        module = self.computation.module
-        return tuple(map(module.computations.__getitem__, module.reader.callees(self, key)))
+        return self.computation.module.reader.callees(self, key)
 
     def expect_callee(self, key: str) -> Computation:
         """Return the computation that attribute `key` names; raise where it is absent."""
-        module = self.computation.module
-        return module.computations[module.reader.expect_callee(self, key)]
+        return self.computation.module.reader.expect_callee(self, key)
 
     def called_computations(self) -> tuple[Computation, ...]:
         """Return all computations this instruction names; a while gives condition, body."""

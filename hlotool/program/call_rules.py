@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ from msgspec import Struct
 from hlotool.analysis.cost.call_figures import read_call_figures
 from hlotool.analysis.cost.custom_calls import FindStated, StatedCost
 from hlotool.ir.module import Instruction
+from hlotool.pattern import Pattern
 from hlotool.query.compile import Compiler, Reader, as_number
 from hlotool.query.expression import Expression
 
@@ -26,7 +26,7 @@ class CallRule(Struct, frozen=True):
     unknown.
     """
 
-    target: re.Pattern[str]
+    target: Pattern
     flops: Expression | None = None
     bytes: Expression | None = None
 
@@ -41,7 +41,7 @@ def compile_call_rules(rules: Sequence[CallRule]) -> FindStated:
 
     def find_stated(instruction: Instruction) -> StatedCost:
         target = instruction.custom_call_target
-        matching = [counts for pattern, *counts in compiled if pattern.search(target)]
+        matching = [counts for pattern, *counts in compiled if pattern.is_found(target)]
         if not matching:
             return StatedCost()
         figures = read_call_figures(instruction)

@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from hlotool.fields import Field, Unit
 from hlotool.fields.quantity import LARGEST_FIGURE
+from hlotool.pattern import parse_pattern
 from hlotool.query.expression import (
     Aggregate,
     And,
@@ -30,7 +31,6 @@ from hlotool.query.expression import (
     Or,
     Relation,
 )
-from hlotool.query.validate import compile_pattern
 
 Row = TypeVar("Row")
 Reader: TypeAlias = Callable[[Row], Any]  # a value; None where unknown
@@ -149,7 +149,7 @@ class Compiler(Generic[Row]):
         """Search for a regular expression; in a list, in any of its items."""
         if not isinstance(tree.right, Literal):
             raise TypeError(tree.right)  # validate refuses it first
-        search = compile_pattern(tree.right).search
+        is_found = parse_pattern(str(tree.right.written)).is_found
         read = self.value(tree.left)
         is_wanted = not tree.is_negated
 
@@ -158,8 +158,8 @@ class Compiler(Generic[Row]):
             if value is None:
                 return False
             if isinstance(value, tuple | list):
-                return any(search(str(item)) for item in value) is is_wanted
-            return (search(value) is not None) is is_wanted
+                return any(is_found(str(item)) for item in value) is is_wanted
+            return is_found(value) is is_wanted
 
         return test
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from enum import Enum
 from typing import Final
 
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Unit
+from hlotool.pattern import PatternError, parse_pattern
 from hlotool.query.expression import (
     PERCENT,
     Aggregate,
@@ -54,16 +53,6 @@ def expect_number(tree: Expression, source: Source, vocabulary: Vocabulary) -> N
     """Raise QueryError unless the expression yields a number."""
     if _Validator(source, vocabulary).kind_of(tree) is not ValueKind.NUMBER:
         raise QueryError("expected a number", source, tree.start, tree.end)
-
-
-def compile_pattern(literal: Literal) -> re.Pattern[str]:
-    """Compile a regular expression; raise re.error if it is none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Python thinks of `[[` is not the user's concern
-        try:
-            return re.compile(str(literal.written))
-        except (RecursionError, OverflowError) as error:
-            raise re.error(str(error)) from None
 
 
 class _Validator:
@@ -175,11 +164,10 @@ class _Validator:
         if not isinstance(literal, Literal) or not isinstance(literal.written, str):
             raise self.fail("'~' needs a regular expression in quotes", literal)
         try:
-            compile_pattern(literal)
-        except re.error as error:
-            start = literal.start + 1 + (error.pos or 0)
-            message = f"this is not a regular expression: {error.msg}"
-            raise QueryError(message, self.source, start, literal.end - 1) from None
+            parse_pattern(literal.written)
+        except PatternError as error:
+            message = f"this is not a regular expression: {error}"
+            raise QueryError(message, self.source, literal.start + 1, literal.end - 1) from None
 
     def expect_membership(self, tree: Membership) -> None:
         """Expect `in`: a value in a listing of its kind, or a literal in a list field."""

@@ -19,6 +19,7 @@ from hlotool.ir.values import ShapeIndex
 
 NO_BODY: Final = "fusion has no computation"
 TOO_DEEP: Final = "fusions stand too deep in each other"
+TOO_OFTEN: Final = "too many fusions share one body"
 IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _READS_APART: Final = SLICES | {"broadcast", "fusion", "reshape"}
 MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
@@ -120,13 +121,21 @@ def _measure_element(parameter: Instruction, index: ShapeIndex, sizes: Sizes) ->
     """Follow get-tuple-elements as far as they lead, and measure what is read of the last."""
     found = parameter
     for number in index:
-        for user in found.users:
-            if user.opcode == "get-tuple-element" and user.tuple_index == number:
-                found = user
-                break
+        found = _list_elements(found, sizes).get(number, found)
     if found not in sizes.reads:
         sizes.reads[found] = _Reads([found], sizes, 0).of_users(found.users)[found]
     return sizes.reads[found]
+
+
+def _list_elements(value: Instruction, sizes: Sizes) -> dict[int, Instruction]:
+    """Return the first instruction that takes out each element of a tuple."""
+    found = sizes.elements.get(value)
+    if found is None:
+        found = sizes.elements[value] = {}
+        for user in value.users:
+            if user.opcode == "get-tuple-element":
+                found.setdefault(user.tuple_index, user)
+    return found
 
 
 def _read_parameters(body: Computation, sizes: Sizes, depth: int = 0) -> None:

@@ -12,7 +12,7 @@ from math import prod
 from typing import Final
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Instruction
+from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
 
 POINTER_BYTES: Final = 8
@@ -41,12 +41,16 @@ def explain(error: Exception) -> str:
 class Sizes:
     """Sizes of the shapes of one module, worked out once for each spelling.
 
-    `reads` keeps what fused parameters are read, see `fused_traffic`. `repeated` has the
+    `reads` keeps what fused parameters are read, see `fused_traffic`; `nested`, by body and by
+    what is read of its result, what those of nested fusions are, see `touched`. `elements` are the
+    instructions that take tuples apart. `repeated` has the
     parameters that hold what an earlier one of the same computation holds, and which one.
     """
 
     def __init__(self, repeated: Mapping[Instruction, Instruction] | None = None) -> None:
         self.reads: dict[Instruction, int] = {}
+        self.elements: dict[Instruction, dict[int, Instruction]] = {}
+        self.nested: dict[Computation, dict[int, tuple[int, ...]]] = {}
         self._repeated = repeated or {}
         self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
         self._pointers: dict[int, int] = {}

@@ -15,14 +15,16 @@ from hlotool.analysis.cost.fused_traffic import (
     MOST_NESTED,
     NO_BODY,
     TOO_DEEP,
+    TOO_OFTEN,
 )
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
-from hlotool.ir.shape import ArrayShape
+from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
-_MOST_STEPS: Final = 10_000  # views followed to where a value is made
+_MOST_STEPS: Final = 64  # views followed to where a value is made
+_MOST_READINGS: Final = 16  # of one nested body, for different parts of its result
 _VIEWS: Final = MOVES | {"bitcast", "get-tuple-element"}  # a slice of it is a slice of its operand
 _SAME_BYTES: Final = frozenset(("bitcast",))  # another name for what lies in memory
 _READS_PART: Final = (SLICES | {"gather"}) - UPDATES_IN_PLACE
@@ -91,6 +93,7 @@ class _Reads:
         self._sizes = sizes
         self._depth = depth
         self.of: dict[Instruction, int] = {}
+        self._nested: dict[Instruction, dict[Instruction, int]] = {}  # by operand
         self.written: list[int] = []
         results: set[Instruction] = set()
         for index, shape in body.root.shape.leaves_with_index():
@@ -124,7 +127,7 @@ class _Reads:
             made = self._sizes.content_bytes(user.shape)
             return whole * read // made if made else 0
         if opcode == "fusion":
-            return self._read_inside(value, user, read)
+            return self._inside(user, read).get(value, 0)
         if user.operands[0] is not value or user.operands.count(value) > 1:
             return whole
         if opcode in _READS_PART:
@@ -133,17 +136,30 @@ class _Reads:
             return read + (updated_bytes(user, self._sizes) if opcode == "scatter" else 0)
         return whole
 
-    def _read_inside(self, value: Instruction, fusion: Instruction, read: int) -> int:
-        """Return what a fusion inside the fusion reads of one of its operands."""
-        body = fusion.callee()
-        if body is None:
-            raise UnknownCostError(NO_BODY)
-        inside = _Reads(body, self._sizes, read, self._depth + 1)
-        return sum(
-            inside.of[one]
-            for one in body.parameters
-            if fusion.operands[one.parameter_number] is value
-        )
+    def _inside(self, fusion: Instruction, read: int) -> dict[Instruction, int]:
+        """Return what a fusion inside the fusion reads of each of its operands."""
+        found = self._nested.get(fusion)
+        if found is None:
+            found = self._nested[fusion] = {}
+            body = fusion.callee()
+            if body is None:
+                raise UnknownCostError(NO_BODY)
+            inside = _read_nested(body, read, self._sizes, self._depth + 1)
+            for parameter, touched in zip(body.parameters, inside, strict=True):
+                operand = fusion.operands[parameter.parameter_number]
+                found[operand] = found.get(operand, 0) + touched
+        return found
+
+
+def _read_nested(body: Computation, read: int, sizes: Sizes, depth: int) -> tuple[int, ...]:
+    """Return what is read of each parameter of a nested body, where so much of its result is."""
+    known = sizes.nested.setdefault(body, {})
+    if read not in known:
+        if len(known) >= _MOST_READINGS:
+            raise UnknownCostError(TOO_OFTEN)
+        reads = _Reads(body, sizes, read, depth).of
+        known[read] = tuple(reads[one] for one in body.parameters)
+    return known[read]
 
 
 def _is_in_place(root: Instruction, index: ShapeIndex, shape: ArrayShape) -> bool:
@@ -158,7 +174,10 @@ def _is_in_place(root: Instruction, index: ShapeIndex, shape: ArrayShape) -> boo
     if found is None:
         return False
     source, at = found
-    return any(leaf == shape for one, leaf in source.shape.leaves_with_index() if one == at)
+    part: Shape | None = source.shape
+    for number in at:
+        part = part.elements[number] if isinstance(part, TupleShape) else None
+    return part == shape
 
 
 def _find_updated(

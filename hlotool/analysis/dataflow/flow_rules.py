@@ -68,7 +68,7 @@ def _parameter(flow: Flow, instruction: Instruction) -> ValueTree | None:
         flow.loops.append((node, caller.callees("body")[0].root))
         return node
     if caller.opcode == "conditional":
-        number = 1 + caller.called_computations().index(instruction.computation)
+        number = 1 + flow.schedule.numbers[instruction.computation]
     given = bound_operands(caller)
     return flow.nodes.get(given[number]) if number < len(given) else None
 

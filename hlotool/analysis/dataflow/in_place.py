@@ -13,7 +13,7 @@ from hlotool.ir.opcodes import UPDATES_IN_PLACE, VIEWS
 from hlotool.ir.shape import TupleShape
 from hlotool.ir.values import ShapeIndex
 
-MOST_STEPS: Final = 10_000  # bitcasts and tuples followed inside one fusion
+MOST_STEPS: Final = 64  # bitcasts and tuples followed inside one fusion
 _ALIASING: Final = "output_to_operand_aliasing"
 _ANNOTATED: Final = frozenset(("custom-call", "async-start", "async-update"))
 _BY_OPCODE: Final = UPDATES_IN_PLACE | {

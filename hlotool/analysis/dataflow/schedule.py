@@ -32,8 +32,9 @@ class Span(Struct, frozen=True):
 class Schedule(Struct, frozen=True):
     """Instructions by position.
 
-    `callers` are the calls through which computations were met; `async_contexts` maps what
-    runs inside an asynchronous operation to the outermost computation of it.
+    `callers` are the calls through which computations were met; `numbers` says at which place
+    among those that the call names, the first is 0. `async_contexts` maps what runs inside an
+    asynchronous operation to the outermost computation of it.
     """
 
     module: Module
@@ -41,6 +42,7 @@ class Schedule(Struct, frozen=True):
     positions: Mapping[Instruction, int]
     spans: Mapping[Computation, Span]
     callers: Mapping[Computation, Instruction]
+    numbers: Mapping[Computation, int]
     async_contexts: Mapping[Computation, Computation]
 
     @property
@@ -96,6 +98,7 @@ def flatten_schedule(module: Module) -> Schedule:
         positions,
         flat.spans,
         flat.callers,
+        flat.numbers,
         flat.async_contexts,
     )
 
@@ -118,6 +121,7 @@ class _Flattening:
         self.spans: dict[Computation, Span] = {}
         self.starts: dict[Computation, int] = {}
         self.callers: dict[Computation, Instruction] = {}
+        self.numbers: dict[Computation, int] = {}
         self.async_contexts: dict[Computation, Computation] = {}
 
     def run(self, entry: Computation) -> None:
@@ -136,12 +140,12 @@ class _Flattening:
         context = self.async_contexts.get(computation)
         for instruction in computation.instructions:
             if instruction.opcode in CONTROL_FLOW:
-                for callee in control_flow_callees(instruction):
+                for number, callee in enumerate(control_flow_callees(instruction)):
                     if callee in self.starts and callee not in self.spans:
                         refuse_recursion(instruction, callee)
                     if callee in self.starts or not _is_bound(instruction, callee):
                         continue
-                    self.callers[callee] = instruction
+                    self.callers[callee], self.numbers[callee] = instruction, number
                     if instruction.opcode.startswith("async-"):
                         self.async_contexts[callee] = callee
                     elif context is not None:

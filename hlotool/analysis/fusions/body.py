@@ -14,13 +14,13 @@ def find_outputs(body: Computation) -> frozenset[Instruction]:
     They are the root, or what its tuple holds; a bitcast's result is its operand's.
     """
     root = body.root
-    outputs = set()
+    outputs: set[Instruction] = set()
     for output in (root, *(root.operands if root.opcode == "tuple" else ())):
         found = output
-        outputs.add(found)
-        while found.opcode == "bitcast" and found.operands:
-            found = found.operands[0]
+        while found not in outputs:
             outputs.add(found)
+            if found.opcode == "bitcast" and found.operands:
+                found = found.operands[0]
     return frozenset(outputs)
 
 

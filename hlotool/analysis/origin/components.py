@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
+_CACHE_SIZE: Final = 1 << 12
 _DEEPEST: Final = 64  # wrappers inside one component; beyond that it is left as it stands
 
 # Wrappers whose argument is the scope they were applied in: `transpose(jvp(head))`.
@@ -27,7 +29,8 @@ class Component(NamedTuple):
     is_transposed: bool = False  # it is `transpose`, perhaps inside others
 
 
-def read_component(part: str) -> list[Component]:
+@lru_cache(maxsize=_CACHE_SIZE)
+def read_component(part: str) -> tuple[Component, ...]:
     """Take the wrappers off one component; their argument may itself be a path."""
     heads = set()
     for _ in range(_DEEPEST):
@@ -42,7 +45,7 @@ def read_component(part: str) -> list[Component]:
         heads.add(head)
         part = inner[:-1]
     first, *rest = split(part, "/") if "(" not in part else [part]
-    return [Component(first, bool(heads), "transpose" in heads), *map(Component, rest)]
+    return (Component(first, bool(heads), "transpose" in heads), *map(Component, rest))
 
 
 def split(text: str, separator: str) -> list[str]:

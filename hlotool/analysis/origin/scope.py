@@ -10,6 +10,7 @@ from hlotool.analysis.origin.components import Component, read_component, split
 from hlotool.fields.paths import share_start
 
 _CACHE_SIZE: Final = 1 << 16
+_MOST_REPEATED: Final = 4  # components that merged names spell, for each letter written
 
 # Components that JAX writes for control flow and rematerialization.
 _REMATERIALIZED: Final = frozenset(("checkpoint", "remat", "remat2", "rematted_computation"))
@@ -21,7 +22,7 @@ _STRUCTURE: Final = _REMATERIALIZED | {
 _CONTROL: Final = frozenset(("while", "cond"))  # followed by `body`, `cond`, `branch_N_fun`
 # A loop, or a primitive directly in one, or in a helper of JAX: `jit(dynamic_index_in_dim)`.
 _OF_LOOP: Final = re.compile(
-    r"(?:^|/)while(?:\[[^\]]*\])?(?:/(?:body|cond)(?:/jit\([^()]*\))*(?:/[^/()]+)?)?\Z"
+    r"(?:^|/)while(?:\[[^\]]{0,1024}\])?(?:/(?:body|cond)(?:/jit\([^()]*\))*(?:/[^/()]+)?)?\Z"
 )
 
 
@@ -45,7 +46,8 @@ def find_scope(op_name: str) -> str | None:
     component, the primitive. The backward pass of a rematerialized layer states its path
     twice, `transpose(jvp(layer_1))/jvp(layer_1)/checkpoint/mlp`; once stays. Where XLA
     merged several names, `a/x;a/y` or `a/(x:y)`, what they share is the scope. None when
-    nothing is left, as for parameters, whose name is not a path.
+    nothing is left, as for parameters, whose name is not a path, and where many names are merged
+    behind a path so long that no module has it.
     """
     names = [parts for name in split(op_name, ";") for parts in _split_merged(name)]
     return "/".join(share_start([_Path(parts).names for parts in names])) or None
@@ -57,7 +59,10 @@ def _split_merged(name: str) -> list[list[str]]:
     last = parts[-1]
     if not (last.startswith("(") and last.endswith(")")):
         return [parts]
-    return [[*parts[:-1], *split(one, "/")] for one in split(last[1:-1], ":")]
+    merged = split(last[1:-1], ":")
+    if len(merged) * len(parts) > _MOST_REPEATED * len(name):
+        return [[""]]
+    return [[*parts[:-1], *split(one, "/")] for one in merged]
 
 
 class _Path:

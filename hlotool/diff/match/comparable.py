@@ -1,4 +1,4 @@
-"""In which spelling are literals, replica groups and frontend attributes compared?"""
+"""In which spelling are literals and frontend attributes compared?"""
 
 from __future__ import annotations
 
@@ -39,17 +39,6 @@ def comparable_literal(instruction: Instruction, terms: Terms) -> str:
     if isinstance(shape, ArrayShape) and shape.dtype == "pred":
         text = text.replace("true", "1").replace("false", "0")
     return text
-
-
-def comparable_groups(instruction: Instruction) -> Hashable:
-    """Return the replica groups in one notation, as printed where they make no sense."""
-    groups = instruction.replica_groups()
-    if groups is None or groups.is_everybody:
-        return "everybody"
-    try:
-        return groups.expand()
-    except ValueError:
-        return without_blanks(instruction.attributes["replica_groups"])
 
 
 def without_blanks(text: str) -> str:

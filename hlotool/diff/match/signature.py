@@ -15,10 +15,10 @@ from hlotool.analysis.origin.scope import find_scope
 from hlotool.diff.match.backend_config import comparable_config
 from hlotool.diff.match.comparable import (
     comparable_frontend,
-    comparable_groups,
     comparable_literal,
     without_blanks,
 )
+from hlotool.diff.match.comparable_groups import comparable_groups
 from hlotool.diff.match.terms import Terms
 from hlotool.ir import Computation, Instruction, Shape
 from hlotool.ir.module import CALL_KEYS
@@ -160,12 +160,18 @@ class Signatures:
         if not terms.has_attributes:
             return None
         if key == "replica_groups":
-            return comparable_groups(instruction)
+            return self._groups(instruction)
         if key == "channel_id" and not terms.is_strict:
             return "given"
         if key == "operand_layout_constraints" and not terms.has_layouts:
             return None
         return without_blanks(text)
+
+    def _groups(self, instruction: Instruction) -> Hashable:
+        printed = instruction.replica_groups()
+        if printed is None or printed.is_everybody:
+            return "everybody"
+        return comparable_groups(printed)
 
     def _config(self, instruction: Instruction) -> str | None:
         config = instruction.backend_config()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -22,12 +21,13 @@ from hlotool.inputs.read.modules import FoundModules
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.inputs.read.streams import split_stream
 from hlotool.inputs.read.text import display_name
+from hlotool.pattern import Pattern
 from hlotool.source import Source
 
 _NAMES_LISTED: Final = 8
 
 
-def find_in_directory(path: str, stage: StageChoice, pattern: re.Pattern[str] | None) -> Inputs:
+def find_in_directory(path: str, stage: StageChoice, pattern: Pattern | None) -> Inputs:
     """Return one input for each program of a directory whose name a pattern matches.
 
     Raises as `find_inputs` does.
@@ -38,7 +38,7 @@ def find_in_directory(path: str, stage: StageChoice, pattern: re.Pattern[str] | 
 
 
 def find_in_stream(
-    path: str, source: Source, stage: StageChoice, pattern: re.Pattern[str] | None
+    path: str, source: Source, stage: StageChoice, pattern: Pattern | None
 ) -> Inputs:
     """Return one input for each program of a stream; with one program it counts as a file."""
     programs, notes = _stream_programs(source)
@@ -47,7 +47,7 @@ def find_in_stream(
 
 
 def find_among_modules(
-    path: str, found: FoundModules, stage: StageChoice, pattern: re.Pattern[str] | None
+    path: str, found: FoundModules, stage: StageChoice, pattern: Pattern | None
 ) -> Inputs:
     """Return one input for each module of a text; with one chosen it counts as a file."""
     programs = make_parts(path, found)
@@ -98,7 +98,7 @@ def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[s
 
 
 def _match_programs(
-    path: str, programs: tuple[DumpedProgram, ...], pattern: re.Pattern[str] | None
+    path: str, programs: tuple[DumpedProgram, ...], pattern: Pattern | None
 ) -> tuple[DumpedProgram, ...]:
     """Return the programs that --module matches, `NAME` or `NAME#NUMBER`; raise if none is."""
     chosen = tuple(each for each in programs if pattern is None or _matches(each, pattern))
@@ -106,18 +106,18 @@ def _match_programs(
         names = sorted({each.name for each in programs})
         listed = ", ".join(names[:_NAMES_LISTED]) + ", …" * (len(names) > _NAMES_LISTED)
         raise NothingCheckedError(
-            f"{display_name(path)}: --module {pattern.pattern!r} matches no module; "
+            f"{display_name(path)}: --module {pattern.text!r} matches no module; "
             f"there are: {listed}."
         )
     return chosen
 
 
-def _matches(program: DumpedProgram, pattern: re.Pattern[str]) -> bool:
+def _matches(program: DumpedProgram, pattern: Pattern) -> bool:
     """Whether a pattern matches a name; one that holds `#` may match its number as well."""
-    if pattern.search(program.name):
+    if pattern.is_found(program.name):
         return True
-    numbered = program.number is not None and "#" in pattern.pattern
-    return numbered and pattern.search(f"{program.name}#{program.number}") is not None
+    numbered = program.number is not None and "#" in pattern.text
+    return numbered and pattern.is_found(f"{program.name}#{program.number}")
 
 
 def _inputs_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hlotool.ir.groups import ReplicaGroups, Sharding
-from hlotool.ir.module import LISTS_OF_CALLEES, Instruction
+from hlotool.ir.module import LISTS_OF_CALLEES, Computation, Instruction
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import (
     Alias,
@@ -53,6 +53,7 @@ class TextReader:
 
     def __init__(self) -> None:
         self._values = ValueReader()
+        self._called: dict[tuple[str, str], tuple[Computation, ...]] = {}
 
     def attributes(self, instruction: Instruction) -> dict[str, str]:
         """Split the raw attributes of an instruction whose attributes end with the line."""
@@ -60,24 +61,31 @@ class TextReader:
         end = source.text.find("\n", instruction.start)
         return read_attributes(source, instruction.start, len(source.text) if end < 0 else end)
 
-    def callees(self, instruction: Instruction, key: str) -> tuple[str, ...]:
-        """Return the names in `calls=` and its kin; each must be a computation, a fusion's its own.
+    def callees(self, instruction: Instruction, key: str) -> tuple[Computation, ...]:
+        """Return what `calls=` and its kin name; each must be a computation, a fusion's its own.
 
         XLA's parser takes several in LISTS_OF_CALLEES alone, and knows no other key of a fusion.
         """
         if instruction.opcode == "fusion" and key != "calls":
             fail_at(instruction, key, f"a fusion calls its computation in calls=, not in {key}=")
+        text = instruction.attributes.get(key, "")
+        only = instruction.computation.module.computations.get(text.removeprefix("%"))
+        if only is not None:  # nearly always: one name, and nothing to take apart
+            return (only,)
+        found = self._called.get((key, text))  # a long list is asked for again and again
+        if found is None:
+            found = self._called[key, text] = self._read_callees(instruction, key)
+        return found
+
+    def _read_callees(self, instruction: Instruction, key: str) -> tuple[Computation, ...]:
         computations = instruction.computation.module.computations
-        name = instruction.attributes.get(key, "").removeprefix("%")
-        if name in computations:  # nearly always: one name, and nothing to take apart
-            return (name,)
         names = self._values.read(instruction, key, parse_computation_names) or ()
         if len(names) != 1 and key not in LISTS_OF_CALLEES:
             fail_at(instruction, key, f"expected one computation as the value of {key!r}")
         for name in names:
             if name not in computations:
                 fail_at(instruction, key, f"there is no computation {name!r}")
-        return names
+        return tuple(computations[name] for name in names)
 
     def control_predecessors(self, instruction: Instruction) -> tuple[str, ...]:
         """Return the names in `control-predecessors=`; each must be of the same computation."""
@@ -88,12 +96,12 @@ class TextReader:
                 fail_at(instruction, key, f"there is no instruction {name!r} in this computation")
         return names
 
-    def expect_callee(self, instruction: Instruction, key: str) -> str:
-        """Return the name of the one computation under a key; raise where it is absent."""
-        names = self.callees(instruction, key) if key in instruction.attributes else ()
-        if len(names) != 1:
+    def expect_callee(self, instruction: Instruction, key: str) -> Computation:
+        """Return the one computation under a key; raise where it is absent."""
+        found = self.callees(instruction, key) if key in instruction.attributes else ()
+        if len(found) != 1:
             fail_at(instruction, key, f"{instruction.opcode} needs an attribute {key}=")
-        return names[0]
+        return found[0]
 
     def expect_number(self, instruction: Instruction, key: str) -> int:
         """Return an attribute that is one integer; raise where it is absent too."""

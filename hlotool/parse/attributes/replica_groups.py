@@ -44,14 +44,14 @@ def parse_replica_groups(scanner: Scanner) -> ReplicaGroups:
     if not scanner.accept("mesh"):
         scanner.fail_expected("replica groups: '{', '[' or 'mesh['")
     groups = ReplicaGroups(mesh=parse_mesh(scanner), grouped_axes=parse_axes(scanner)[0])
-    check_devices(scanner, groups.expand, start)
+    check_devices(scanner, groups.check_mesh, start)
     return groups
 
 
-def check_devices(scanner: Scanner, expand: Callable[[], object], start: int) -> None:
+def check_devices(scanner: Scanner, check: Callable[[], None], start: int) -> None:
     """Refuse a notation that contradicts itself, at its place."""
     try:
-        expand()
+        check()
     except ValueError as error:
         scanner.fail(str(error), start, scanner.pos)
 
@@ -95,9 +95,7 @@ def parse_iota_source(scanner: Scanner, dims: tuple[int, ...], start: int) -> Io
     reshape = parse_counts(scanner, "[", "]")
     perm = parse_counts(scanner, "(", ")") if scanner.accept_token("T") else ()
     iota = Iota(dims, reshape, perm)
-    check_devices(scanner, lambda: (count_devices(dims), iota.expand()), start)
-    if count_devices(dims) != count_devices(reshape):
-        scanner.fail("both sides of '<=' must hold the same devices", start, scanner.pos)
+    check_devices(scanner, iota.check, start)
     return iota
 
 
@@ -126,7 +124,7 @@ def parse_mesh(scanner: Scanner) -> Mesh:
     else:
         scanner.pos = before
     mesh = Mesh(tuple(axes.values()), devices)
-    check_devices(scanner, mesh.devices, start)
+    check_devices(scanner, mesh.check, start)
     return mesh
 
 
@@ -141,7 +139,7 @@ def _parse_device_ids(scanner: Scanner) -> Iota | tuple[int, ...]:
     reshape = parse_counts(scanner, "[", "]")
     perm = parse_counts(scanner, "(", ")") if scanner.accept_token("T") else ()
     scanner.expect(")", "after the device ids")
-    check_devices(scanner, Iota(reshape, reshape, perm).expand, start)
+    check_devices(scanner, Iota(reshape, reshape, perm).check, start)
     return Iota((count_devices(reshape),), reshape, perm)
 
 

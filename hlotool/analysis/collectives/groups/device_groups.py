@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.graph.host_transfers import is_between_slices
 from hlotool.ir import Instruction, ReplicaGroups
+from hlotool.ir.device_order import Order, Step, arrange, cut, join, order_iota, order_mesh
 from hlotool.ir.groups import MOST_DEVICES, Groups
 
 GroupMode: TypeAlias = Literal[
@@ -31,7 +33,7 @@ class DeviceGroups(Struct, frozen=True):
     `least_size` the smallest; both and `group_count` are None for what goes in pairs, and where
     nobody knows. `pairs` are the (source, target) as printed, () for what goes in groups.
     `problem` says where the text contradicts the module's num_partitions × replica_count, None
-    if it does not.
+    if it does not. `is_listed` is False where it would be too much to list the devices.
     """
 
     mode: GroupMode
@@ -44,6 +46,7 @@ class DeviceGroups(Struct, frozen=True):
     printed: ReplicaGroups | None = None
     replica_count: int = 1
     num_partitions: int = 1
+    is_listed: bool = True
 
     @property
     def pair_count(self) -> int | None:
@@ -73,16 +76,14 @@ class DeviceGroups(Struct, frozen=True):
         """Return the groups in flattened ids, replica × num_partitions + partition.
 
         What names replicas happens in every partition, and the other way round. None where
-        pairs are printed instead or nothing is, where more than MOST_DEVICES would be listed,
-        and between slices, each of which runs a module of its own.
+        pairs are printed instead or nothing is, where they are not listed, or more than
+        MOST_DEVICES would be, and between slices, each of which runs a module of its own.
         """
         if self.has_pairs or not self.is_known:
             return None
-        if self.replica_count * self.num_partitions > MOST_DEVICES:
+        if not self.is_listed or self.count_listed() > MOST_DEVICES:
             return None
         ids = (self.printed and self.printed.expand()) or (tuple(range(self._universe())),)
-        if sum(map(len, ids)) > MOST_DEVICES:
-            return None
         if self.mode == "flattened_id":
             return ids
         partitions = range(self.num_partitions)
@@ -112,9 +113,9 @@ class DeviceGroups(Struct, frozen=True):
         """
         if self.mode == "cross_slice":
             return None
-        copies = self.replica_count if self.mode == "cross_partition" else self.num_partitions
-        if not self.pairs or len(self.pairs) * copies > MOST_DEVICES:
+        if not self.pairs or not self.is_listed or self.count_listed() > MOST_DEVICES:
             return None
+        copies = self._copies()
         if self.mode == "cross_partition":
             offsets, step = [one * self.num_partitions for one in range(copies)], 1
         else:
@@ -124,6 +125,48 @@ class DeviceGroups(Struct, frozen=True):
             for offset in offsets
             for source, target in self.pairs
         )
+
+    def find_steps(self) -> Order | None:
+        """Return how the devices of every group follow each other, in flattened ids.
+
+        The largest step first. None for pairs, and where groups or the ids of a mesh are listed.
+        """
+        if self.has_pairs or not self.is_known:
+            return None
+        inside = self._find_printed_steps()
+        if inside is None:
+            return None
+        if self.mode in {"cross_replica", "cross_replica_and_partition"}:
+            inside = [(size, step * self.num_partitions) for size, step in inside]
+        if self.mode == "cross_replica_and_partition" and self.num_partitions > 1:
+            inside.append((self.num_partitions, 1))
+        return join(sorted(inside, key=itemgetter(1), reverse=True))
+
+    def _find_printed_steps(self) -> list[Step] | None:
+        printed = self.printed
+        if printed is None or printed.is_everybody:
+            return [(self._universe(), 1)] if self._universe() > 1 else []
+        if printed.iota is not None:
+            order = order_iota(printed.iota)
+            parts = order and cut(order, printed.iota.dims)
+        elif printed.mesh is not None and not isinstance(printed.mesh.device_ids, tuple):
+            dims, perm, width = printed.arrange(printed.mesh)
+            order = order_mesh(printed.mesh)
+            order = order and arrange(order, dims, perm)
+            parts = order and cut(order, (printed.count() // width, width))
+        else:
+            return None
+        return parts[1] if parts else None
+
+    def count_listed(self) -> int:
+        """Return how many ids or pairs `expand` or `expand_pairs` lists."""
+        if self.has_pairs:
+            return len(self.pairs) * self._copies()
+        copies = 1 if self.mode == "flattened_id" else self._copies()
+        return copies * ((self.printed and self.printed.count()) or self._universe())
+
+    def _copies(self) -> int:
+        return self.replica_count if self.mode == "cross_partition" else self.num_partitions
 
     def _universe(self) -> int:
         return count_ids(self.mode, self.replica_count, self.num_partitions)

@@ -8,7 +8,12 @@ from math import prod
 from msgspec import Struct
 
 from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
-from hlotool.analysis.collectives.groups.mesh_axes import AxisFinder, Span, find_span
+from hlotool.analysis.collectives.groups.mesh_axes import (
+    AxisFinder,
+    Span,
+    find_span,
+    find_strided_span,
+)
 from hlotool.analysis.collectives.groups.program_mesh import (
     MeshSource,
     find_header_mesh,
@@ -16,7 +21,12 @@ from hlotool.analysis.collectives.groups.program_mesh import (
     name_printed_axes,
     tell_apart,
 )
-from hlotool.analysis.collectives.groups.strides import find_strides, join_pairs
+from hlotool.analysis.collectives.groups.strides import (
+    Stride,
+    Strides,
+    find_strides,
+    join_pairs,
+)
 from hlotool.errors import UsageError
 from hlotool.ir import Mesh, Module
 
@@ -76,22 +86,41 @@ class ExtentFinder:
         return mesh
 
     def _look_at(self, groups: DeviceGroups) -> Extent:
+        steps = groups.find_steps()
+        if steps is not None and groups.problem is None:
+            return self._follow(groups, tuple(Stride(*one) for one in steps))
         pairs = groups.expand_pairs() if groups.has_pairs else None
         expanded = join_pairs(pairs) if pairs else groups.expand()
         if expanded is None:
             return Extent(None, None, "cross" if self._never_stays(groups) else None)
-        found = find_strides(expanded, self._device_count)
-        strides = None if found is None else tuple(map(str, found))
+        strides = find_strides(expanded, self._device_count)
         axes = self._name_printed(groups)
         if axes is None and self._finder is not None:
             find = self._finder.find_pair_axes
             axes = find(pairs) if pairs else self._finder.find_axes(expanded)
-        if axes is None and not self._is_given:
-            axes = strides
         span = None
         if self._devices_per_node is not None:
             span = find_span(pairs or expanded, self._devices_per_node)
-        return Extent(axes, strides, span)
+        return self._make(axes, strides, span)
+
+    def _follow(self, groups: DeviceGroups, strides: Strides) -> Extent:
+        """Return the extent of groups that follow strides, without listing their devices."""
+        axes = self._name_printed(groups)
+        if axes is None and self._finder is not None:
+            axes = self._finder.find_strided_axes(strides)
+            if axes is None and (expanded := groups.expand()) is not None:
+                axes = self._finder.find_axes(expanded)
+        span = None
+        if self._devices_per_node is not None:
+            span = find_strided_span(strides, self._device_count, self._devices_per_node)
+        return self._make(axes, strides, span)
+
+    def _make(
+        self, axes: tuple[str, ...] | None, strides: Strides | None, span: Span | None
+    ) -> Extent:
+        """Return an extent; strides stand for axes that have no name."""
+        written = None if strides is None else tuple(map(str, strides))
+        return Extent(written if axes is None and not self._is_given else axes, written, span)
 
     def _never_stays(self, groups: DeviceGroups) -> bool:
         """Whether no node can hold it: none has devices of two slices."""

@@ -6,6 +6,8 @@ import re
 from math import prod
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.analysis.collectives.groups.device_groups import (
     DeviceGroups,
     GroupMode,
@@ -20,18 +22,24 @@ from hlotool.analysis.collectives.groups.group_problems import (
 )
 from hlotool.analysis.collectives.groups.slice_groups import find_target, read_slice_groups
 from hlotool.ir import Instruction, Module, ReplicaGroups
+from hlotool.ir.groups import MOST_LISTED
 
 _PAIR: Final = r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}"
 _SEND_PAIRS: Final = "_xla_send_recv_source_target_pairs"
 
 
 class GroupReader:
-    """Reads the groups of a module's collectives; equal texts are read once."""
+    """Reads the groups of a module's collectives; equal texts are read once.
+
+    The devices of all groups that differ are listed up to MOST_LISTED in all, those that the
+    text lists aside.
+    """
 
     def __init__(self, module: Module) -> None:
         self._replica_count = module.header.replica_count
         self._num_partitions = module.header.num_partitions
         self._known: dict[tuple[str, GroupMode, str], DeviceGroups] = {}
+        self._listed = 0
 
     def read(self, operation: Instruction) -> DeviceGroups:
         """Return the groups of a collective, or the pairs of a permute or a send.
@@ -55,8 +63,15 @@ class GroupReader:
         found = self._known.get(key)
         if found is None:
             found = self._read(operation, kind, mode, text)
+            found = self._spare(found)
             self._known[key] = found
         return found
+
+    def _spare(self, groups: DeviceGroups) -> DeviceGroups:
+        """Leave groups unlisted once those of the module would be too much."""
+        printed = groups.printed.listed if groups.printed else None
+        self._listed += groups.count_listed() - sum(map(len, printed or groups.pairs))
+        return groups if self._listed <= MOST_LISTED else replace(groups, is_listed=False)
 
     def _read(self, operation: Instruction, kind: str, mode: GroupMode, text: str) -> DeviceGroups:
         if mode == "cross_slice":

@@ -36,6 +36,13 @@ class AxisFinder:
         strides = find_strides(places, len(self._places))
         return None if strides is None else self._name(strides)
 
+    def find_strided_axes(self, strides: Sequence[Stride]) -> tuple[str, ...] | None:
+        """Return the axes of groups that cover a mesh and follow strides.
+
+        None, too, where the mesh has its devices in an order of its own.
+        """
+        return self._name(strides) if self.mesh.device_ids is None else None
+
     def find_pair_axes(self, pairs: Iterable[tuple[int, int]]) -> tuple[str, ...] | None:
         """Return the axes along which any pair moves, in mesh order."""
         moved: set[str] = set()
@@ -92,6 +99,17 @@ def parse_mesh_axes(text: str, option: str = "--mesh") -> Mesh:
     except ValueError as error:
         raise UsageError(f"{option} {text}: {error}.") from error
     return Mesh(tuple(axes))
+
+
+def find_strided_span(strides: Sequence[Stride], device_count: int, devices_per_node: int) -> Span:
+    """Say whether every group stays inside one node, where all together are 0, 1, 2, ….
+
+    They lie in blocks of as many devices as the largest step spans. Where a node ends inside a
+    block, it ends inside a group: every group is longer than half a block.
+    """
+    block = strides[0].size * strides[0].step if strides else 1
+    is_inside = devices_per_node >= device_count or devices_per_node % block == 0
+    return "node" if is_inside else "cross"
 
 
 def find_span(groups: Groups, devices_per_node: int) -> Span:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from math import prod
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.groups.strides import find_strides
+from hlotool.analysis.collectives.groups.strides import Stride, find_strides
 from hlotool.ir import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
+from hlotool.ir.device_order import cut, join, order_mesh
 
 MeshSource: TypeAlias = Callable[[], Mesh | None]  # where to ask for a mesh, if it is needed
 
@@ -82,7 +84,7 @@ def tell_apart(meshes: Iterable[Mesh]) -> dict[Mesh, Mesh]:
 
     Where an axis of that name lies otherwise in another mesh, `data` becomes `data(4@2)`.
     """
-    places = {mesh: [_find_place(mesh, axis) for axis in mesh.axes] for mesh in meshes}
+    places = {mesh: _find_places(mesh) for mesh in meshes}
     meant: dict[str, set[str]] = {}
     for mesh, found in places.items():
         for axis, place in zip(mesh.axes, found, strict=True):
@@ -102,10 +104,22 @@ def tell_apart(meshes: Iterable[Mesh]) -> dict[Mesh, Mesh]:
     }
 
 
-def _find_place(mesh: Mesh, axis: MeshAxis) -> str:
-    """Say which devices an axis is: its strides, or else the mesh as a whole."""
+def _find_places(mesh: Mesh) -> list[str]:
+    """Say which devices each axis is: its strides, or else the mesh as a whole."""
+    order = order_mesh(mesh)
+    if order is None:  # the text lists its devices
+        strides = [_find_strides(mesh, axis) for axis in mesh.axes]
+    elif (parts := cut(order, mesh.dims)) is None:
+        strides = [None] * len(mesh.axes)
+    else:
+        largest_first = (sorted(part, key=itemgetter(1), reverse=True) for part in parts)
+        strides = [tuple(Stride(*one) for one in join(part)) for part in largest_first]
+    whole = ",".join(f"{one.name}={one.size}" for one in mesh.axes)
+    return [whole if one is None else ", ".join(map(str, one)) for one in strides]
+
+
+def _find_strides(mesh: Mesh, axis: MeshAxis) -> tuple[Stride, ...] | None:
+    if axis.size == 1:
+        return ()
     groups = ReplicaGroups(mesh=mesh, grouped_axes=(AxisRef(axis.name),)).expand()
-    strides = find_strides(groups, prod(mesh.dims))
-    if strides is None:
-        return ",".join(f"{one.name}={one.size}" for one in mesh.axes)
-    return ", ".join(map(str, strides))
+    return find_strides(groups, prod(mesh.dims))

@@ -7,6 +7,7 @@ that are a larger step apart. The steps are known where no mesh is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -24,7 +25,10 @@ class Stride(Struct, frozen=True):
         return f"{self.size}@{self.step}"
 
 
-def find_strides(groups: Iterable[Sequence[int]], device_count: int) -> tuple[Stride, ...] | None:
+Strides: TypeAlias = tuple[Stride, ...]  # the largest step first
+
+
+def find_strides(groups: Iterable[Sequence[int]], device_count: int) -> Strides | None:
     """Return the strides of groups, the largest step first; () where nobody has company.
 
     None where the groups differ in them, or lie as along no axes of any row-major mesh of

@@ -97,7 +97,7 @@ class Makers:
         if opcode == "while":
             return [step.to(body.root, index) for body in one.callees("body")]
         if opcode == "conditional":
-            return [step.into(branch, index) for branch in find_branches(one)]
+            return [step.into(branch, index) for branch in find_branches(one)[:MOST_MAKERS]]
         if opcode in _ENTERED:
             callee = one.callee()
             inner = index[1:] if opcode == "async-start" else index

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import merge
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from hlotool.analysis.graph.call_graph import find_branches, find_callers
 from hlotool.ir.module import Instruction, Module
@@ -16,6 +17,8 @@ MOST_USERS: Final = 64  # of one value; whoever asks wants the near ones
 _HANDING_ON: Final = CONTROL_FLOW | {"get-tuple-element", "parameter", "tuple"}
 _SAME_SHAPE: Final = frozenset(("copy", "opt-barrier"))  # tuples go through them as they are
 
+_Use: TypeAlias = tuple[int, tuple[Instruction, int]]  # its place, who uses it, as which operand
+
 
 class Users:
     """Finds the instructions that use a value, for one module."""
@@ -23,6 +26,7 @@ class Users:
     def __init__(self, module: Module) -> None:
         found = find_callers(module, CONTROL_FLOW | {"fusion"})
         self.callers = {computation: callers[0] for computation, callers in found.items()}
+        self._uses: dict[Instruction, _Uses] = {}
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
@@ -48,10 +52,39 @@ class Users:
         one, index = place
         if one.is_root and (caller := self.callers.get(one.computation)) is not None:
             yield from _leave(one, caller, index)
-        for user in one.users:
-            for number, operand in enumerate(user.operands):
-                if operand is one:
-                    yield from _enter(user, number, index)
+        for _, (user, number) in self._uses_of(one).of(index):
+            yield from _enter(user, number, index)
+
+    def _uses_of(self, one: Instruction) -> _Uses:
+        """Return the uses of a result, sorted once for all operands of its users."""
+        if one not in self._uses:
+            for operand in one.computation.instructions:
+                self._uses[operand] = _Uses()
+            for user in one.computation.instructions:
+                for number, operand in enumerate(user.operands):
+                    self._uses[operand].add(user, number)
+        return self._uses[one]
+
+
+class _Uses:
+    """Who has a result as which operand, in dump order; who takes which element is apart."""
+
+    def __init__(self) -> None:
+        self._all: list[_Use] = []
+        self._whole: list[_Use] = []
+        self._elements: dict[int, list[_Use]] = {}
+
+    def add(self, user: Instruction, number: int) -> None:
+        """Add the next use."""
+        use = len(self._all), (user, number)
+        is_element = user.opcode == "get-tuple-element"
+        part = self._elements.setdefault(user.tuple_index, []) if is_element else self._whole
+        part.append(use)
+        self._all.append(use)
+
+    def of(self, index: ShapeIndex) -> Iterable[_Use]:
+        """Return the uses of what stands at an index of the result, or somewhere below it."""
+        return merge(self._whole, self._elements.get(index[0], ())) if index else self._all
 
 
 class _Place(NamedTuple):
@@ -67,8 +100,7 @@ def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[_Place
     if opcode == "tuple":
         yield _Place(user, (number, *index))
     elif opcode == "get-tuple-element":
-        if not index or index[0] == user.tuple_index:
-            yield _Place(user, index[1:])
+        yield _Place(user, index[1:])
     elif opcode == "while":
         for callee in (*user.callees("body"), *user.callees("condition")):
             yield from (_Place(each, index) for each in callee.parameters)
