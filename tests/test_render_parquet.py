@@ -32,8 +32,8 @@ SPEC = DocumentSpec("one", "one list", row_lists=(SAMPLES,))
 DUMP = "testdata/hlo/gpu_train_step.txt"
 
 
-def render(rows: list[Sample], **query: str) -> Any:
-    selection = select_rows(SAMPLES, rows, Query(is_wide=True, **query))
+def render(rows: list[Sample], by: str = "") -> Any:
+    selection = select_rows(SAMPLES, rows, Query(is_wide=True, by=by))
     return parquet.read_table(io.BytesIO(render_parquet(SPEC, selection, __version__)))
 
 

@@ -30,8 +30,8 @@ from hlotool.program.fleet import Means, Member, measure_members
 
 def measure_paths(paths: Iterable[str], stage: StageChoice, means: Means) -> list[ProgramRow]:
     """Return the rows of files and directories, in order; what is no dump is a row, too."""
-    places = [_Place(path, _size_of(path)) for path in paths]
-    found = map_inputs(partial(_find_members, stage=stage), places, executor=means.executor)
+    places = [PathToRead(path, _size_of(path)) for path in paths]
+    found = map_inputs(partial(find_members, stage=stage), places, executor=means.executor)
     members = [one for each in found if not isinstance(each, Failure) for one in each]
     measured = iter(measure_members(members, means))
     rows: list[ProgramRow] = []
@@ -43,7 +43,7 @@ def measure_paths(paths: Iterable[str], stage: StageChoice, means: Means) -> lis
     return rows
 
 
-class _Place(Struct, frozen=True):
+class PathToRead(Struct, frozen=True):
     """A path, and how much there is to read to find out what it is."""
 
     path: str
@@ -57,7 +57,7 @@ def _size_of(path: str) -> int:
         return 0
 
 
-def _find_members(place: _Place, stage: StageChoice) -> tuple[Member, ...]:
+def find_members(place: PathToRead, stage: StageChoice) -> tuple[Member, ...]:
     """Return the programs of a file or a directory, without the texts where a file has them."""
     found = find_inputs(place.path, stage)
     directory = found.path if found.is_directory else os.path.dirname(found.path)  # noqa: PTH120
