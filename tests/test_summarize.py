@@ -127,9 +127,8 @@ class _Lost(Executor):
 @pytest.mark.parametrize("error", [OSError("no\nroute"), CancelledError(), ImportError("hlotool")])
 def test_what_an_executor_gives_up_is_a_row(error: Exception, tmp_path: Path) -> None:
     (row,) = hlotool.summarize(write_dumps(tmp_path, 1), executor=_Lost(error))
-    assert row.error
-    assert row.error.startswith(f"the executor gave this up: {type(error).__name__}: ")
-    assert "\n" not in row.error
+    said = f": {str(error).partition(chr(10))[0]}" if str(error) else ""
+    assert row.error == f"the executor gave this up: {type(error).__name__}{said}"
 
 
 def test_a_worker_with_another_version_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Its workers need the same hlotool, and have to see the files under the same path
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -36,7 +37,18 @@ def connect_cluster(address: str, say: Callable[[str], None]) -> Iterator[Execut
         raise InputError(
             f"--dask {address}: no scheduler answers there within {_PATIENCE_SECONDS} seconds."
         ) from error
-    with client:
+    with _silent_log(), client:
         if not client.scheduler_info()["workers"]:
             say(f"--dask {address}: the cluster has no workers yet; waiting for some.")
         yield client.get_executor()
+
+
+@contextmanager
+def _silent_log() -> Iterator[None]:
+    """Let Dask print no tracebacks of what becomes a row with an error."""
+    log = logging.getLogger("distributed")
+    before, log.handlers = log.handlers, [logging.NullHandler()]
+    try:
+        yield
+    finally:
+        log.handlers = before
