@@ -95,7 +95,7 @@ def test_what_kills_every_worker_is_a_failure(cluster: Any, tmp_path: Path) -> N
     deadly = Deadly("module_0003", tmp_path / "mark", always=True)
     with connect_cluster(cluster.scheduler_address, print) as executor:
         results = map_inputs(deadly, members_of(tmp_path / "dump"), executor=executor)
-    print(results); failure = results.pop(2)
+    failure = results.pop(2)
     assert isinstance(failure, Failure)
     assert failure.message.startswith("the executor gave this up: KilledWorker: ")
     assert [type(result) for result in results] == [Measured] * 5

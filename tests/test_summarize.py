@@ -340,3 +340,17 @@ def test_a_single_program_needs_neither(
     assert run(["summary", str(path), option, str(tmp_path / "rows")]) == 2
     assert f"{option} goes with a directory" in capsys.readouterr().err
     assert not (tmp_path / "rows").exists()
+
+
+def test_a_name_that_is_no_text_can_be_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "\udcff"
+    write_dumps(folder)
+    cache = tmp_path / "rows\udcfe"
+    rows = hlotool.summarize(folder, cache=cache)
+    assert hlotool.summarize(folder, cache=cache) == rows
+    assert rows[0].path.startswith(str(folder))
+    pytest.importorskip("pyarrow")
+    output = tmp_path / "rows.parquet"
+    command = ["summary", str(folder), "--format", "parquet", "--output", str(output)]
+    assert run(command) == 0
+    assert rb"\udcff/module_0001" in output.read_bytes()

@@ -5,6 +5,7 @@ Any `concurrent.futures.Executor` will do: a pool of this machine, Dask's, MPI's
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
@@ -66,7 +67,8 @@ def _send(
     try:
         with suppress(BrokenExecutor):  # a worker may die before all is sent
             for number in numbers:
-                sent[executor.submit(_attempt_there, function, items[number])] = number
+                call = os.urandom(16)
+                sent[executor.submit(_attempt_there, function, items[number], call)] = number
         for work in as_completed(list(sent)):
             number = sent.pop(work)  # and with it what the executor keeps of it
             with suppress(BrokenExecutor):
@@ -91,8 +93,13 @@ def _take_result(work: Future[Result | Failure | _Bug]) -> Result | Failure:
     return result
 
 
-def _attempt_there(function: Callable[[Item], Result], item: Item) -> Result | Failure | _Bug:
-    """Apply the function to one item; runs in a worker of an executor."""
+def _attempt_there(
+    function: Callable[[Item], Result], item: Item, _call: bytes
+) -> Result | Failure | _Bug:
+    """Apply the function to one item; runs in a worker of an executor.
+
+    Dask takes equal calls for one and keeps what came of it, but files change: no calls are equal.
+    """
     try:
         return attempt(function, item)
     except Exception as error:  # noqa: BLE001  raised in the parent

@@ -63,7 +63,9 @@ def _make_field(pa: Any, field: Field, column: Any) -> Any:
 def _make_column(pa: Any, field: Field, values: Sequence[object]) -> Any:
     """Return the values of a field as an array of its type."""
     kind = _find_type(pa, field.unit, Unit.MEASURE if field.is_curve else field.items)
-    if kind in {pa.float64(), pa.list_(pa.float64())}:
+    if kind == pa.string():
+        values = [_as_utf8(value) for value in values]
+    elif kind in {pa.float64(), pa.list_(pa.float64())}:
         values = [_as_floats(value) for value in values]
     elif kind == pa.int64() and not all(_fits(value) for value in values):
         kind = pa.decimal128(_MOST_DIGITS, 0)
@@ -73,6 +75,11 @@ def _make_column(pa: Any, field: Field, values: Sequence[object]) -> Any:
         raise HlotoolError(
             f"--format parquet: {field.name} holds what Parquet cannot; JSON can ({error})."
         ) from error
+
+
+def _as_utf8(value: object) -> object:
+    """Return a text with escapes for what no UTF-8 holds: bytes of a file's name, say."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _as_floats(value: object) -> object:
