@@ -296,7 +296,7 @@ def test_a_full_disk_loses_the_cache_alone(tmp_path: Path) -> None:
     write_dumps(tmp_path / "dump")
     limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); "
-    code = f"{limit}from hlotool.cli import main; main()"
+    code = f"{limit}import runpy; runpy.run_module('hlotool', run_name='__main__')"
     options = ("--json", "--cache", str(tmp_path / "rows"))
     made = subprocess.run(
         [sys.executable, "-c", code, "summary", str(tmp_path / "dump"), *options],
