@@ -1,23 +1,24 @@
 """Read what the XLA compiler wrote down: HLO modules and buffer assignments.
 
-The public names are `load`, `load_all`, `Dump` and `HlotoolError`; see docs/api.md.
+The public names are `load`, `load_all`, `summarize`, `Dump` and `HlotoolError`; see docs/api.md.
 """
 
 # Nothing is imported here: it would stand before the first line of `start`, which hears Ctrl-C.
 TYPE_CHECKING = False  # true for type checkers
 
 if TYPE_CHECKING:
-    from hlotool.api import Dump, load, load_all
+    from hlotool.api import Dump, load, load_all, summarize
     from hlotool.errors import HlotoolError
 
 __version__ = "0.1.0"
-__all__ = ["Dump", "HlotoolError", "__version__", "load", "load_all"]
+__all__ = ["Dump", "HlotoolError", "__version__", "load", "load_all", "summarize"]
 
 _HOMES = {
     "Dump": "hlotool.api",
     "HlotoolError": "hlotool.errors",
     "load": "hlotool.api",
     "load_all": "hlotool.api",
+    "summarize": "hlotool.api",
 }
 
 

@@ -10,6 +10,9 @@ Answers are the frozen records that the commands print; docs/api.md lists them.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from contextlib import ExitStack
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -20,6 +23,7 @@ from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.values.value_rows import BufferRow
+from hlotool.analysis.summary.program_row import ProgramRow
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import NothingCheckedError
 from hlotool.fields import InputPaths
@@ -34,8 +38,11 @@ from hlotool.inputs import (
 from hlotool.ir import Module
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
+from hlotool.program.fleet import Means
+from hlotool.program.fleet_paths import measure_paths
 from hlotool.program.loading import load_program
 from hlotool.program.program import Program
+from hlotool.program.row_cache import RowCache
 
 _TEXT = "<text>"
 
@@ -139,6 +146,30 @@ def load_all(
     path, found = _find(dump, stage, module, NamedFiles())
     assumptions = _read_assumptions(config)
     return [_read(one, path, assumptions) for one in found.inputs]
+
+
+def summarize(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    stage: StageChoice = "after",
+    config: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
+    cache: str | os.PathLike[str] | None = None,
+) -> list[ProgramRow]:
+    """Return a row for each program of files and directories, as `hlotool summary DIR` shows them.
+
+    They come in the order of the paths. What cannot be read is a row whose `error` says why. The
+    work is done in processes of this machine, or by an `executor`: any of `concurrent.futures`,
+    or one made like those, whose workers have hlotool and see the files under the same paths.
+    Rows that the file `cache` has are not worked out again, others are added to it as they come.
+    Raises UsageError for a file that is no cache.
+    """
+    chosen = [paths] if isinstance(paths, str | os.PathLike) else paths
+    assumptions = _read_assumptions(config)
+    with ExitStack() as stack:
+        kept = stack.enter_context(RowCache(os.fspath(cache))) if cache else None
+        means = Means(assumptions, executor, kept)
+        return measure_paths([os.fspath(one) for one in chosen], stage, means)
 
 
 def _find(

@@ -99,7 +99,7 @@ def _here(function: Work, items: Sequence[Item], report: Callable[[int], None]) 
 
 
 def _in_processes(function: Work, items: Sequence[Item], report: Callable[[int], None]) -> Mapped:
-    return map_in_processes(function, items, 2, report)
+    return map_in_processes(function, items, 2, lambda item, _: report(item.size_bytes))
 
 
 def _in_threads(function: Work, items: Sequence[Item], report: Callable[[int], None]) -> Mapped:
@@ -107,7 +107,7 @@ def _in_threads(function: Work, items: Sequence[Item], report: Callable[[int], N
         return map_inputs(function, items, executor=executor, progress=report)
 
 
-def _report(_finished: int) -> None:
+def _report(*_finished: object) -> None:
     """Nobody looks."""
 
 
@@ -158,7 +158,11 @@ def test_a_process_that_dies_costs_its_items_only() -> None:
 def test_what_a_killed_process_was_at_is_done_again(tmp_path: Path) -> None:
     seen: list[int] = []
     work = partial(_die_once, tmp_path / "mark")
-    assert map_in_processes(work, ITEMS, 2, seen.append) == list(range(20))
+
+    def see(item: Item, _result: int | Failure) -> None:
+        seen.append(item.size_bytes)
+
+    assert map_in_processes(work, ITEMS, 2, see) == list(range(20))
     assert sum(seen) == sum(item.size_bytes for item in ITEMS)
 
 

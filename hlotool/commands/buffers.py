@@ -204,7 +204,7 @@ def _shown(report: MemoryReport, asked: Asked, is_all: bool, focus: str) -> tupl
 
 def _focus(asked: Asked, options: RowOptions) -> str:
     """Return the list that row options act on, '' for the values themselves."""
-    is_one_list = options.format in {"jsonl", "csv", "markdown"}
+    is_one_list = options.format in {"jsonl", "csv", "parquet", "markdown"}
     if asked.has_timeline and is_one_list:
         return "timeline"
     if asked.peak_count and is_one_list:

@@ -22,6 +22,7 @@ from hlotool.analysis.summary.answer import (
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.directory_options import DirectoryMeans, directory_options
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.promised import write_promised
@@ -48,12 +49,14 @@ _SCOPES: Final = {
 )
 @dump_options
 @machine_options(MACHINE)
+@directory_options
 @click.option("--no-findings", is_flag=True, help="Leave out the findings.")
-def summary(request: Request, no_findings: bool, options: RowOptions) -> int:
+def summary(request: Request, means: DirectoryMeans, no_findings: bool, options: RowOptions) -> int:
     """Summarize a module on one screen; for a directory, list its modules."""
-    found = request.find()
-    if found.is_directory:
-        return print_modules(request, options)
+    request = means.prepare(request)
+    if request.find().is_directory:
+        return print_modules(request, means, options)
+    means.refuse()
     program = load_one(request, with_buffers=True)
     answer = program.summarize(with_findings=not no_findings)
     print_document(_describe(answer, program.paths, has_findings=not no_findings), options)

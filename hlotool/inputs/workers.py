@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
@@ -18,11 +18,13 @@ from msgspec import Struct
 from hlotool.errors import HlotoolError
 
 if TYPE_CHECKING:  # a tenth of the start-up, for what a single input does not need
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Executor
 
 # Below this, starting processes costs more than it saves (see docs/inputs.md).
 MIN_PARALLEL_BYTES: Final = 1 << 20
-_CHUNKS_PER_WORKER: Final = 8  # small inputs are sent together, but not all of them
+# Small inputs are sent together, but not all of them; what is lost with a process stays little.
+_CHUNKS_PER_WORKER: Final = 8
+_MOST_TOGETHER_BYTES: Final = 4 << 20
 
 
 class Sized(Protocol):
@@ -49,6 +51,7 @@ Item = TypeVar("Item", bound=Sized)
 Result = TypeVar("Result")
 Task: TypeAlias = Sequence[tuple[int, Item]]  # numbered items, sent to a worker at once
 Found: TypeAlias = dict[int, Result | Failure]  # results by the numbers of their items
+Report: TypeAlias = Callable[[Item, Result | Failure], None]  # hears of each as it comes
 
 
 def map_inputs(
@@ -57,21 +60,30 @@ def map_inputs(
     *,
     executor: Executor | None = None,
     progress: Callable[[int], None] | None = None,
+    keep: Report[Item, Result] | None = None,
 ) -> list[Result | Failure]:
     """Return `function(item)` for every item, in order, or a Failure where it raised.
 
     A HlotoolError becomes a Failure; any other exception is a bug and is raised. The largest
-    items start first. `progress` is called in this process with the bytes just finished.
+    items start first. `progress` is called in this process with the bytes just finished, `keep`
+    with each item and its result, as it comes.
 
     The executor may be any; where its workers are processes, `function`, items and results
-    must be picklable. If one of its workers dies, what it had not finished are Failures.
+    must be picklable. What it does not finish, as a worker died or cannot read it, are Failures.
     Without an executor the work is done in processes of its own, one for each processor this
     process may use; few or small items are done here, and all where no process can be started.
     """
-    report = progress or _ignore
+
+    def report(item: Item, result: Result | Failure) -> None:
+        if keep is not None:
+            keep(item, result)
+        if progress is not None:
+            progress(item.size_bytes)
+
     if executor is not None:
-        tasks = _make_tasks(items, available_processors())
-        return _in_order(_spread(executor, function, tasks, report), len(items))
+        from hlotool.inputs.executors import work_in_executor  # noqa: PLC0415  start-up time
+
+        return _in_order(work_in_executor(executor, function, items, report), len(items))
     processes = min(available_processors(), len(items))
     if processes > 1 and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES:
         return map_in_processes(function, items, processes, report)
@@ -82,7 +94,7 @@ def map_in_processes(
     function: Callable[[Item], Result],
     items: Sequence[Item],
     processes: int,
-    report: Callable[[int], None],
+    report: Report[Item, Result],
 ) -> list[Result | Failure]:
     """Do as `map_inputs` in so many processes of its own, or in as many as can be started.
 
@@ -104,7 +116,7 @@ def _do_in_processes(
     function: Callable[[Item], Result],
     tasks: deque[Task[Item]],
     processes: int,
-    report: Callable[[int], None],
+    report: Report[Item, Result],
     found: Found[Result],
 ) -> list[tuple[int, Item]]:
     """Add results to those found; return what was lost with a process that died."""
@@ -115,22 +127,23 @@ def _do_in_processes(
         for task, results in work:
             if results is None:
                 lost += task
-            else:
-                found |= results
-                report(sum(item.size_bytes for _, item in task))
+                continue
+            found |= results
+            for number, item in task:
+                report(item, results[number])
     return lost
 
 
 def _do_here(
     function: Callable[[Item], Result],
     task: Task[Item],
-    report: Callable[[int], None],
+    report: Report[Item, Result],
 ) -> Found[Result]:
     """Apply the function to items in this process; return results by number."""
     found: Found[Result] = {}
     for number, item in task:
-        found[number] = _attempt(function, item)
-        report(item.size_bytes)
+        found[number] = attempt(function, item)
+        report(item, found[number])
     return found
 
 
@@ -144,10 +157,11 @@ def available_processors() -> int:
 def make_chunks(items: Sequence[Sized], workers: int) -> list[list[int]]:
     """Group the numbers of the items, largest first, small ones together.
 
-    A chunk is closed once it holds a fair share of the work, so that a large item is alone.
+    A chunk is closed once it holds a fair share of the work, or much, so that a large item is
+    alone.
     """
     sizes = [item.size_bytes for item in items]
-    share = sum(sizes) / (workers * _CHUNKS_PER_WORKER)
+    share = min(sum(sizes) / (workers * _CHUNKS_PER_WORKER), _MOST_TOGETHER_BYTES)
     chunks: list[list[int]] = []
     room = 0.0
     for number in sorted(range(len(sizes)), key=lambda each: -sizes[each]):
@@ -165,41 +179,12 @@ def _make_tasks(items: Sequence[Item], workers: int) -> list[Task[Item]]:
     return [[(number, items[number]) for number in chunk] for chunk in chunks]
 
 
-def _spread(
-    executor: Executor,
-    function: Callable[[Item], Result],
-    tasks: Sequence[Task[Item]],
-    report: Callable[[int], None],
-) -> Found[Result]:
-    """Send tasks to an executor; return results by number.
-
-    What was not finished when a worker died is missing. Raises what the function raises.
-    However it ends, nothing of this stays in the executor's queue.
-    """
-    from concurrent.futures import BrokenExecutor, as_completed  # noqa: PLC0415  start-up time
-
-    found: Found[Result] = {}
-    sent: dict[Future[Found[Result]], Task[Item]] = {}
-    try:
-        with suppress(BrokenExecutor):  # a worker may die before all is sent
-            for task in tasks:
-                sent[executor.submit(_attempt_each, function, task)] = task
-        for work in as_completed(sent):
-            with suppress(BrokenExecutor):
-                found |= work.result()
-                report(sum(item.size_bytes for _, item in sent[work]))
-    finally:
-        for work in sent:
-            work.cancel()
-    return found
-
-
 def _attempt_each(function: Callable[[Item], Result], task: Task[Item]) -> Found[Result]:
     """Apply the function to the items of a task; runs in a worker."""
-    return {number: _attempt(function, item) for number, item in task}
+    return {number: attempt(function, item) for number, item in task}
 
 
-def _attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
+def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
     """Apply the function to one item; a HlotoolError becomes a Failure."""
     try:
         return function(item)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hlotool.escape import encode_json, escape
-from hlotool.fields import INPUT_BLOCK, Block, Document, Field, Group, Grouping, Selection
+from hlotool.fields import INPUT_BLOCK, Block, Document, Field, Group, Grouping, Selection, Unit
 
 Json = dict[str, object]
 
@@ -16,6 +16,13 @@ Json = dict[str, object]
 _FORMULA: Final = re.compile("'*+[=+\\-@\uff1d\uff0b\uff0d\uff20]")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
 _QUOTED: Final = re.compile(r'[",]|^\s*+::')  # the last begins a command of a CI system
+
+_COUNT: Final = Field("count", Unit.COUNT, "rows in the group")
+_OF_GROUPS: Final = (
+    Field("share", Unit.PERCENT, "the group's part of the whole, as a fraction"),
+    Field("is_lower_bound", Unit.FLAG, "whether a part of a sum is unknown"),
+    Field("is_upper_bound", Unit.FLAG, "whether a part of a sum may not happen"),
+)
 
 
 def render_json(document: Document, selections: Sequence[Selection], version: str) -> Iterator[str]:
@@ -54,15 +61,14 @@ def _write(value: object, margin: str) -> str:
 
 def render_jsonl(selection: Selection) -> Iterator[str]:
     """Yield the rows alone, one JSON object a line; groups are flattened to the innermost."""
-    return (f"{encode_json(row)}\n" for row in _flat_rows(selection))
+    return (f"{encode_json(row)}\n" for row in flat_rows(selection))
 
 
 def render_csv(selection: Selection) -> Iterator[str]:
     """Yield the rows alone as CSV with a header; null is empty, a list is JSON."""
-    grouping = selection.grouping
-    names = [field.name for field in selection.columns] if grouping is None else _names(grouping)
+    names = [field.name for field in flat_fields(selection)]
     yield _csv_line(names)
-    for row in _flat_rows(selection):
+    for row in flat_rows(selection):
         yield _csv_line([row[name] for name in names])
 
 
@@ -84,8 +90,16 @@ def _csv_cell(value: object) -> str:
     return f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
 
 
-def _flat_rows(selection: Selection) -> Iterator[Json]:
-    """Yield what JSON Lines and CSV print."""
+def flat_fields(selection: Selection) -> tuple[Field, ...]:
+    """Return the columns of `flat_rows`, in order."""
+    grouping = selection.grouping
+    if grouping is None:
+        return selection.columns
+    return (*grouping.by, _COUNT, *grouping.summed, *_OF_GROUPS)
+
+
+def flat_rows(selection: Selection) -> Iterator[Json]:
+    """Yield what JSON Lines, CSV and Parquet hold."""
     if selection.grouping is not None:
         yield from _leaves(selection.grouping, selection.grouping.groups, {})
         return
@@ -145,13 +159,6 @@ def _figures(grouping: Grouping, group: Group, labels: Json) -> Json:
         "is_lower_bound": any(total.is_lower_bound for total in group.sums),
         "is_upper_bound": any(total.is_upper_bound for total in group.sums),
     }
-
-
-def _names(grouping: Grouping) -> list[str]:
-    """Return the keys of a flattened group, in order."""
-    by = [field.name for field in grouping.by]
-    sums = (field.name for field in grouping.summed)
-    return [*by, "count", *sums, "share", "is_lower_bound", "is_upper_bound"]
 
 
 def _block_json(block: Block, record: object | None) -> Json | None:

@@ -11,28 +11,27 @@ from __future__ import annotations
 import json
 import sys
 import time
-from functools import partial
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from statistics import median
 from unittest.mock import patch
 
-from hlotool.commands.summary_directory import measure_input
 from hlotool.inputs import find_inputs, workers
+from hlotool.program.fleet import Means, Member, measure_members
 
 
 def measure(directory: str, rounds: int) -> list[object]:
     """Return how many modules there are, and the medians for one process and for two."""
-    found = find_inputs(directory)
+    members = [Member(one, directory) for one in find_inputs(directory).inputs]
     taken: dict[int, list[tuple[float, float]]] = {1: [], 2: []}
     for _ in range(rounds):
         for processes, times in taken.items():
             cpu, wall = read_clocks()
             with patch.object(workers, "available_processors", return_value=processes):
-                workers.map_inputs(partial(measure_input, found.path), found.inputs)
+                measure_members(members, Means())
             cpu_after, wall_after = read_clocks()
             times.append((cpu_after - cpu, wall_after - wall))
     medians = [[median(each) for each in zip(*times, strict=True)] for times in taken.values()]
-    return [len(found.inputs), *medians]
+    return [len(members), *medians]
 
 
 def read_clocks() -> tuple[float, float]:

@@ -20,8 +20,12 @@ _OPEN_FILES: Final = ("/dev", "/proc")  # where links name what a process has op
 
 
 def write_file(path: str, text: Iterable[str], option: str) -> None:
+    """Write the text of a file; otherwise as `write_data`."""
+    write_data(path, (piece.encode("utf-8", "backslashreplace") for piece in text), option)
+
+
+def write_data(path: str, data: Iterable[bytes], option: str) -> None:
     """Write a file whole; raise UsageError, with the option's name, and leave it as it was."""
-    data = (piece.encode("utf-8", "backslashreplace") for piece in text)
     with _told(path, option):
         target = _find_target(path)
         if target is None:

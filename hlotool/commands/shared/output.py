@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from hlotool import __version__
-from hlotool.commands.shared.files import write_file
+from hlotool.commands.shared.files import write_data, write_file
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import HlotoolError, UsageError
 from hlotool.escape import disarm_lines
@@ -18,6 +19,7 @@ from hlotool.query.select import Query, select_rows
 from hlotool.render.document import render_csv, render_json, render_jsonl
 from hlotool.render.look import Look
 from hlotool.render.markdown import render_markdown
+from hlotool.render.parquet import expect_parquet, render_parquet
 from hlotool.render.sparkline import fit_encoding
 from hlotool.render.table import render_tables
 
@@ -26,7 +28,15 @@ def print_document(document: Document, options: RowOptions) -> None:
     """Print an answer in the form the options ask for, to stdout or --output."""
     if options.output and document.input is not None:
         _refuse_to_overwrite(options.output, document)
+    if options.format == "parquet":
+        write_bytes(_render_parquet(document, options), options.output)
+        return
     write_text(render_document(document, options, make_look(options)), options.output)
+
+
+def _render_parquet(document: Document, options: RowOptions) -> bytes:
+    selection = _select_alone(document, options)
+    return render_parquet(document.spec, selection, __version__)
 
 
 def render_document(document: Document, options: RowOptions, look: Look) -> Iterator[str]:
@@ -39,9 +49,7 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
         selected = [_select(document, rows, target, options) for rows in document.present()]
         return render_json(document, selected, __version__)
     if options.format in {"jsonl", "csv"}:
-        if target is None:
-            raise UsageError(f"--format {options.format}: this answer has no rows.")
-        selection = _select(document, target, target, options)
+        selection = _select_alone(document, options)
         return render_jsonl(selection) if options.format == "jsonl" else render_csv(selection)
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
@@ -51,11 +59,22 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
     return iter((render_tables(document, selections, look),))
 
 
+def _select_alone(document: Document, options: RowOptions) -> Selection:
+    """Return the rows that a form of rows alone holds."""
+    target = find_target(document.spec, options, document)
+    if target is None:
+        raise UsageError(f"--format {options.format}: this answer has no rows.")
+    return _select(document, target, target, options)
+
+
 def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
     """Refuse wrong row options before any dump is read.
 
     A command that can print several documents takes options that fit one of them.
     """
+    if options.format == "parquet":
+        expect_parquet()
+        _refuse_terminal(options)
     errors = []
     for spec in specs:
         for target in _possible_targets(spec, options):
@@ -164,9 +183,32 @@ def write_text(text: Iterable[str], output: str = "", *, has_commands: bool = Fa
         return
     if sys.stdout is None:  # started with stdout closed
         return
-    try:
+    with _told_stdout():
         sys.stdout.writelines(fit_encoding(piece, sys.stdout.encoding) for piece in text)
         sys.stdout.flush()
+
+
+def write_bytes(data: bytes, output: str = "") -> None:
+    """Write bytes to a file, else to stdout; as `write_text` does."""
+    if output:
+        write_data(output, (data,), "--output")
+    elif sys.stdout is not None:
+        with _told_stdout():
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+
+def _refuse_terminal(options: RowOptions) -> None:
+    """Raise UsageError where a terminal would show what is no text."""
+    if not options.output and sys.stdout is not None and sys.stdout.isatty():
+        raise UsageError("--format parquet is no text; name a file with --output, or use a pipe.")
+
+
+@contextmanager
+def _told_stdout() -> Iterator[None]:
+    """Say what is wrong with stdout; that nobody reads it any longer is nothing wrong."""
+    try:
+        yield
     except BrokenPipeError:
         _discard_stdout()
     except OSError as error:

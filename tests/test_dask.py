@@ -1,0 +1,132 @@
+"""A Dask cluster of two processes reads a directory, and loses one of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_summarize import write_dumps
+
+import hlotool
+from hlotool.cli import run
+from hlotool.inputs import Failure, find_inputs, map_inputs
+from hlotool.inputs.cluster import connect_cluster
+from hlotool.program.fleet import Measured, Member, measure_member
+
+pytest.importorskip("distributed")
+
+import dask
+import distributed
+
+# What distributed leaves open or does in an old way is its own affair.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two processes with a thread each; a task that kills two is given up."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+        ) as started,
+    ):
+        yield started
+
+
+class Deadly:
+    """Measures programs, and kills its process at one of them: the first time, or each."""
+
+    def __init__(self, name: str, mark: Path, *, always: bool) -> None:
+        self.name = name
+        self.mark = mark
+        self.always = always
+
+    def __call__(self, member: Member) -> Measured:
+        if self.name in member.chosen.path and (self.always or not self.mark.exists()):
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return measure_member(member)
+
+
+def members_of(folder: Path) -> list[Member]:
+    """Return the programs of a folder."""
+    return [Member(one, str(folder)) for one in find_inputs(str(folder)).inputs]
+
+
+def test_the_command_reads_with_it(
+    cluster: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Workers have another working directory than the one a path is typed in."""
+    write_dumps(tmp_path / "dump")
+    (tmp_path / "dump/broken.txt").write_text("HloModule broken\n\nENTRY e {")
+    command = ["summary", str(tmp_path / "dump"), "--json"]
+    assert run(command) == 3
+    expected = capsys.readouterr()
+    monkeypatch.chdir(tmp_path)
+    cache = ["--cache", "rows"]
+    address = cluster.scheduler_address
+    assert run(["summary", "dump", "--json", "--dask", address, *cache]) == 3
+    assert capsys.readouterr() == expected
+    assert len((tmp_path / "rows").read_text().splitlines()) == 5
+
+
+def test_a_killed_worker_is_survived(cluster: Any, tmp_path: Path) -> None:
+    write_dumps(tmp_path / "dump", 20)
+    deadly = Deadly("module_0007", tmp_path / "mark", always=False)
+    with connect_cluster(cluster.scheduler_address, print) as executor:
+        results = map_inputs(deadly, members_of(tmp_path / "dump"), executor=executor)
+    assert (tmp_path / "mark").exists()
+    expected = hlotool.summarize(tmp_path / "dump")
+    assert [result.row for result in results if isinstance(result, Measured)] == expected
+
+
+def test_what_kills_every_worker_is_a_failure(cluster: Any, tmp_path: Path) -> None:
+    write_dumps(tmp_path / "dump", 6)
+    deadly = Deadly("module_0003", tmp_path / "mark", always=True)
+    with connect_cluster(cluster.scheduler_address, print) as executor:
+        results = map_inputs(deadly, members_of(tmp_path / "dump"), executor=executor)
+    failure = results.pop(2)
+    assert isinstance(failure, Failure)
+    assert failure.message.startswith("the executor gave this up: KilledWorker: ")
+    assert [type(result) for result in results] == [Measured] * 5
+
+
+@pytest.mark.parametrize(
+    ("address", "answer"),
+    [
+        ("tcp://127.0.0.1:1", (3, "no scheduler answers there within 0.5 seconds.\n")),
+        ("nowhere", (2, "missing port number in address 'nowhere'.\n")),
+        ("odd://a:1", (2, "unknown address scheme 'odd'")),
+    ],
+)
+def test_an_address_where_nobody_is(
+    address: str,
+    answer: tuple[int, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_dumps(tmp_path)
+    monkeypatch.setattr("hlotool.inputs.cluster._PATIENCE_SECONDS", 0.5)
+    code, reason = answer
+    assert run(["summary", str(tmp_path), "--dask", address]) == code
+    assert capsys.readouterr().err.startswith(f"hlotool: --dask {address}: {reason}")
+
+
+def test_what_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_dumps(tmp_path)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert run(["summary", str(tmp_path), "--dask", "tcp://127.0.0.1:1"]) == 2
+    assert "install hlotool[dask]" in capsys.readouterr().err
