@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from hlotool.commands.diff_directory import print_directory
-from hlotool.commands.diff_passes import print_passes
+from hlotool.commands.diff_passes import print_passes, print_trace
 from hlotool.commands.diff_programs import diff_document
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
@@ -19,7 +19,7 @@ from hlotool.commands.shared.say import say_all
 from hlotool.diff.answer import DIFF
 from hlotool.diff.blocks.text import write_texts
 from hlotool.diff.directory import DIFF_DIRECTORY
-from hlotool.diff.passes import DIFF_PASSES
+from hlotool.diff.passes.answer import DIFF_PASSES, DIFF_TRACE
 from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.diff.sides import (
     Argument,
@@ -44,11 +44,12 @@ hlotool diff 0.9=old_dump/ 0.10=new_dump/ --module train_step --only memory,coll
 hlotool diff baseline.json new_dump/ --exit-code
 hlotool diff old.txt new.txt --text --computation fused_computation.3
 hlotool diff before/ after/ --chip h100
-hlotool diff --passes dump/"""
+hlotool diff --passes dump/
+hlotool diff --passes dump/ --trace 'opcode == "all-gather" and scope ~ "attention"'"""
 _BOTH = 2  # OLD and NEW
 
 
-@document_command("diff", DIFF, DIFF_DIRECTORY, DIFF_PASSES, example=_EXAMPLE)
+@document_command("diff", DIFF, DIFF_DIRECTORY, DIFF_PASSES, DIFF_TRACE, example=_EXAMPLE)
 @click.argument("sides", metavar="OLD NEW", nargs=-1)
 @click.option(
     "--stage",
@@ -78,6 +79,13 @@ _BOTH = 2  # OLD and NEW
     multiple=True,
     help="Show what each pass of a dump changed; given twice, where two dumps first differ.",
 )
+@click.option(
+    "--trace",
+    metavar="EXPR",
+    default="",
+    help="With --passes DIR: which pass made, and which removed, the instructions for which EXPR "
+    "holds.",
+)
 @config_option
 @machine_options(MACHINE)
 def diff(
@@ -93,6 +101,7 @@ def diff(
     as_text: bool,
     computation: str,
     passes: tuple[str, ...],
+    trace: str,
     options: RowOptions,
     **values: Any,
 ) -> None:
@@ -102,11 +111,16 @@ def diff(
     names its column. Differences in names, numbering, metadata and order are ignored.
     """
     _check_usage(sides, passes, as_text=as_text, computation=computation)
+    if trace and len(passes) != 1:
+        raise UsageError("--trace needs --passes DIR, given once.")
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth, --chip-file.")
     compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
+    if trace:
+        print_trace(passes[0], module, trace, options)
+        return
     if passes:
         if print_passes(passes, module, options, is_strict=strict) and exit_code:
             click.get_current_context().exit(1)
@@ -188,4 +202,4 @@ def _print_text(
     return any(block.differs for block in blocks)
 
 
-DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_PASSES)
+DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_PASSES, DIFF_TRACE)

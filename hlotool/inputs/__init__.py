@@ -17,7 +17,7 @@ The map, in the order of the work:
 from hlotool.inputs.dump.directory import find_programs
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles
-from hlotool.inputs.dump.program import DumpedProgram
+from hlotool.inputs.dump.program import DumpedProgram, PassText
 from hlotool.inputs.dump.short_path import short_path
 from hlotool.inputs.find import find_inputs, find_inputs_in_text
 from hlotool.inputs.workers import Failure, map_inputs
@@ -29,6 +29,7 @@ __all__ = [
     "Input",
     "Inputs",
     "NamedFiles",
+    "PassText",
     "StageChoice",
     "find_inputs",
     "find_inputs_in_text",
