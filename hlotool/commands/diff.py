@@ -19,17 +19,14 @@ from hlotool.commands.shared.say import say_all
 from hlotool.diff.answer import DIFF
 from hlotool.diff.blocks.text import write_texts
 from hlotool.diff.directory import DIFF_DIRECTORY
+from hlotool.diff.pairing import Pairing, choose_pair, pair_candidates, parse_map
 from hlotool.diff.passes.answer import DIFF_PASSES, DIFF_TRACE
 from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
 from hlotool.diff.sides import (
     Argument,
-    Pairing,
-    choose_pair,
     find_candidates,
     name_files,
-    pair_candidates,
     parse_argument,
-    parse_map,
     read_side,
 )
 from hlotool.errors import UsageError
@@ -62,7 +59,13 @@ _BOTH = 2  # OLD and NEW
     metavar="REGEX",
     help="Of several modules: only those whose name, or name#number, matches.",
 )
-@click.option("--map", "renamed", metavar="OLD=NEW", multiple=True, help="Pair these two modules.")
+@click.option(
+    "--map",
+    "renamed",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Pair these two modules: names, paths or places.",
+)
 @click.option(
     "--only", metavar="BLOCK,…", default="", help=f"Blocks to compare: {', '.join(BLOCKS)}."
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import click
@@ -12,10 +12,11 @@ from hlotool.commands.shared.command import RowOptions, print_document, progress
 from hlotool.commands.shared.say import say, say_all
 from hlotool.diff.blocks.headline import pick_headline
 from hlotool.diff.blocks.metrics import by_path
-from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff
+from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff, Status, describe_alone
+from hlotool.diff.pairing import Pairing
 from hlotool.diff.report import DiffOptions, compare_programs
-from hlotool.diff.sides import Argument, Pairing, read_side
-from hlotool.fields import Document, InputPaths, Line
+from hlotool.diff.sides import Argument, read_side
+from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import Failure, map_inputs
 from hlotool.program.assumptions import Assumptions
 
@@ -56,7 +57,8 @@ def print_directory(
             DIFF_DIRECTORY,
             InputPaths(arguments[1].path),
             rows={"modules": rows},
-            lines=(Line(_count(rows, arguments)),),
+            lines=(Line(quote_braces(_count(rows, arguments))),),
+            notes=tuple(_list_ambiguous(rows)),
         ),
         options,
     )
@@ -68,7 +70,7 @@ def print_directory(
 def _compare(pair: Pairing, *, compared: DiffOptions, assumptions: Assumptions) -> _Result:
     """Compare one pair; runs in a process of its own."""
     if pair.left is None or pair.right is None:
-        return _Result(_alone(pair), differs=True)
+        return _Result(_alone(pair, assumptions), differs=True)
     left, left_facts = read_side(pair.left, "", assumptions)
     right, right_facts = read_side(pair.right, "", assumptions)
     report = compare_programs(left, right, compared)
@@ -94,27 +96,39 @@ def _compare(pair: Pairing, *, compared: DiffOptions, assumptions: Assumptions) 
         left_only_count=report.left_only_count,
         right_only_count=report.right_only_count,
         is_estimate=headline.estimated != "neither",
+        paired_by=pair.way,
     )
     return _Result(row, report.differs, (*left.notes(), *right.notes()))
 
 
-def _alone(pair: Pairing) -> ModuleDiff:
-    return ModuleDiff(
+def _alone(pair: Pairing, assumptions: Assumptions) -> ModuleDiff:
+    """Make the row of a program without a partner: all its figures are a difference."""
+    found = pair.left or pair.right
+    if found is None:
+        raise ValueError("a pair has a side")
+    status: Status = "removed" if pair.right is None else "added"
+    side, facts = read_side(found, "", assumptions)
+    path = facts.input.module_path or facts.input.path
+    return describe_alone(
         pair.name,
-        "removed" if pair.right is None else "added",
-        left_path=pair.left.input.path if pair.left and pair.left.input else None,
-        right_path=pair.right.input.path if pair.right and pair.right.input else None,
+        "ambiguous" if pair.is_ambiguous else status,
+        side,
+        path,
+        is_left=pair.right is None,
     )
 
 
 def _failed(pair: Pairing, failure: Failure) -> ModuleDiff:
-    return ModuleDiff(pair.name, "error", error=failure.message.partition("\n")[0])
+    """Make the row of a pair that could not be compared."""
+    left, right = (one.input.path if one and one.input else None for one in (pair.left, pair.right))
+    error = failure.message.partition("\n")[0]
+    return ModuleDiff(pair.name, "error", left, right, paired_by=pair.way, error=error)
 
 
 def _rank(row: ModuleDiff) -> tuple[bool, bool, int, str]:
     return (
         row.status == "identical",
-        row.status in {"added", "removed"},
+        row.status in {"added", "removed", "ambiguous"},
         -abs(row.peak_delta_bytes or 0),
         row.module,
     )
@@ -127,10 +141,19 @@ def _count(rows: Sequence[ModuleDiff], arguments: tuple[Argument, Argument]) -> 
     return ", ".join(f"{count} {words[status]}" for status, count in counts.items() if count)
 
 
+def _list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
+    """List the programs that could have several partners, with their paths."""
+    paths = [row.left_path or row.right_path or "" for row in rows if row.status == "ambiguous"]
+    if paths:
+        yield Line("ambiguous, pair two with --map OLD_PATH=NEW_PATH:")
+        yield from (Line(quote_braces(f"  {path}")) for path in paths)
+
+
 _WORDS = {
     "changed": "changed",
     "removed": "removed",
     "added": "added",
+    "ambiguous": "ambiguous",
     "error": "not readable",
     "identical": "identical",
 }

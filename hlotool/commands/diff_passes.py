@@ -164,7 +164,9 @@ def _parting_lines(rows: Sequence[PassRow]) -> Iterator[Line]:
     if place is None:
         yield Line("both compilations are the same after every pass")
         return
-    last = f"last the same {_name(rows[place - 1], 'after')}" if place else "different from the start"
+    last = (
+        f"last the same {_name(rows[place - 1], 'after')}" if place else "different from the start"
+    )
     first = rows[place]
     yield Line(f"{last}; first different {_name(first, 'after')}: {', '.join(first.what)}")
 

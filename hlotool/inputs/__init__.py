@@ -18,7 +18,7 @@ from hlotool.inputs.dump.directory import find_programs
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles
 from hlotool.inputs.dump.program import DumpedProgram, PassText
-from hlotool.inputs.dump.short_path import short_path
+from hlotool.inputs.dump.short_path import folder_below, short_path
 from hlotool.inputs.find import find_inputs, find_inputs_in_text
 from hlotool.inputs.workers import Failure, map_inputs
 
@@ -34,6 +34,7 @@ __all__ = [
     "find_inputs",
     "find_inputs_in_text",
     "find_programs",
+    "folder_below",
     "map_inputs",
     "short_path",
 ]

@@ -10,8 +10,6 @@ from hlotool.diff.match.structure import compare_structure
 from hlotool.diff.passes.answer import PassesFacts, PassOpcodeRow, PassRow
 from hlotool.diff.passes.by_name import NamedChanges, compare_by_name
 from hlotool.diff.passes.snapshot import Snapshot
-from hlotool.fields import COUNT
-from hlotool.render.units import format_value
 
 STRUCTURE: Final = "structure"
 COLLECTIVES: Final = "collectives"
@@ -140,9 +138,6 @@ def _row(
 
 
 def _name_opcodes(rows: Sequence[PassOpcodeRow]) -> tuple[str, ...]:
-    named = [
-        f"{row.opcode} {format_value(row.delta, COUNT, is_signed=True)}"
-        for row in rows[:_MOST_NAMED]
-    ]
+    named = [f"{row.opcode} {row.delta:+,}" for row in rows[:_MOST_NAMED]]
     rest = len(rows) - len(named)
     return (*named, f"{rest} more") if rest else tuple(named)
