@@ -7,31 +7,36 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from hlotool.commands.diff_asked import Asked
 from hlotool.commands.diff_directory import print_directory
 from hlotool.commands.diff_passes import print_passes, print_trace
 from hlotool.commands.diff_programs import diff_document
+from hlotool.commands.diff_several import name_sides, print_several
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
 from hlotool.commands.shared.config_option import config_option, take_config
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.say import say_all
+from hlotool.commands.shared.worse import worse_line
 from hlotool.diff.answer import DIFF
 from hlotool.diff.blocks.text import write_texts
 from hlotool.diff.directory import DIFF_DIRECTORY
 from hlotool.diff.pairing import Pairing, choose_pair, pair_candidates, parse_map
 from hlotool.diff.passes.answer import DIFF_PASSES, DIFF_TRACE
 from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.diff.several import DIFF_SEVERAL
 from hlotool.diff.sides import (
     Argument,
     find_candidates,
     name_files,
+    name_path,
     parse_argument,
     read_side,
 )
+from hlotool.diff.threshold import find_worse, parse_threshold
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
-from hlotool.program.assumptions import Assumptions
 from hlotool.query.names import suggest
 from hlotool.render.unified import render_unified
 
@@ -41,13 +46,18 @@ hlotool diff 0.9=old_dump/ 0.10=new_dump/ --module train_step --only memory,coll
 hlotool diff baseline.json new_dump/ --exit-code
 hlotool diff old.txt new.txt --text --computation fused_computation.3
 hlotool diff before/ after/ --chip h100
+hlotool diff before/ after/ --threshold '2%,64MiB' --exit-code
+hlotool diff base=a/ lhs=b/ remat=c/
 hlotool diff --passes dump/
 hlotool diff --passes dump/ --trace 'opcode == "all-gather" and scope ~ "attention"'"""
+DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_PASSES, DIFF_TRACE)
 _BOTH = 2  # OLD and NEW
 
 
-@document_command("diff", DIFF, DIFF_DIRECTORY, DIFF_PASSES, DIFF_TRACE, example=_EXAMPLE)
-@click.argument("sides", metavar="OLD NEW", nargs=-1)
+@document_command(
+    "diff", DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_PASSES, DIFF_TRACE, example=_EXAMPLE
+)
+@click.argument("sides", metavar="OLD NEW…", nargs=-1)
 @click.option(
     "--stage",
     type=click.Choice(["before", "after"]),
@@ -72,6 +82,12 @@ _BOTH = 2  # OLD and NEW
 @click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
 @click.option("--unfold", is_flag=True, help="List every changed instruction separately.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
+@click.option(
+    "--threshold",
+    metavar="LIMIT,…",
+    default="",
+    help="With --exit-code: exit with 1 only if something got worse by more, as in 2%,64MiB.",
+)
 @click.option("--text", "as_text", is_flag=True, help="Print a unified diff of normalized text.")
 @click.option(
     "--computation", metavar="NAME", default="", help="With --text: only this computation."
@@ -101,6 +117,7 @@ def diff(
     strict: bool,
     unfold: bool,
     exit_code: bool,
+    threshold: str,
     as_text: bool,
     computation: str,
     passes: tuple[str, ...],
@@ -121,12 +138,19 @@ def diff(
         raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth, --chip-file.")
     compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
+    limit = parse_threshold(threshold) if threshold else None
+    asked = Asked(stage, module, compared, assumptions, limit)
     if trace:
         print_trace(passes[0], module, trace, options)
         return
     if passes:
-        if print_passes(passes, module, options, is_strict=strict) and exit_code:
-            click.get_current_context().exit(1)
+        _exit(exit_code, print_passes(passes, module, options, is_strict=strict))
+        return
+    if len(sides) > _BOTH:
+        several = [parse_argument(one, name_path(one)) for one in sides]
+        name_sides(several)
+        differs, is_worse = print_several(several, asked, options)
+        _exit(exit_code, is_worse if limit else differs)
         return
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
     (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
@@ -134,12 +158,17 @@ def diff(
     pairs = pair_candidates(old, new, parse_map(renamed))
     if as_text:
         pair = choose_pair(pairs, "--text")
-        differs = _print_text(pair, arguments, computation, compared, options)
+        differs = is_worse = _print_text(pair, arguments, computation, compared, options)
     elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
-        differs = _print_one(pairs[0], arguments, compared, assumptions, options)
+        differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
-        differs = print_directory(pairs, arguments, compared, assumptions, options)
-    if exit_code and differs:
+        differs, is_worse = print_directory(pairs, arguments, asked, options)
+    _exit(exit_code, is_worse if limit else differs)
+
+
+def _exit(asked: bool, found: bool) -> None:
+    """End with 1 where --exit-code asks for it and there is something to tell."""
+    if asked and found:
         click.get_current_context().exit(1)
 
 
@@ -149,8 +178,10 @@ def _check_usage(
     if passes:
         if sides or len(passes) > _BOTH:
             raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
-    elif len(sides) != _BOTH:
-        raise UsageError(f"expected two paths, OLD and NEW; found {len(sides)}.")
+    elif len(sides) < _BOTH:
+        raise UsageError(f"expected two paths, OLD and NEW, or more; found {len(sides)}.")
+    elif len(sides) > _BOTH and as_text:
+        raise UsageError("--text compares two programs.")
     if computation and not as_text:
         raise UsageError("--computation needs --text.")
 
@@ -166,20 +197,23 @@ def _parse_only(text: str) -> tuple[str, ...]:
 def _print_one(
     pair: Pairing,
     arguments: tuple[Argument, Argument],
-    compared: DiffOptions,
-    assumptions: Assumptions,
+    asked: Asked,
     options: RowOptions,
-) -> bool:
-    """Compare two programs and print all blocks."""
+) -> tuple[bool, bool]:
+    """Compare two programs and print all blocks; say if anything differs, if any is worse."""
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
-    left, left_facts = read_side(pair.left, arguments[0].label, assumptions)
-    right, right_facts = read_side(pair.right, arguments[1].label, assumptions)
+    left, left_facts = read_side(pair.left, arguments[0].label, asked.assumptions)
+    right, right_facts = read_side(pair.right, arguments[1].label, asked.assumptions)
     say_all((*left.notes(), *right.notes()))
-    report = compare_programs(left, right, compared)
+    report = compare_programs(left, right, asked.compared)
     facts = name_files(left_facts, left), name_files(right_facts, right)
-    print_document(diff_document(report, *facts, compared, options), options)
-    return report.differs
+    document = diff_document(report, *facts, asked.compared, options)
+    worse = find_worse(report.metrics, asked.threshold)
+    if worse:
+        document = replace(document, lines=(*document.lines, worse_line(worse)))
+    print_document(document, options)
+    return report.differs, bool(worse)
 
 
 def _print_text(
@@ -203,6 +237,3 @@ def _print_text(
     old, new = (f"{one.label} {one.path}" for one in arguments)
     write_text((render_unified(blocks, (old, new), make_look(options)),), options.output)
     return any(block.differs for block in blocks)
-
-
-DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_PASSES, DIFF_TRACE)

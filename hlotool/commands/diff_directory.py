@@ -8,14 +8,17 @@ from functools import partial
 import click
 from msgspec import Struct
 
+from hlotool.commands.diff_asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document, progress
 from hlotool.commands.shared.say import say, say_all
+from hlotool.commands.shared.worse import worse_line
 from hlotool.diff.blocks.headline import pick_headline
-from hlotool.diff.blocks.metrics import by_path
+from hlotool.diff.blocks.metrics import MetricRow, by_path
 from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff, Status, describe_alone
 from hlotool.diff.pairing import Pairing
-from hlotool.diff.report import DiffOptions, compare_programs
+from hlotool.diff.report import compare_programs
 from hlotool.diff.sides import Argument, read_side
+from hlotool.diff.threshold import find_worse
 from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import Failure, map_inputs
 from hlotool.program.assumptions import Assumptions
@@ -27,27 +30,32 @@ class _Result(Struct, frozen=True):
     row: ModuleDiff
     differs: bool
     notes: tuple[str, ...] = ()
+    worse: tuple[MetricRow, ...] = ()
 
 
 def print_directory(
     pairs: Sequence[Pairing],
     arguments: tuple[Argument, Argument],
-    compared: DiffOptions,
-    assumptions: Assumptions,
+    asked: Asked,
     options: RowOptions,
-) -> bool:
-    """Compare every pair, print the table, and say whether anything differs.
+) -> tuple[bool, bool]:
+    """Compare every pair, print the table; say whether anything differs, and whether any is worse.
 
     A module that cannot be read costs one row; the exit code is then that of its error.
     """
     with progress("comparing", sum(pair.size_bytes for pair in pairs)) as advance:
-        compare = partial(_compare, compared=compared, assumptions=assumptions)
+        compare = partial(_compare, asked=asked)
         results = map_inputs(compare, pairs, progress=advance)
     rows = [
         _failed(pair, result) if isinstance(result, Failure) else result.row
         for pair, result in zip(pairs, results, strict=True)
     ]
     say_all(note for one in results if isinstance(one, _Result) for note in one.notes)
+    worse = [
+        worse_line(one.worse, one.row.module)
+        for one in results
+        if isinstance(one, _Result) and one.worse
+    ]
     failures = [result for result in results if isinstance(result, Failure)]
     for failure in failures:
         say(*failure.message.split("\n"))
@@ -57,23 +65,23 @@ def print_directory(
             DIFF_DIRECTORY,
             InputPaths(arguments[1].path),
             rows={"modules": rows},
-            lines=(Line(quote_braces(_count(rows, arguments))),),
+            lines=(Line(quote_braces(_count(rows, arguments))), *worse),
             notes=tuple(_list_ambiguous(rows)),
         ),
         options,
     )
     if failures:
         click.get_current_context().exit(failures[0].exit_code)
-    return any(isinstance(result, _Result) and result.differs for result in results)
+    return any(isinstance(one, _Result) and one.differs for one in results), bool(worse)
 
 
-def _compare(pair: Pairing, *, compared: DiffOptions, assumptions: Assumptions) -> _Result:
+def _compare(pair: Pairing, *, asked: Asked) -> _Result:
     """Compare one pair; runs in a process of its own."""
     if pair.left is None or pair.right is None:
-        return _Result(_alone(pair, assumptions), differs=True)
-    left, left_facts = read_side(pair.left, "", assumptions)
-    right, right_facts = read_side(pair.right, "", assumptions)
-    report = compare_programs(left, right, compared)
+        return _Result(_alone(pair, asked.assumptions), differs=True)
+    left, left_facts = read_side(pair.left, "", asked.assumptions)
+    right, right_facts = read_side(pair.right, "", asked.assumptions)
+    report = compare_programs(left, right, asked.compared)
     headline = pick_headline(by_path(report.metrics))
     row = ModuleDiff(
         module=pair.name,
@@ -98,7 +106,8 @@ def _compare(pair: Pairing, *, compared: DiffOptions, assumptions: Assumptions) 
         is_estimate=headline.estimated != "neither",
         paired_by=pair.way,
     )
-    return _Result(row, report.differs, (*left.notes(), *right.notes()))
+    worse = find_worse(report.metrics, asked.threshold)
+    return _Result(row, report.differs, (*left.notes(), *right.notes()), worse)
 
 
 def _alone(pair: Pairing, assumptions: Assumptions) -> ModuleDiff:

@@ -73,6 +73,11 @@ def parse_argument(text: str, default: str) -> Argument:
     return Argument(default, text)
 
 
+def name_path(text: str) -> str:
+    """Return what a side without a label is called: the last part of its path."""
+    return os.path.basename(os.path.normpath(text))  # noqa: PTH119  (paths stay strings)
+
+
 def find_candidates(
     argument: Argument, stage: StageChoice, module: str | None
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
