@@ -12,6 +12,7 @@ from hlotool.commands.diff_directory import print_directory
 from hlotool.commands.diff_passes import print_passes, print_trace
 from hlotool.commands.diff_programs import diff_document
 from hlotool.commands.diff_several import name_sides, print_several
+from hlotool.commands.diff_why import print_why
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
 from hlotool.commands.shared.config_option import config_option, take_config
@@ -35,6 +36,7 @@ from hlotool.diff.sides import (
     read_side,
 )
 from hlotool.diff.threshold import find_worse, parse_threshold
+from hlotool.diff.why import DIFF_WHY
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.query.names import suggest
@@ -50,7 +52,7 @@ hlotool diff before/ after/ --threshold '2%,64MiB' --exit-code
 hlotool diff base=a/ lhs=b/ remat=c/
 hlotool diff --passes dump/
 hlotool diff --passes dump/ --trace 'opcode == "all-gather" and scope ~ "attention"'"""
-DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_PASSES, DIFF_TRACE)
+DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_WHY, DIFF_PASSES, DIFF_TRACE)
 _BOTH = 2  # OLD and NEW
 
 
@@ -88,6 +90,9 @@ _BOTH = 2  # OLD and NEW
     default="",
     help="With --exit-code: exit with 1 only if something got worse by more, as in 2%,64MiB.",
 )
+@click.option(
+    "--why", metavar="NAME", default="", help="What an instruction and its partner have in common."
+)
 @click.option("--text", "as_text", is_flag=True, help="Print a unified diff of normalized text.")
 @click.option(
     "--computation", metavar="NAME", default="", help="With --text: only this computation."
@@ -118,6 +123,7 @@ def diff(
     unfold: bool,
     exit_code: bool,
     threshold: str,
+    why: str,
     as_text: bool,
     computation: str,
     passes: tuple[str, ...],
@@ -130,7 +136,7 @@ def diff(
     Each is a dump file, a dump directory, or a JSON document of `hlotool summary`; `label=PATH`
     names its column. Differences in names, numbering, metadata and order are ignored.
     """
-    _check_usage(sides, passes, as_text=as_text, computation=computation)
+    _check_usage(sides, passes, why, as_text=as_text, computation=computation)
     if trace and len(passes) != 1:
         raise UsageError("--trace needs --passes DIR, given once.")
     if (passes or as_text) and any(values.values()):
@@ -156,6 +162,9 @@ def diff(
     (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
+    if why:
+        print_why(choose_pair(pairs, "--why"), arguments, why, asked, options)
+        return
     if as_text:
         pair = choose_pair(pairs, "--text")
         differs = is_worse = _print_text(pair, arguments, computation, compared, options)
@@ -173,15 +182,15 @@ def _exit(asked: bool, found: bool) -> None:
 
 
 def _check_usage(
-    sides: tuple[str, ...], passes: tuple[str, ...], *, as_text: bool, computation: str
+    sides: tuple[str, ...], passes: tuple[str, ...], why: str, *, as_text: bool, computation: str
 ) -> None:
     if passes:
         if sides or len(passes) > _BOTH:
             raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
     elif len(sides) < _BOTH:
         raise UsageError(f"expected two paths, OLD and NEW, or more; found {len(sides)}.")
-    elif len(sides) > _BOTH and as_text:
-        raise UsageError("--text compares two programs.")
+    elif len(sides) > _BOTH and (as_text or why):
+        raise UsageError(f"{'--text' if as_text else '--why'} compares two programs.")
     if computation and not as_text:
         raise UsageError("--computation needs --text.")
 
