@@ -136,9 +136,9 @@ def diff(
     Each is a dump file, a dump directory, or a JSON document of `hlotool summary`; `label=PATH`
     names its column. Differences in names, numbering, metadata and order are ignored.
     """
-    _check_usage(sides, passes, why, as_text=as_text, computation=computation)
     if trace and len(passes) != 1:
         raise UsageError("--trace needs --passes DIR, given once.")
+    _check_usage(sides, passes, why, as_text=as_text, computation=computation)
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth, --chip-file.")

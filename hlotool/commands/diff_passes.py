@@ -190,12 +190,16 @@ def _trace_lines(facts: TraceFacts) -> Iterator[Line]:
     if facts.first_pass is None:
         yield Line("no dump has an instruction for which the expression holds")
         return
-    yield Line(f"first appears by {_write_pass(facts.first_pass, facts.first_step)}")
+    yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_step)}")
     if facts.last_pass is None:
         yield Line(f"{facts.left_count:,} of {facts.seen_count:,} are there to the end")
     else:
-        yield Line(f"the last is gone by {_write_pass(facts.last_pass, facts.last_step)}")
+        yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
 
 
 def _write_pass(name: str, step: int | None) -> str:
-    return quote_braces(f"{name} (step {step})" if step is not None else name)
+    """Write which pass it was; without a step it is a text before or after all passes."""
+    if step is None:
+        return f"in the text {name}"
+    link = "" if name.startswith(("between ", "before ")) else "by "
+    return quote_braces(f"{link}{name} (step {step})")

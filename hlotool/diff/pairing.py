@@ -12,7 +12,7 @@ from hlotool.diff.similar import EQUAL, Content, read_content
 from hlotool.errors import NothingCheckedError, UsageError
 
 Way: TypeAlias = Literal[
-    "the only ones", "--map", "same path", "equal content", "similar content", "same name"
+    "the only ones", "map", "same path", "equal content", "similar content", "same name"
 ]
 _LEAST_LIKENESS: Final = 0.8  # of programs that have neither path nor name in common
 _MOST_LISTED: Final = 8
@@ -112,7 +112,7 @@ class _Pairer:
         """Pair what --map names: two programs, or all of one name with all of another."""
         here, there = _find_named(old, self.left, "OLD"), _find_named(new, self.right, "NEW")
         if len(here) == len(there) == 1:
-            self._pair(here[0], there[0], "--map")
+            self._pair(here[0], there[0], "map")
         else:
             self._new_names.update((one.name, there[0].name) for one in here)
 

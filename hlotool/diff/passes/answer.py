@@ -88,7 +88,7 @@ class PassRow(Struct, frozen=True):
     opcodes: Annotated[
         tuple[str, ...],
         column(
-            "the opcodes of which it left more or fewer, largest difference first; "
+            "the opcodes of which it left more or fewer, those that do work first; "
             "`--rows opcodes` has all",
             heading="opcodes",
         ),

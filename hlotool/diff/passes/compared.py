@@ -10,6 +10,7 @@ from hlotool.diff.match.structure import compare_structure
 from hlotool.diff.passes.answer import PassesFacts, PassOpcodeRow, PassRow
 from hlotool.diff.passes.by_name import NamedChanges, compare_by_name
 from hlotool.diff.passes.snapshot import Snapshot
+from hlotool.ir.opcodes import FREE
 
 STRUCTURE: Final = "structure"
 COLLECTIVES: Final = "collectives"
@@ -138,6 +139,8 @@ def _row(
 
 
 def _name_opcodes(rows: Sequence[PassOpcodeRow]) -> tuple[str, ...]:
-    named = [f"{row.opcode} {row.delta:+,}" for row in rows[:_MOST_NAMED]]
+    """Name a few, those that do work first."""
+    ranked = sorted(rows, key=lambda row: row.opcode in FREE)
+    named = [f"{row.opcode} {row.delta:+,}" for row in ranked[:_MOST_NAMED]]
     rest = len(rows) - len(named)
     return (*named, f"{rest} more") if rest else tuple(named)
