@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from hlotool.commands.diff_asked import Asked
 from hlotool.commands.diff_directory import print_directory
+from hlotool.commands.diff_partners import print_partners
 from hlotool.commands.diff_passes import print_passes, print_trace
 from hlotool.commands.diff_programs import diff_document
 from hlotool.commands.diff_several import name_sides, print_several
-from hlotool.commands.diff_why import print_why
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
 from hlotool.commands.shared.config_option import config_option, take_config
@@ -163,7 +163,7 @@ def diff(
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
     if why:
-        print_why(choose_pair(pairs, "--why"), arguments, why, asked, options)
+        print_partners(choose_pair(pairs, "--why"), arguments, why, asked, options)
         return
     if as_text:
         pair = choose_pair(pairs, "--text")

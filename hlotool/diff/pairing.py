@@ -94,13 +94,14 @@ class _Pairer:
     def __init__(self, left: Sequence[Candidate], right: Sequence[Candidate]) -> None:
         self.left = list(left)
         self.right = list(right)
+        self._is_left = frozenset(id(one) for one in left)
         self._found: list[Pairing] = []
         self._new_names: dict[str, str] = {}
         self._contents: dict[int, Content | None] = {}
 
     def name(self, one: Candidate) -> str:
         """Return a program's name; of one on the left the new one, if --map tells."""
-        is_left = any(one is other for other in self.left)
+        is_left = id(one) in self._is_left
         return self._new_names.get(one.name, one.name) if is_left else one.name
 
     def pairings(self) -> list[Pairing]:
@@ -126,23 +127,22 @@ class _Pairer:
 
     def pair_saved(self) -> None:
         """Pair those of one name by their whole places where a document tells no more of them."""
+        places = {(other.name, other.place): other for other in self.right if other.place}
         for one in list(self.left):
-            for other in self.right:
-                is_same = (self.name(one), one.place) == (other.name, other.place)
-                if is_same and one.place and (one.saved or other.saved):
-                    self._pair(one, other, "same path")
-                    break
+            other = places.get((self.name(one), one.place))
+            if other and (one.saved or other.saved):
+                self._pair(one, other, "same path")
 
     def pair_alike(self) -> None:
         """Pair by content within a name, then the last ones of a name, then across names."""
-        names = {self.name(one) for one in self.left} & {one.name for one in self.right}
-        for name in sorted(names):
-            here = [one for one in self.left if self.name(one) == name]
-            there = [one for one in self.right if one.name == name]
-            if len(here) == len(there) == 1:
-                self._pair(here[0], there[0], "same name")
+        here = _by_key(self.left, self.name)
+        there = _by_key(self.right, self.name)
+        for name, found in here.items():
+            others = there.get(name, [])
+            if len(found) == len(others) == 1:
+                self._pair(found[0], others[0], "same name")
             else:
-                self._pair_group(here, there, 0.0)
+                self._pair_group(found, others, 0.0)
         if self.left and self.right:
             self._pair_group(list(self.left), list(self.right), _LEAST_LIKENESS)
 

@@ -13,7 +13,7 @@ from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.ir import Instruction
 
 
-def print_why(
+def print_partners(
     pair: Pairing,
     arguments: tuple[Argument, Argument],
     name: str,
