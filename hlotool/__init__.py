@@ -1,21 +1,29 @@
 """Read what the XLA compiler wrote down: HLO modules and buffer assignments.
 
-The public names are `load`, `load_all`, `summarize`, `Dump` and `HlotoolError`; see docs/api.md.
+The public names are `load`, `load_all`, `summarize`, `diff`, `Dump` and `HlotoolError`; see
+docs/api.md.
 """
 
-# Nothing is imported here: it would stand before the first line of `start`, which hears Ctrl-C.
+import sys
+
+# No file is imported here: it would stand before the first line of `start`, which hears Ctrl-C.
 TYPE_CHECKING = False  # true for type checkers
 
 if TYPE_CHECKING:
-    from hlotool.api import Dump, load, load_all, summarize
+    from types import ModuleType
+
+    from hlotool.api import Dump, diff, load, load_all, summarize
     from hlotool.errors import HlotoolError
+else:
+    ModuleType = type(sys)
 
 __version__ = "0.1.0"
-__all__ = ["Dump", "HlotoolError", "__version__", "load", "load_all", "summarize"]
+__all__ = ["Dump", "HlotoolError", "__version__", "diff", "load", "load_all", "summarize"]
 
 _HOMES = {
     "Dump": "hlotool.api",
     "HlotoolError": "hlotool.errors",
+    "diff": "hlotool.api",
     "load": "hlotool.api",
     "load_all": "hlotool.api",
     "summarize": "hlotool.api",
@@ -33,3 +41,22 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """A package of which `diff` is the function, though a room has that name too.
+
+    Python puts a room into its package when it is first imported; here that is passed over.
+    """
+
+    @property
+    def diff(self) -> object:
+        """The function that docs/api.md tells of."""
+        return __getattr__("diff")
+
+    @diff.setter
+    def diff(self, room: object) -> None:
+        pass
+
+
+sys.modules[__name__].__class__ = _Package

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -43,6 +43,9 @@ from hlotool.program.fleet_paths import measure_paths
 from hlotool.program.loading import load_program
 from hlotool.program.program import Program
 from hlotool.program.row_cache import RowCache
+
+if TYPE_CHECKING:  # who compares nothing need not load what compares
+    from hlotool.diff.report import DiffReport
 
 _TEXT = "<text>"
 
@@ -212,3 +215,27 @@ def _read(found: Input, path: str, assumptions: Assumptions) -> Dump:
     program = load_program(found, path, with_buffers=True, assumptions=assumptions)
     program.expect_module()
     return Dump(program)
+
+
+def diff(
+    left: Dump | str | os.PathLike[str] | Compiled,
+    right: Dump | str | os.PathLike[str] | Compiled,
+    *,
+    stage: StageChoice = "after",
+    module: str | None = None,
+    is_strict: bool = False,
+    config: str | os.PathLike[str] | None = None,
+) -> DiffReport:
+    """Return what `hlotool diff LEFT RIGHT` shows of two programs, but for compiler flags.
+
+    Each side is a dump, or what `load` takes, and is read with the other options as `load` does.
+    Raises as `load` does.
+    """
+    from hlotool.diff.report import DiffOptions, DiffSide, compare_programs  # noqa: PLC0415
+
+    old, new = (
+        one if isinstance(one, Dump) else load(one, stage=stage, module=module, config=config)
+        for one in (left, right)
+    )
+    options = DiffOptions(is_strict=is_strict)
+    return compare_programs(DiffSide(old.program), DiffSide(new.program), options)

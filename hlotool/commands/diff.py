@@ -7,34 +7,38 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from hlotool.commands.diff_asked import Asked
 from hlotool.commands.diff_directory import print_directory
-from hlotool.commands.diff_passes import print_passes
+from hlotool.commands.diff_partners import print_partners
+from hlotool.commands.diff_passes import print_passes, print_trace
 from hlotool.commands.diff_programs import diff_document
+from hlotool.commands.diff_several import name_sides, print_several
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
 from hlotool.commands.shared.config_option import config_option, take_config
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.say import say_all
+from hlotool.commands.shared.worse import worse_line
 from hlotool.diff.answer import DIFF
 from hlotool.diff.blocks.text import write_texts
 from hlotool.diff.directory import DIFF_DIRECTORY
-from hlotool.diff.passes import DIFF_PASSES
+from hlotool.diff.pairing import Pairing, choose_pair, pair_candidates, parse_map
+from hlotool.diff.passes.answer import DIFF_PASSES, DIFF_TRACE
 from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.diff.several import DIFF_SEVERAL
 from hlotool.diff.sides import (
     Argument,
-    Pairing,
-    choose_pair,
     find_candidates,
     name_files,
-    pair_candidates,
+    name_path,
     parse_argument,
-    parse_map,
     read_side,
 )
+from hlotool.diff.threshold import find_worse, parse_threshold
+from hlotool.diff.why import DIFF_WHY
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
-from hlotool.program.assumptions import Assumptions
 from hlotool.query.names import suggest
 from hlotool.render.unified import render_unified
 
@@ -44,12 +48,18 @@ hlotool diff 0.9=old_dump/ 0.10=new_dump/ --module train_step --only memory,coll
 hlotool diff baseline.json new_dump/ --exit-code
 hlotool diff old.txt new.txt --text --computation fused_computation.3
 hlotool diff before/ after/ --chip h100
-hlotool diff --passes dump/"""
+hlotool diff before/ after/ --threshold '2%,64MiB' --exit-code
+hlotool diff base=a/ lhs=b/ remat=c/
+hlotool diff --passes dump/
+hlotool diff --passes dump/ --trace 'opcode == "all-gather" and scope ~ "attention"'"""
+DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_WHY, DIFF_PASSES, DIFF_TRACE)
 _BOTH = 2  # OLD and NEW
 
 
-@document_command("diff", DIFF, DIFF_DIRECTORY, DIFF_PASSES, example=_EXAMPLE)
-@click.argument("sides", metavar="OLD NEW", nargs=-1)
+@document_command(
+    "diff", DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_PASSES, DIFF_TRACE, example=_EXAMPLE
+)
+@click.argument("sides", metavar="OLD NEW…", nargs=-1)
 @click.option(
     "--stage",
     type=click.Choice(["before", "after"]),
@@ -61,13 +71,28 @@ _BOTH = 2  # OLD and NEW
     metavar="REGEX",
     help="Of several modules: only those whose name, or name#number, matches.",
 )
-@click.option("--map", "renamed", metavar="OLD=NEW", multiple=True, help="Pair these two modules.")
+@click.option(
+    "--map",
+    "renamed",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Pair these two modules: names, paths or places.",
+)
 @click.option(
     "--only", metavar="BLOCK,…", default="", help=f"Blocks to compare: {', '.join(BLOCKS)}."
 )
 @click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
 @click.option("--unfold", is_flag=True, help="List every changed instruction separately.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
+@click.option(
+    "--threshold",
+    metavar="LIMIT,…",
+    default="",
+    help="With --exit-code: exit with 1 only if something got worse by more, as in 2%,64MiB.",
+)
+@click.option(
+    "--why", metavar="NAME", default="", help="What an instruction and its partner have in common."
+)
 @click.option("--text", "as_text", is_flag=True, help="Print a unified diff of normalized text.")
 @click.option(
     "--computation", metavar="NAME", default="", help="With --text: only this computation."
@@ -77,6 +102,13 @@ _BOTH = 2  # OLD and NEW
     metavar="DIR",
     multiple=True,
     help="Show what each pass of a dump changed; given twice, where two dumps first differ.",
+)
+@click.option(
+    "--trace",
+    metavar="EXPR",
+    default="",
+    help="With --passes DIR: which pass made, and which removed, the instructions for which EXPR "
+    "holds.",
 )
 @config_option
 @machine_options(MACHINE)
@@ -90,9 +122,12 @@ def diff(
     strict: bool,
     unfold: bool,
     exit_code: bool,
+    threshold: str,
+    why: str,
     as_text: bool,
     computation: str,
     passes: tuple[str, ...],
+    trace: str,
     options: RowOptions,
     **values: Any,
 ) -> None:
@@ -101,39 +136,61 @@ def diff(
     Each is a dump file, a dump directory, or a JSON document of `hlotool summary`; `label=PATH`
     names its column. Differences in names, numbering, metadata and order are ignored.
     """
-    _check_usage(sides, passes, as_text=as_text, computation=computation)
+    if trace and len(passes) != 1:
+        raise UsageError("--trace needs --passes DIR, given once.")
+    _check_usage(sides, passes, why, as_text=as_text, computation=computation)
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth, --chip-file.")
     compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
+    limit = parse_threshold(threshold) if threshold else None
+    asked = Asked(stage, module, compared, assumptions, limit)
+    if trace:
+        print_trace(passes[0], module, trace, options)
+        return
     if passes:
-        if print_passes(passes, module, options, is_strict=strict) and exit_code:
-            click.get_current_context().exit(1)
+        _exit(exit_code, print_passes(passes, module, options, is_strict=strict))
+        return
+    if len(sides) > _BOTH:
+        several = [parse_argument(one, name_path(one)) for one in sides]
+        name_sides(several)
+        differs, is_worse = print_several(several, asked, options)
+        _exit(exit_code, is_worse if limit else differs)
         return
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
     (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))
+    if why:
+        print_partners(choose_pair(pairs, "--why"), arguments, why, asked, options)
+        return
     if as_text:
         pair = choose_pair(pairs, "--text")
-        differs = _print_text(pair, arguments, computation, compared, options)
+        differs = is_worse = _print_text(pair, arguments, computation, compared, options)
     elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
-        differs = _print_one(pairs[0], arguments, compared, assumptions, options)
+        differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
-        differs = print_directory(pairs, arguments, compared, assumptions, options)
-    if exit_code and differs:
+        differs, is_worse = print_directory(pairs, arguments, asked, options)
+    _exit(exit_code, is_worse if limit else differs)
+
+
+def _exit(asked: bool, found: bool) -> None:
+    """End with 1 where --exit-code asks for it and there is something to tell."""
+    if asked and found:
         click.get_current_context().exit(1)
 
 
 def _check_usage(
-    sides: tuple[str, ...], passes: tuple[str, ...], *, as_text: bool, computation: str
+    sides: tuple[str, ...], passes: tuple[str, ...], why: str, *, as_text: bool, computation: str
 ) -> None:
     if passes:
         if sides or len(passes) > _BOTH:
             raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
-    elif len(sides) != _BOTH:
-        raise UsageError(f"expected two paths, OLD and NEW; found {len(sides)}.")
+    elif len(sides) < _BOTH:
+        raise UsageError(f"expected two paths, OLD and NEW, or more; found {len(sides)}.")
+    elif len(sides) > _BOTH and (as_text or why):
+        raise UsageError(f"{'--text' if as_text else '--why'} compares two programs.")
     if computation and not as_text:
         raise UsageError("--computation needs --text.")
 
@@ -149,20 +206,23 @@ def _parse_only(text: str) -> tuple[str, ...]:
 def _print_one(
     pair: Pairing,
     arguments: tuple[Argument, Argument],
-    compared: DiffOptions,
-    assumptions: Assumptions,
+    asked: Asked,
     options: RowOptions,
-) -> bool:
-    """Compare two programs and print all blocks."""
+) -> tuple[bool, bool]:
+    """Compare two programs and print all blocks; say if anything differs, if any is worse."""
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
-    left, left_facts = read_side(pair.left, arguments[0].label, assumptions)
-    right, right_facts = read_side(pair.right, arguments[1].label, assumptions)
+    left, left_facts = read_side(pair.left, arguments[0].label, asked.assumptions)
+    right, right_facts = read_side(pair.right, arguments[1].label, asked.assumptions)
     say_all((*left.notes(), *right.notes()))
-    report = compare_programs(left, right, compared)
+    report = compare_programs(left, right, asked.compared)
     facts = name_files(left_facts, left), name_files(right_facts, right)
-    print_document(diff_document(report, *facts, compared, options), options)
-    return report.differs
+    document = diff_document(report, *facts, asked.compared, options)
+    worse = find_worse(report.metrics, asked.threshold)
+    if worse:
+        document = replace(document, lines=(*document.lines, worse_line(worse)))
+    print_document(document, options)
+    return report.differs, bool(worse)
 
 
 def _print_text(
@@ -186,6 +246,3 @@ def _print_text(
     old, new = (f"{one.label} {one.path}" for one in arguments)
     write_text((render_unified(blocks, (old, new), make_look(options)),), options.output)
     return any(block.differs for block in blocks)
-
-
-DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_PASSES)

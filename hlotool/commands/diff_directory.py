@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import click
 from msgspec import Struct
 
+from hlotool.commands.diff_asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document, progress
 from hlotool.commands.shared.say import say, say_all
+from hlotool.commands.shared.worse import worse_line
 from hlotool.diff.blocks.headline import pick_headline
-from hlotool.diff.blocks.metrics import by_path
-from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff
-from hlotool.diff.report import DiffOptions, compare_programs
-from hlotool.diff.sides import Argument, Pairing, read_side
-from hlotool.fields import Document, InputPaths, Line
+from hlotool.diff.blocks.metrics import MetricRow, by_path
+from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff, Status, describe_alone
+from hlotool.diff.pairing import Pairing
+from hlotool.diff.report import compare_programs
+from hlotool.diff.sides import Argument, read_side
+from hlotool.diff.threshold import find_worse
+from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import Failure, map_inputs
 from hlotool.program.assumptions import Assumptions
 
@@ -26,27 +30,32 @@ class _Result(Struct, frozen=True):
     row: ModuleDiff
     differs: bool
     notes: tuple[str, ...] = ()
+    worse: tuple[MetricRow, ...] = ()
 
 
 def print_directory(
     pairs: Sequence[Pairing],
     arguments: tuple[Argument, Argument],
-    compared: DiffOptions,
-    assumptions: Assumptions,
+    asked: Asked,
     options: RowOptions,
-) -> bool:
-    """Compare every pair, print the table, and say whether anything differs.
+) -> tuple[bool, bool]:
+    """Compare every pair, print the table; say whether anything differs, and whether any is worse.
 
     A module that cannot be read costs one row; the exit code is then that of its error.
     """
     with progress("comparing", sum(pair.size_bytes for pair in pairs)) as advance:
-        compare = partial(_compare, compared=compared, assumptions=assumptions)
+        compare = partial(_compare, asked=asked)
         results = map_inputs(compare, pairs, progress=advance)
     rows = [
         _failed(pair, result) if isinstance(result, Failure) else result.row
         for pair, result in zip(pairs, results, strict=True)
     ]
     say_all(note for one in results if isinstance(one, _Result) for note in one.notes)
+    worse = [
+        worse_line(one.worse, one.row.module)
+        for one in results
+        if isinstance(one, _Result) and one.worse
+    ]
     failures = [result for result in results if isinstance(result, Failure)]
     for failure in failures:
         say(*failure.message.split("\n"))
@@ -56,22 +65,23 @@ def print_directory(
             DIFF_DIRECTORY,
             InputPaths(arguments[1].path),
             rows={"modules": rows},
-            lines=(Line(_count(rows, arguments)),),
+            lines=(Line(quote_braces(_count(rows, arguments))), *worse),
+            notes=tuple(_list_ambiguous(rows)),
         ),
         options,
     )
     if failures:
         click.get_current_context().exit(failures[0].exit_code)
-    return any(isinstance(result, _Result) and result.differs for result in results)
+    return any(isinstance(one, _Result) and one.differs for one in results), bool(worse)
 
 
-def _compare(pair: Pairing, *, compared: DiffOptions, assumptions: Assumptions) -> _Result:
+def _compare(pair: Pairing, *, asked: Asked) -> _Result:
     """Compare one pair; runs in a process of its own."""
     if pair.left is None or pair.right is None:
-        return _Result(_alone(pair), differs=True)
-    left, left_facts = read_side(pair.left, "", assumptions)
-    right, right_facts = read_side(pair.right, "", assumptions)
-    report = compare_programs(left, right, compared)
+        return _Result(_alone(pair, asked.assumptions), differs=True)
+    left, left_facts = read_side(pair.left, "", asked.assumptions)
+    right, right_facts = read_side(pair.right, "", asked.assumptions)
+    report = compare_programs(left, right, asked.compared)
     headline = pick_headline(by_path(report.metrics))
     row = ModuleDiff(
         module=pair.name,
@@ -94,27 +104,40 @@ def _compare(pair: Pairing, *, compared: DiffOptions, assumptions: Assumptions) 
         left_only_count=report.left_only_count,
         right_only_count=report.right_only_count,
         is_estimate=headline.estimated != "neither",
+        paired_by=pair.way,
     )
-    return _Result(row, report.differs, (*left.notes(), *right.notes()))
+    worse = find_worse(report.metrics, asked.threshold)
+    return _Result(row, report.differs, (*left.notes(), *right.notes()), worse)
 
 
-def _alone(pair: Pairing) -> ModuleDiff:
-    return ModuleDiff(
+def _alone(pair: Pairing, assumptions: Assumptions) -> ModuleDiff:
+    """Make the row of a program without a partner: all its figures are a difference."""
+    found = pair.left or pair.right
+    if found is None:
+        raise ValueError("a pair has a side")
+    status: Status = "removed" if pair.right is None else "added"
+    side, facts = read_side(found, "", assumptions)
+    path = facts.input.module_path or facts.input.path
+    return describe_alone(
         pair.name,
-        "removed" if pair.right is None else "added",
-        left_path=pair.left.input.path if pair.left and pair.left.input else None,
-        right_path=pair.right.input.path if pair.right and pair.right.input else None,
+        "ambiguous" if pair.is_ambiguous else status,
+        side,
+        path,
+        is_left=pair.right is None,
     )
 
 
 def _failed(pair: Pairing, failure: Failure) -> ModuleDiff:
-    return ModuleDiff(pair.name, "error", error=failure.message.partition("\n")[0])
+    """Make the row of a pair that could not be compared."""
+    left, right = (one.input.path if one and one.input else None for one in (pair.left, pair.right))
+    error = failure.message.partition("\n")[0]
+    return ModuleDiff(pair.name, "error", left, right, paired_by=pair.way, error=error)
 
 
 def _rank(row: ModuleDiff) -> tuple[bool, bool, int, str]:
     return (
         row.status == "identical",
-        row.status in {"added", "removed"},
+        row.status in {"added", "removed", "ambiguous"},
         -abs(row.peak_delta_bytes or 0),
         row.module,
     )
@@ -127,10 +150,19 @@ def _count(rows: Sequence[ModuleDiff], arguments: tuple[Argument, Argument]) -> 
     return ", ".join(f"{count} {words[status]}" for status, count in counts.items() if count)
 
 
+def _list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
+    """List the programs that could have several partners, with their paths."""
+    paths = [row.left_path or row.right_path or "" for row in rows if row.status == "ambiguous"]
+    if paths:
+        yield Line("ambiguous, pair two with --map OLD_PATH=NEW_PATH:")
+        yield from (Line(quote_braces(f"  {path}")) for path in paths)
+
+
 _WORDS = {
     "changed": "changed",
     "removed": "removed",
     "added": "added",
+    "ambiguous": "ambiguous",
     "error": "not readable",
     "identical": "identical",
 }

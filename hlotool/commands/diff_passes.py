@@ -2,62 +2,93 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct, field
+
 from hlotool.commands.shared.command import RowOptions, print_document, track
-from hlotool.diff.passes import (
+from hlotool.diff.passes.answer import (
     DIFF_PASSES,
+    DIFF_TRACE,
+    PassesFacts,
+    PassOpcodeRow,
+    PassRow,
+    TraceFacts,
+)
+from hlotool.diff.passes.compared import (
     MEMORY,
     RESPECTS,
-    PassRow,
-    Snapshot,
-    compare_snapshots,
+    compare_in_step,
+    compare_in_turn,
+    count_opcodes,
     find_first,
+    find_parting,
+    first_row,
     lone_row,
 )
+from hlotool.diff.passes.snapshot import Snapshot, read_snapshot
+from hlotool.diff.passes.steps import Step, list_steps, merge_keys, name_steps
+from hlotool.diff.passes.trace import Tracer
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.fields import Document, InputPaths, Line
-from hlotool.inputs import DumpedProgram, DumpFile, find_programs, parse_module_pattern
-from hlotool.parse import parse_module
-from hlotool.program.program import Program
+from hlotool.fields import Document, InputPaths, Line, quote_braces
+from hlotool.inputs import DumpedProgram, find_programs, parse_module_pattern
 
-_Step = tuple[int | None, str, str, DumpFile]  # step, pass, pipeline, text
-_Key = tuple[str, str, int]
 _MOST_LISTED = 8
+
+
+class _Walk(Struct):
+    """The rows of a walk."""
+
+    rows: list[PassRow] = field(default_factory=list)
+    opcodes: list[PassOpcodeRow] = field(default_factory=list)
 
 
 def print_passes(
     directories: tuple[str, ...], module: str | None, options: RowOptions, *, is_strict: bool
 ) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
-    walks = [_find_steps(directory, module) for directory in directories]
+    walks = [list_steps(_choose(directory, module)) for directory in directories]
     if len(walks) == 1:
-        rows = list(_walk(walks[0], is_strict=is_strict))
-        lines = tuple(_first_lines(rows, "first changes after"))
+        walk, facts = _walk(walks[0], is_strict=is_strict), PassesFacts()
+        lines = list(_first_lines(walk.rows, "first changed", "by"))
     else:
-        rows = list(_walk_both(walks[0], walks[1], is_strict=is_strict))
-        lines = tuple(_first_lines(rows, "first differs after"))
-    print_document(
-        Document(DIFF_PASSES, InputPaths(directories[-1]), rows={"passes": rows}, lines=lines),
-        options,
+        walk = _walk_both(walks[0], walks[1], is_strict=is_strict)
+        facts = find_parting(walk.rows)
+        lines = [*_parting_lines(walk.rows), *_first_lines(walk.rows, "first differs", "after")]
+    shown = [row for row in walk.rows if row.what] if options.wants_overview else walk.rows
+    document = Document(
+        DIFF_PASSES,
+        InputPaths(directories[-1]),
+        scalars=facts,
+        rows={"passes": shown, "opcodes": walk.opcodes},
+        lines=tuple(lines),
+        notes=tuple(_notes(len(walk.rows) - len(shown), len(walks))),
     )
-    return any(row.what for row in rows)
+    print_document(document, options)
+    return any(row.what for row in walk.rows)
 
 
-def _find_steps(directory: str, module: str | None) -> list[_Step]:
-    """Return the texts of one program's passes, with those before and after all of them."""
-    program = _choose(directory, module)
-    steps: list[_Step] = []
-    if program.before:
-        steps.append((None, "before optimizations", "", program.before))
-    steps += [
-        (each.step, each.after_pass.removeprefix("after_"), each.pipeline, each.file)
-        for each in program.passes
-    ]
-    if program.after:
-        steps.append((None, "after optimizations", "", program.after))
-    return steps
+def print_trace(directory: str, module: str | None, expression: str, options: RowOptions) -> None:
+    """Print which pass made, and which removed, what an expression chooses."""
+    tracer = Tracer(expression)
+    before: Snapshot | None = None
+    steps = list_steps(_choose(directory, module))
+    for step in track(steps, "passes", len(steps)):
+        snapshot = read_snapshot(step, before)
+        if before is None:
+            tracer.start(snapshot)
+        elif before.state is not snapshot.state:
+            tracer.follow(snapshot, compare_in_turn(before, snapshot)[1])
+        before = snapshot
+    facts = tracer.facts()
+    document = Document(
+        DIFF_TRACE,
+        InputPaths(directory),
+        scalars=facts,
+        rows={"trace": tracer.rows()},
+        lines=tuple(_trace_lines(facts)),
+    )
+    print_document(document, options)
 
 
 def _choose(directory: str, module: str | None) -> DumpedProgram:
@@ -78,63 +109,44 @@ def _choose(directory: str, module: str | None) -> DumpedProgram:
     return found[0]
 
 
-def _read(step: _Step) -> Snapshot:
-    number, name, pipeline, file = step
-    module = parse_module(file.read())
-    return Snapshot(number, name, pipeline, file.path, Program(module.name, module))
-
-
-def _walk(steps: Sequence[_Step], *, is_strict: bool) -> Iterator[PassRow]:
+def _walk(steps: Sequence[Step], *, is_strict: bool) -> _Walk:
     """Compare every step with the one before."""
+    walk = _Walk()
     before: Snapshot | None = None
     for step in track(steps, "passes", len(steps)):
-        snapshot = _read(step)
-        yield compare_snapshots(before, snapshot, is_strict=is_strict)
+        snapshot = read_snapshot(step, before)
+        if before is None:
+            walk.rows.append(first_row(snapshot))
+        else:
+            walk.rows.append(compare_in_turn(before, snapshot, is_strict=is_strict)[0])
+            walk.opcodes += count_opcodes(before, snapshot)
         before = snapshot
+    return walk
 
 
-def _walk_both(
-    left: Sequence[_Step], right: Sequence[_Step], *, is_strict: bool
-) -> Iterator[PassRow]:
+def _walk_both(left: Sequence[Step], right: Sequence[Step], *, is_strict: bool) -> _Walk:
     """Compare steps of the same pass; what only one side ran stands where it ran."""
-    there = dict(zip(_keys(right), right, strict=True))
-    here = dict(zip(_keys(left), left, strict=True))
-    for key in track(_merge(list(here), list(there)), "passes", len({*here, *there})):
-        if key in here and key in there:
-            yield compare_snapshots(_read(here[key]), _read(there[key]), is_strict=is_strict)
-        elif key in here:
-            yield lone_row(_read(here[key]), "OLD")
-        else:
-            yield lone_row(_read(there[key]), "NEW")
+    walk = _Walk()
+    here = dict(zip(name_steps(left), left, strict=True))
+    there = dict(zip(name_steps(right), right, strict=True))
+    old: Snapshot | None = None
+    new: Snapshot | None = None
+    for key in track(merge_keys(list(here), list(there)), "passes", len({*here, *there})):
+        if key in here:
+            old = read_snapshot(here[key], old)
+        if key in there:
+            new = read_snapshot(there[key], new)
+        if key in here and key in there and old and new:
+            walk.rows.append(compare_in_step(old, new, is_strict=is_strict))
+            walk.opcodes += count_opcodes(old, new)
+        elif key in here and old:
+            walk.rows.append(lone_row(old, "OLD"))
+        elif new:
+            walk.rows.append(lone_row(new, "NEW"))
+    return walk
 
 
-def _keys(steps: Sequence[_Step]) -> list[_Key]:
-    """Name each step by its pass, and which run of it this is."""
-    seen: Counter[tuple[str, str]] = Counter()
-    keys = []
-    for _, name, pipeline, _ in steps:
-        keys.append((pipeline, name, seen[pipeline, name]))
-        seen[pipeline, name] += 1
-    return keys
-
-
-def _merge(left: Sequence[_Key], right: Sequence[_Key]) -> list[_Key]:
-    """Put the keys of both into one order that both have."""
-    known = set(left)
-    behind: dict[_Key | None, list[_Key]] = {}
-    last: _Key | None = None
-    for key in right:
-        if key in known:
-            last = key
-        else:
-            behind.setdefault(last, []).append(key)
-    merged = list(behind.get(None, ()))
-    for key in left:
-        merged += [key, *behind.get(key, ())]
-    return merged
-
-
-def _first_lines(rows: Sequence[PassRow], verb: str) -> Iterator[Line]:
+def _first_lines(rows: Sequence[PassRow], verb: str, link: str) -> Iterator[Line]:
     for respect in RESPECTS:
         row = find_first(rows, respect)
         if row is None:
@@ -143,6 +155,51 @@ def _first_lines(rows: Sequence[PassRow], verb: str) -> Iterator[Line]:
             when = f"in the {known} scheduled steps" if is_late else "throughout"
             yield Line(f"{respect}: the same {when}")
         else:
-            step = f" (step {row.step})" if row.step is not None else ""
-            pipeline = f" of {row.pipeline}" if row.pipeline else ""
-            yield Line(f"{respect} {verb} {row.pass_name}{pipeline}{step}")
+            yield Line(f"{respect} {verb} {_name(row, link)}")
+
+
+def _parting_lines(rows: Sequence[PassRow]) -> Iterator[Line]:
+    """Name the last step that is the same in both compilations, and the first that is not."""
+    place = next((index for index, row in enumerate(rows) if row.what), None)
+    if place is None:
+        yield Line("both compilations are the same after every pass")
+        return
+    last = (
+        f"last the same {_name(rows[place - 1], 'after')}" if place else "different from the start"
+    )
+    first = rows[place]
+    yield Line(f"{last}; first different {_name(first, 'after')}: {', '.join(first.what)}")
+
+
+def _name(row: PassRow, link: str) -> str:
+    """Write which pass made a dump, and where it ran; `link` is the word before a pass."""
+    if row.step is None:
+        return f"in the text {row.pass_name}"
+    words = f"{link} {row.pass_name} of {row.pipeline}" if row.pipeline else row.pass_name
+    return quote_braces(f"{words} (step {row.step})")
+
+
+def _notes(hidden_count: int, side_count: int) -> Iterator[Line]:
+    if hidden_count:
+        what = "changed nothing" if side_count == 1 else "left both sides the same"
+        steps = "1 step that" if hidden_count == 1 else f"{hidden_count:,} steps that"
+        yield Line(f"{steps} {what} not shown; --rows passes has all")
+
+
+def _trace_lines(facts: TraceFacts) -> Iterator[Line]:
+    if facts.first_pass is None:
+        yield Line("no dump has an instruction for which the expression holds")
+        return
+    yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_step)}")
+    if facts.last_pass is None:
+        yield Line(f"{facts.left_count:,} of {facts.seen_count:,} are there to the end")
+    else:
+        yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
+
+
+def _write_pass(name: str, step: int | None) -> str:
+    """Write which pass it was; without a step it is a text before or after all passes."""
+    if step is None:
+        return f"in the text {name}"
+    link = "" if name.startswith(("between ", "before ")) else "by "
+    return quote_braces(f"{link}{name} (step {step})")

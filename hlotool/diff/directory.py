@@ -7,6 +7,10 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.diff.blocks.columns import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT
+from hlotool.diff.blocks.headline import pick_headline
+from hlotool.diff.blocks.metrics import by_path, compare_metrics
+from hlotool.diff.pairing import Way
+from hlotool.diff.report import DiffSide
 from hlotool.fields import (
     BYTES,
     COUNT,
@@ -18,17 +22,25 @@ from hlotool.fields import (
     figure,
 )
 
-Status: TypeAlias = Literal["identical", "changed", "added", "removed", "error"]
+Status: TypeAlias = Literal["identical", "changed", "added", "removed", "ambiguous", "error"]
 
 _PATH: Final = "its path"
 _ALONE: Final = "instructions without a partner"
 
 
 class ModuleDiff(Struct, frozen=True):
-    """Two modules of one name in a row; figures are null where a side does not tell."""
+    """Two modules that belong together in a row; figures are null where a side does not tell.
+
+    Of a module without a partner all is a difference.
+    """
 
     module: Annotated[str, column("the module's name")]
-    status: Annotated[Status, column("how it compares; added and removed modules have no partner")]
+    status: Annotated[
+        Status,
+        column(
+            "how it compares; added and removed modules have no partner, ambiguous ones several"
+        ),
+    ]
     left_path: Annotated[str | None, figure(_PATH + LEFT)] = None
     right_path: Annotated[str | None, figure(_PATH + RIGHT)] = None
     identical: Annotated[bool | None, figure("whether the structure is identical")] = None
@@ -69,13 +81,14 @@ class ModuleDiff(Struct, frozen=True):
         None
     )
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
+    paired_by: Annotated[Way | None, figure("how its partner was found; null without one")] = None
     error: Annotated[str | None, figure("why it could not be compared", null_text="")] = None
 
 
 MODULES: Final = RowList(
     "modules",
     ModuleDiff,
-    "modules paired by name, largest difference of peaks first",
+    "modules paired by path, content and name, largest difference of peaks first",
     key="module",
     has_total=False,
     limit=0,
@@ -85,3 +98,33 @@ DIFF_DIRECTORY: Final = DocumentSpec(
     "what changed from one directory of programs to another",
     row_lists=(MODULES,),
 )
+
+
+def describe_alone(
+    name: str, status: Status, side: DiffSide, path: str, *, is_left: bool
+) -> ModuleDiff:
+    """Make the row of a module that has no partner: all that it takes is a difference."""
+    rows = by_path(compare_metrics(side.figures, side.figures))
+    headline = pick_headline(rows)
+    peak, fusions = headline.right_peak_bytes, headline.right_fusion_count
+    sign = -1 if is_left else 1
+
+    def whole(metric: str) -> int | None:
+        row = rows.get(metric)
+        return None if row is None or row.right is None else sign * int(row.right)
+
+    return ModuleDiff(
+        name,
+        status,
+        left_path=path if is_left else None,
+        right_path=None if is_left else path,
+        left_peak_bytes=peak if is_left else None,
+        right_peak_bytes=None if is_left else peak,
+        peak_delta_bytes=None if peak is None else sign * peak,
+        wire_delta_bytes=whole("collectives.wire_bytes_per_run"),
+        exposed_delta_bytes=whole("collectives.exposed_wire_bytes_per_run"),
+        flops_delta=whole("cost.total_flops_per_run"),
+        left_fusion_count=fusions if is_left else None,
+        right_fusion_count=None if is_left else fusions,
+        is_estimate=headline.estimated != "neither",
+    )

@@ -17,8 +17,8 @@ The map, in the order of the work:
 from hlotool.inputs.dump.directory import find_programs
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles
-from hlotool.inputs.dump.program import DumpedProgram
-from hlotool.inputs.dump.short_path import short_path
+from hlotool.inputs.dump.program import DumpedProgram, PassText
+from hlotool.inputs.dump.short_path import folder_below, short_path
 from hlotool.inputs.find import find_inputs, find_inputs_in_text, parse_module_pattern
 from hlotool.inputs.workers import Failure, map_inputs
 
@@ -29,10 +29,12 @@ __all__ = [
     "Input",
     "Inputs",
     "NamedFiles",
+    "PassText",
     "StageChoice",
     "find_inputs",
     "find_inputs_in_text",
     "find_programs",
+    "folder_below",
     "map_inputs",
     "parse_module_pattern",
     "short_path",

@@ -103,8 +103,7 @@ def find_key(chosen: Input, assumptions: Assumptions) -> str:
     Raises InputError where a file cannot be read.
     """
     rules = [
-        (each.target.pattern, each.target.flags, repr(each.flops), repr(each.bytes))
-        for each in assumptions.call_rules
+        (each.target.text, repr(each.flops), repr(each.bytes)) for each in assumptions.call_rules
     ]
     names = [field.name for field in fields_of(ProgramRow)]
     said = [__version__, names, rules, chosen.name, chosen.stage and chosen.stage.value]

@@ -24,3 +24,18 @@ def short_path(path: str, directory: str) -> str:
         return os.path.join(folder, name)
     parts = (folder, found.untimed_prefix.strip("."), f"#{found.number}")
     return " ".join(part for part in parts if part)
+
+
+def folder_below(path: str, directory: str) -> str:
+    """Return where a program lies below a directory, without XLA's number and name.
+
+    A file that XLA would not name so is told apart by its own name. What stands in the text that
+    the directory's path names lies nowhere below it: ''.
+    """
+    if path == directory or path.startswith(f"{display_name(directory)}#"):
+        return ""
+    folder, name = os.path.split(os.path.relpath(path, directory))
+    found = find_dump_file_name(name)
+    if found is None or found.number is None:
+        return os.path.join(folder, name)
+    return " ".join(part for part in (folder, found.untimed_prefix.strip(".")) if part)

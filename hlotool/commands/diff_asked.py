@@ -1,0 +1,20 @@
+"""What the options of `hlotool diff` ask, beside rows and output."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hlotool.diff.report import DiffOptions
+from hlotool.diff.threshold import Threshold
+from hlotool.inputs import StageChoice
+from hlotool.program.assumptions import Assumptions
+
+
+class Asked(Struct, frozen=True):
+    """Which programs, what of them is compared, and how much worse one may get."""
+
+    stage: StageChoice
+    module: str | None
+    compared: DiffOptions
+    assumptions: Assumptions
+    threshold: Threshold | None

@@ -1,0 +1,92 @@
+"""`hlotool diff base=A x=B y=C`: the figures of more than two programs, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from hlotool.commands.diff_asked import Asked
+from hlotool.commands.shared.command import RowOptions, print_document
+from hlotool.commands.shared.say import say_all
+from hlotool.commands.shared.worse import worse_line
+from hlotool.diff.several import (
+    DIFF_SEVERAL,
+    SeveralFacts,
+    compare_sides,
+    level_sides,
+    list_figures,
+    list_sides,
+    spread,
+)
+from hlotool.diff.sides import Argument, Candidate, find_candidates, read_side
+from hlotool.diff.threshold import find_worse
+from hlotool.errors import UsageError
+from hlotool.fields import Document, InputPaths, Line
+
+_MOST_LISTED = 8
+
+
+def print_several(
+    arguments: Sequence[Argument], asked: Asked, options: RowOptions
+) -> tuple[bool, bool]:
+    """Print the figures, and say whether any differs, and whether any is worse than allowed."""
+    read = [read_side(_find_one(one, asked), one.label, asked.assumptions) for one in arguments]
+    facts = [each for _, each in read]
+    sides, missing = level_sides([side for side, _ in read])
+    for side in sides:
+        say_all(side.notes())
+    compared = compare_sides(sides)
+    figures = list_figures(compared, facts)
+    differs = any(one.delta for one in figures)
+    rows: dict[str, Sequence[object]] = {"figures": figures, "sides": list_sides(facts)}
+    spec, hidden = DIFF_SEVERAL, 0
+    if options.wants_overview:
+        table, shown = spread(figures, [each.label for each in facts])
+        spec = replace(DIFF_SEVERAL, row_lists=(table, *DIFF_SEVERAL.row_lists[1:]))
+        rows["figures"] = shown
+        hidden = len({one.metric for one in figures}) - len(shown)
+    worse = [find_worse(each, asked.threshold) for each in compared]
+    pairs = zip(worse, facts, strict=True)
+    lines = [worse_line(found, each.label) for found, each in pairs if found]
+    document = Document(
+        spec,
+        InputPaths(arguments[0].path),
+        scalars=SeveralFacts(differs, missing),
+        rows=rows,
+        lines=tuple(lines),
+        notes=tuple(_notes(hidden, missing)),
+    )
+    print_document(document, options)
+    return differs, any(worse)
+
+
+def name_sides(arguments: Sequence[Argument]) -> None:
+    """Refuse sides of one name: their columns could not be told apart."""
+    labels = [one.label for one in arguments]
+    twice = next((label for label in labels if labels.count(label) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two sides are called {twice!r}; name each: base=PATH other=PATH.")
+
+
+def _find_one(argument: Argument, asked: Asked) -> Candidate:
+    """Find the one program of a side."""
+    found, notes = find_candidates(argument, asked.stage, asked.module)
+    say_all(notes)
+    if len(found) > 1:
+        names = ", ".join(sorted({one.key for one in found})[:_MOST_LISTED])
+        raise UsageError(
+            f"more than two sides take one module each; choose with --module: {argument.path} "
+            f"has {names}."
+        )
+    return found[0]
+
+
+def _notes(hidden_count: int, missing: Sequence[str]) -> Iterator[Line]:
+    if missing:
+        yield Line(f"not compared: {', '.join(missing)}")
+    if hidden_count:
+        yield Line(
+            f"{hidden_count:,} figures that are the same on all sides not shown; "
+            "--rows figures has all"
+        )

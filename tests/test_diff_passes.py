@@ -1,0 +1,167 @@
+"""`hlotool diff --passes`: who changed what, in small dumps written here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hlotool.cli import run
+
+HEAD = "HloModule jit_f\n\n"
+SUM = """%sum (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %c = f32[] add(%a, %b)
+}
+
+"""
+
+
+def write(folder: Path, *steps: tuple[str, str]) -> Path:
+    """Write a dump: names of steps as XLA has them, and the bodies of their entries."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (name, body) in enumerate(steps):
+        file = folder / f"module_0001.jit_f.{number:04}.{name}.txt"
+        file.write_text(HEAD + SUM + "ENTRY %main {\n" + body + "}\n", "utf-8")
+    return folder
+
+
+def entry(*lines: str) -> str:
+    first = "  %x = f32[8] parameter(0)\n"
+    return first + "".join(f"  {line}\n" for line in lines)
+
+
+PLAIN = entry("ROOT %y = f32[8] negate(%x)")
+REDUCED = entry(
+    "%r = f32[8] all-reduce(%x), replica_groups={{0,1}}, to_apply=%sum, "
+    'metadata={op_name="jit(f)/attention/psum"}',
+    "ROOT %y = f32[8] negate(%r)",
+)
+STARTED = entry(
+    "%s = f32[8] all-reduce-start(%x), replica_groups={{0,1}}, to_apply=%sum",
+    "%d = f32[8] all-reduce-done(%s)",
+    "ROOT %y = f32[8] negate(%d)",
+)
+NESTED = (
+    ("outer.after_pipeline-start.before_first", PLAIN),
+    ("outer.after_first.before_partitioning", PLAIN),
+    ("cleanup.after_pipeline-start.before_dce", REDUCED),
+    ("outer.after_partitioning.before_second", REDUCED),
+    ("later.after_pipeline-start.before_creator", REDUCED),
+    ("later.after_creator.before_pipeline-end", STARTED),
+)
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    assert run(["diff", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_what_a_pass_left_to_its_own_pipeline_is_its_work(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """At the start of `cleanup` nothing of it has run: `partitioning`, which began it, has."""
+    made = ask(capsys, "--passes", write(tmp_path, *NESTED))
+    changed = [(row["step"], row["pass_name"], row["pipeline"]) for row in made["passes"]]
+    assert changed[2] == (2, "partitioning", "outer")
+    assert changed[5] == (5, "creator", "later")
+    what = [row["what"] for row in made["passes"]]
+    assert what == [[], [], ["structure", "collectives"], [], [], ["structure"]]
+    row = made["passes"][2]
+    assert (row["right_only_count"], row["left_only_count"], row["changed_count"]) == (1, 0, 1)
+    assert row["opcodes"] == ["all-reduce +1"]
+    counts = [(one["opcode"], one["delta"]) for one in made["opcodes"] if one["step"] == 5]
+    assert sorted(counts) == [
+        ("all-reduce", -1),
+        ("all-reduce-done", 1),
+        ("all-reduce-start", 1),
+    ]
+
+
+def test_a_change_between_pipelines_is_nobodys(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    steps = (
+        ("one.after_pipeline-start.before_a", PLAIN),
+        ("two.after_pipeline-start.before_b", REDUCED),
+        ("two.after_b.before_pipeline-end", PLAIN),
+    )
+    made = ask(capsys, "--passes", write(tmp_path, *steps))
+    names = [(row["pass_name"], row["pipeline"]) for row in made["passes"]]
+    assert names == [("before one", ""), ("between one and two", ""), ("b", "two")]
+
+
+def test_a_pipeline_that_begins_anew_was_not_open(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    steps = (
+        ("one.after_pipeline-start.before_a", PLAIN),
+        ("two.after_pipeline-start.before_b", REDUCED),
+        ("one.after_pipeline-start.before_a", REDUCED),
+        ("one.after_a.before_pipeline-end", PLAIN),
+    )
+    made = ask(capsys, "--passes", write(tmp_path, *steps))
+    assert [row["pass_name"] for row in made["passes"]][1] == "between one and two"
+
+
+def test_new_names_alone_are_no_change(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    renamed = REDUCED.replace("%r", "%all-reduce.7").replace("%y", "%z")
+    rewired = REDUCED.replace("%r", "%q").replace("negate(%q)", "negate(%x)")
+    steps = (
+        ("p.after_pipeline-start.before_rename", REDUCED),
+        ("p.after_rename.before_rewire", renamed),
+        ("p.after_rewire.before_pipeline-end", rewired),
+    )
+    made = ask(capsys, "--passes", write(tmp_path, *steps))
+    assert [row["what"] for row in made["passes"]] == [[], [], ["structure"]]
+    traced = ask(
+        capsys, "--passes", tmp_path, "--trace", 'opcode == "all-reduce" and scope ~ "attention"'
+    )
+    (first, second) = traced["trace"]
+    assert (first["name"], first["first_step"], first["last_step"]) == ("r", 0, 2)
+    assert (second["name"], second["first_step"], second["last_step"]) == ("q", 2, None)
+
+
+def test_a_trace_names_who_made_and_who_removed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = write(tmp_path, *NESTED)
+    made = ask(capsys, "--passes", folder, "--trace", 'opcode == "all-reduce"')
+    assert (made["first_pass"], made["first_step"]) == ("partitioning", 2)
+    assert (made["last_pass"], made["last_step"]) == ("creator", 5)
+    assert (made["seen_count"], made["left_count"]) == (1, 0)
+    (row,) = made["trace"]
+    assert (row["name"], row["scope"], row["ending"]) == ("r", "attention", "removed")
+
+
+def test_a_trace_ends_where_the_expression_holds_no_more(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    steps = (
+        ("p.after_pipeline-start.before_a", REDUCED),
+        ("p.after_a.before_pipeline-end", REDUCED.replace("attention", "mlp")),
+    )
+    made = ask(capsys, "--passes", write(tmp_path, *steps), "--trace", 'scope ~ "attention"')
+    (row,) = made["trace"]
+    assert (row["last_pass"], row["ending"]) == ("a", "no match")
+    assert ask(capsys, "--passes", tmp_path)["passes"][1]["what"] == []
+
+
+def test_two_compilations_part_after_a_pass(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = [*NESTED[:5], (NESTED[5][0], STARTED.replace("negate", "tanh"))]
+    old, new = write(tmp_path / "old", *NESTED), write(tmp_path / "new", *other)
+    keys = ("last_identical_path", "first_different_path", "first_different_pass")
+    made = ask(capsys, "--passes", old, "--passes", new)
+    last, first = (f"{new}/module_0001.jit_f.{NESTED[step][0]}.txt" for step in (4, 5))
+    last, first = last.replace("later", "0004.later"), first.replace("later", "0005.later")
+    assert [made[key] for key in keys] == [last, first, "creator"]
+    same = ask(capsys, "--passes", old, "--passes", old)
+    assert [same[key] is None for key in keys] == [False, True, True]
+    assert run(["diff", "--passes", str(old), "--passes", str(new), "--exit-code"]) == 1
+    told = capsys.readouterr().out
+    assert "first different after creator of later (step 5): structure" in told
