@@ -331,7 +331,7 @@ def duplicate(listing: Listing, chooser: random.Random) -> bool:
     place = _pick(
         listing,
         chooser,
-        lambda body, one: bool(one.operands) and one.is_array and len(body.users(one)) > 1,
+        lambda body, one: bool(one.operands) and one.is_array and len(body.users(one)) > 2,  # noqa: PLR2004
     )
     if place is None:
         return False

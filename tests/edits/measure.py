@@ -110,8 +110,8 @@ class _Judge:
         structure, found = self.structure, self.found
         if structure.is_equal:
             return Counter()
-        back = {other: one for one, other in found.items()}
-        reasoner = Reasoner(structure.signatures, structure.numbers.signatures, found, back)
+        back = structure.back()
+        reasoner = Reasoner(structure.signatures, structure.numbers.signatures, found, back, structure.flow)
         gone = [one for one in self.here if one not in found]
         new = [one for one in self.there if one not in back]
         changed = [one for one, other in found.items() if reasoner.reasons(one, other)]

@@ -36,8 +36,8 @@ def compare_instructions(structure: Structure, *, is_folded: bool = True) -> Ins
     Follows the pairs of `compare_structure`; raises nothing of its own.
     """
     pairs = structure.partners()
-    back = {right: left for pair in structure.computations for left, right in pair.pairs.items()}
-    reasoner = Reasoner(structure.signatures, structure.numbers.signatures, pairs, back)
+    back = structure.back()
+    reasoner = Reasoner(structure.signatures, structure.numbers.signatures, pairs, back, structure.flow)
     found = [] if structure.is_equal else _find(structure, reasoner)
     rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()
     return InstructionDiff(

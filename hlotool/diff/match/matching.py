@@ -53,7 +53,9 @@ _WIDE: Final = 8  # operands from which their places are remembered
 class Matcher:
     """The pairs between two computations, left to right and back."""
 
-    def __init__(self, left: Computation, right: Computation, signatures: Signatures) -> None:
+    def __init__(
+        self, left: Computation, right: Computation, signatures: Signatures, seeds: Pairs
+    ) -> None:
         self.left = left
         self.right = right
         self.signatures = signatures
@@ -62,30 +64,54 @@ class Matcher:
         self._landmarks: Landmarks = {}
         self._fresh: list[tuple[Instruction, Instruction]] = []
         self._places: dict[Instruction, dict[Instruction, int]] = {}
+        self.taken: set[Instruction] = set()  # with a partner in another computation
+        for one, other in seeds.items():
+            if one not in self.pairs and other not in self.back:
+                self._pair(one, other)
 
     def match(self, exact: View, both: Colour) -> Pairs:
         """Pair what can be paired.
 
         `exact` numbers all that counts of an instruction, `both` its expression and its uses.
         """
-        self._pair_classes(both)
+        if not self.pairs and self._has_as_many_parameters():
+            self._pair_classes(both)
         for view in list_views(self.signatures, exact):
             if self._is_done():
                 break
             self._fresh = list(self.pairs.items())
             self._grow(view)
             self._pair_by_colour(view)
+        return self.pairs
+
+    def finish(self) -> Pairs:
+        """Pair what was replaced, and what is named alike; return the new pairs."""
+        known = set(self.pairs)
         if not self._is_done():
             self._pair_replaced()
             self._pair_named()
-        return self.pairs
+        return {one: other for one, other in self.pairs.items() if one not in known}
+
+    def _has_as_many_parameters(self) -> bool:
+        return len(self.left.parameters) == len(self.right.parameters)
 
     def _is_done(self) -> bool:
         return len(self.pairs) == min(len(self.left.instructions), len(self.right.instructions))
 
     def _may_pair(self, left: Instruction, right: Instruction) -> bool:
         is_free = left not in self.pairs and right not in self.back
-        return is_free and self.signatures.are_related(left, right)
+        is_free = is_free and left not in self.taken and right not in self.taken
+        return is_free and (self.signatures.are_related(left, right) or self._is_held(left, right))
+
+    def _is_held(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether all operands of two instructions are partners, or all their users are.
+
+        Then they stand in the same place, whatever they do.
+        """
+        if left.operands and [self.pairs.get(one) for one in left.operands] == list(right.operands):
+            return True
+        users = [self.pairs.get(one) for one in left.users]
+        return bool(users) and None not in users and set(users) == set(right.users)
 
     def _pair(self, left: Instruction, right: Instruction) -> None:
         self.pairs[left] = right
@@ -95,9 +121,12 @@ class Matcher:
 
     def _free(self) -> tuple[list[Instruction], list[Instruction]]:
         return (
-            [one for one in self.left.instructions if one not in self.pairs],
-            [one for one in self.right.instructions if one not in self.back],
+            [one for one in self.left.instructions if self._is_free(one, self.pairs)],
+            [one for one in self.right.instructions if self._is_free(one, self.back)],
         )
+
+    def _is_free(self, one: Instruction, paired: Pairs) -> bool:
+        return one not in paired and one not in self.taken
 
     def _pair_by_colour(self, view: View) -> None:
         """Pair by expression and uses, by either alone, then by what stands near; repeat."""
