@@ -98,20 +98,20 @@ def replace_binary(listing: Listing, chooser: random.Random) -> bool:
 
 
 def replace_by_three(listing: Listing, chooser: random.Random) -> bool:
-    """Put three operations in the place of one."""
+    """Put three operations in the place of one; the first has its operand, and counts as it."""
     place = _pick(
         listing, chooser, lambda body, one: one.opcode in _UNARY and _is_used_array(body, one)
     )
     if place is None:
         return False
     body, line = place
-    old = line
-    for opcode in ("floor", "cosine", "sign"):
-        new = Line(line.shape, opcode, [old if old is not line else line.operands[0]])
-        body.put_behind(old, new)
-        old = new
-    body.redirect(line, old)
-    body.lines.remove(line)
+    users = body.users(line)
+    second = body.put_behind(line, Line(line.shape, "cosine", [line]))
+    third = body.put_behind(second, Line(line.shape, "sign", [second]))
+    body.redirect(line, third, users)
+    if body.root is line:
+        body.root = third
+    line.opcode, line.touched = "floor", True
     return True
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Side: TypeAlias = Literal["left", "right"]
 _NUMBERED: Final = re.compile(r"([A-Za-z]+)((?:_|\['?|'?\]\[|\.)?)(\d+)(?=$|[\]/).:';])")
 _HEAVY: Final = frozenset(("dot", "convolution", "custom-call"))
+_APART: Final = 1_000_000  # added to the number of a new layer whose name a left one has
 _ALIKE: Final = 0.7  # of what two layers hold, so that they may be the same
 
 
@@ -49,6 +50,8 @@ class Layers(Struct, eq=False):
 
     right: Module | None = None
     changes: tuple[LayerChange, ...] = ()
+    families: frozenset[str] = frozenset()
+    _tags: dict[str, Hashable] = field(default_factory=dict)
     _renamed: dict[str, dict[int, str]] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
 
@@ -61,6 +64,19 @@ class Layers(Struct, eq=False):
             known = self._known[op_name] = _NUMBERED.sub(self._rename, op_name)
         return known
 
+    def tag(self, op_name: str) -> Hashable:
+        """Return the layers that a (translated) op_name lies in, None where it lies in none."""
+        if not self.families or not op_name:
+            return None
+        if op_name not in self._tags:
+            found = [
+                (_family(one[1]), one[3])
+                for one in _NUMBERED.finditer(_path(op_name))
+                if _family(one[1]) in self.families
+            ]
+            self._tags[op_name] = tuple(dict.fromkeys(found)) or None
+        return self._tags[op_name]
+
     def _rename(self, found: re.Match[str]) -> str:
         number = self._renamed.get(_family(found[1]), {}).get(int(found[3]), found[3])
         return f"{found[1]}{found[2]}{number}"
@@ -70,21 +86,24 @@ def align_layers(left: Module, right: Module, signatures: Signatures) -> Layers:
     """Find which numbered layers of two modules are the same, and which are on one side only."""
     sides = [_find_layers(module, signatures) for module in (left, right)]
     layers = Layers(right)
+    families: set[str] = set()
     changes: list[LayerChange] = []
     for name in sides[0].keys() & sides[1].keys():
         here, there = sides[0][name], sides[1][name]
         if max(len(here), len(there)) < 2:  # noqa: PLR2004  one is no sequence
             continue
+        families.add(name)
         pairs = dict(_align(sorted(here), sorted(there), here, there))
         renamed = {other: str(one) for one, other in pairs.items() if one != other}
         new = [other for other in there if other not in pairs.values()]
-        renamed |= {other: f"new{other}" for other in new if other in here}
+        renamed |= {other: str(other + _APART) for other in new if other in here}
         if renamed:
             layers._renamed[name] = renamed
         gone = [one for one in here if one not in pairs]
         changes += [LayerChange(here[one].scope, "left", name, one) for one in sorted(gone)]
         changes += [LayerChange(there[one].scope, "right", name, one) for one in sorted(new)]
     layers.changes = tuple(changes)
+    layers.families = frozenset(families)
     return layers
 
 

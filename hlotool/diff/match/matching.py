@@ -15,7 +15,8 @@ and edges, up to sorting. Among indistinguishable twins the order of the dump de
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import product
 from typing import Final, TypeAlias
 
 from hlotool.diff.match.colours import (
@@ -34,6 +35,7 @@ from hlotool.ir import Computation, Instruction
 Pairs: TypeAlias = dict[Instruction, Instruction]
 _Classes: TypeAlias = dict[Hashable, list[Instruction]]
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
+_MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
 _WIDE: Final = 8  # operands from which their places are remembered
 
 # An example. The right side has a `negate` more, which is now the operand of `tanh`:
@@ -80,7 +82,6 @@ class Matcher:
             if self._is_done():
                 break
             self._fresh = list(self.pairs.items())
-            self._grow(view)
             self._pair_by_colour(view)
         return self.pairs
 
@@ -141,6 +142,7 @@ class Matcher:
             self._pair_classes(down.__getitem__, only_unique=True)
             near = near_colours(sides, self._free(), view, marks, number)
             self._pair_classes(near.__getitem__, only_unique=True)
+            self._pair_by_users(up)
             self._grow(view)
             if len(self.pairs) == before or self._is_done():
                 break
@@ -160,6 +162,26 @@ class Matcher:
             others = there.get(name, [])
             if len(twins) > 1 and len(twins) == len(others):
                 self._pair_twins(twins, others, colour)
+
+    def _pair_by_users(self, colour: Mapping[Instruction, int]) -> None:
+        """Pair equal expressions, of which a side has more, by the users that they share.
+
+        Of a value that is computed twice now, the copy with most of the old users is the old one.
+        """
+        left, right = self._free()
+        there = _by_colour(right, colour.__getitem__)
+        for name, found in _by_colour(left, colour.__getitem__).items():
+            others = there.get(name, ())
+            if len(found) == len(others) or len(found) * len(others) > _MOST_COMPARED:
+                continue
+            shared = [(self._count_shared(*pair), pair) for pair in product(found, others)]
+            for count, pair in sorted(shared, key=lambda one: -one[0]):
+                if count and self._may_pair(*pair):
+                    self._pair(*pair)
+
+    def _count_shared(self, left: Instruction, right: Instruction) -> int:
+        """Count the users of one instruction whose partners use the other."""
+        return sum(self.pairs.get(one) in right.users for one in left.users)
 
     def _pair_twins(
         self, twins: list[Instruction], others: list[Instruction], colour: Colour
