@@ -260,17 +260,17 @@ def replace_in_fusion(listing: Listing, chooser: random.Random) -> bool:
 
 
 def rewrite_fusion(listing: Listing, chooser: random.Random) -> bool:
-    """Put other operations in the place of all elementwise ones of a fusion's body."""
+    """Put two other operations in the place of each elementwise one of a fusion's body."""
     for body in _fused(listing, chooser):
         old = [one for one in body.lines if one.opcode in {*_UNARY, *_BINARY}]
         if len(old) < 3 or body.root in old:  # noqa: PLR2004
             continue
         for line in old:
-            new = Line(line.shape, "atan2" if len(line.operands) > 1 else "cosine", line.operands)
-            body.put_behind(line, new)
-            extra = body.put_behind(new, Line(line.shape, "sign", [new]))
-            body.redirect(line, extra)
-            body.lines.remove(line)
+            users = body.users(line)
+            extra = body.put_behind(line, Line(line.shape, "sign", [line]))
+            body.redirect(line, extra, users)
+            line.opcode = "atan2" if len(line.operands) > 1 else "cosine"
+            line.touched = True
         return True
     return False
 

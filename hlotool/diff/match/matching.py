@@ -15,7 +15,7 @@ and edges, up to sorting. Among indistinguishable twins the order of the dump de
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -27,6 +27,7 @@ from hlotool.diff.match.colours import (
     near_colours,
     upward_colours,
 )
+from hlotool.diff.match.content_numbers import ContentNumbers
 from hlotool.diff.match.replaced import Replacer
 from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.views import family, list_views
@@ -34,6 +35,7 @@ from hlotool.ir import Computation, Instruction
 
 Pairs: TypeAlias = dict[Instruction, Instruction]
 _Classes: TypeAlias = dict[Hashable, list[Instruction]]
+_STRICT: Final = 2  # views under which what is paired says nearly the same
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
 _MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
 _WIDE: Final = 8  # operands from which their places are remembered
@@ -56,11 +58,18 @@ class Matcher:
     """The pairs between two computations, left to right and back."""
 
     def __init__(
-        self, left: Computation, right: Computation, signatures: Signatures, seeds: Pairs
+        self,
+        left: Computation,
+        right: Computation,
+        signatures: Signatures,
+        numbers: ContentNumbers,
+        seeds: Pairs,
     ) -> None:
         self.left = left
         self.right = right
         self.signatures = signatures
+        self._both = numbers.both.__getitem__
+        self._views = list_views(signatures, numbers.signatures.__getitem__)
         self.pairs: Pairs = {}
         self.back: Pairs = {}
         self._landmarks: Landmarks = {}
@@ -71,26 +80,43 @@ class Matcher:
             if one not in self.pairs and other not in self.back:
                 self._pair(one, other)
 
-    def match(self, exact: View, both: Colour) -> Pairs:
-        """Pair what can be paired.
+    def match_strictly(self) -> Pairs:
+        """Pair what says the same, or nearly; return the new pairs."""
+        known = set(self.pairs)
+        if not known and self._has_as_many_parameters():
+            self._pair_classes(self._both)
+        self._look(self._views[:_STRICT])
+        return self._since(known)
 
-        `exact` numbers all that counts of an instruction, `both` its expression and its uses.
-        """
-        if not self.pairs and self._has_as_many_parameters():
-            self._pair_classes(both)
-        for view in list_views(self.signatures, exact):
+    def match_loosely(self) -> Pairs:
+        """Pair what is called alike, or does alike, in like surroundings; return the new pairs."""
+        known = set(self.pairs)
+        self._look(self._views[_STRICT:])
+        return self._since(known)
+
+    def finish(self) -> Pairs:
+        """Pair what was replaced, and what stands beside it; return the new pairs."""
+        known = set(self.pairs)
+        if not self._is_done():
+            self._pair_replaced()
+            self._look(self._views[-1:])
+        return self._since(known)
+
+    def pair_named(self) -> Pairs:
+        """Pair what is left and called alike; return the new pairs."""
+        known = set(self.pairs)
+        if not self._is_done():
+            self._pair_named()
+        return self._since(known)
+
+    def _look(self, views: Sequence[View]) -> None:
+        for view in views:
             if self._is_done():
                 break
             self._fresh = list(self.pairs.items())
             self._pair_by_colour(view)
-        return self.pairs
 
-    def finish(self) -> Pairs:
-        """Pair what was replaced, and what is named alike; return the new pairs."""
-        known = set(self.pairs)
-        if not self._is_done():
-            self._pair_replaced()
-            self._pair_named()
+    def _since(self, known: set[Instruction]) -> Pairs:
         return {one: other for one, other in self.pairs.items() if one not in known}
 
     def _has_as_many_parameters(self) -> bool:
@@ -265,10 +291,16 @@ class Matcher:
             self._pair(self.left.root, self.right.root)
 
     def _pair_named(self) -> None:
-        """Pair what is left where opcode and op_name agree: in order, if equally many."""
+        """Pair what is left where opcode and op_name agree: in order, if equally many.
+
+        Then what has another opcode, if name and dimensions occur once on each side.
+        """
 
         def name(one: Instruction) -> Hashable:
             return family(one), self.signatures.op_name(one) or one
+
+        def place(one: Instruction) -> Hashable:
+            return self.signatures.dims(one.shape), self.signatures.op_name(one) or one
 
         left, right = self._free()
         there = _by_colour(right, name)
@@ -278,6 +310,8 @@ class Matcher:
                 for one, other in zip(found, others, strict=True):
                     if self._may_pair(one, other):
                         self._pair(one, other)
+        left, right = self._free()
+        self._pair_lone(_by_colour(left, place), _by_colour(right, place))
 
 
 def _by_colour(instructions: Iterable[Instruction], colour: Colour) -> _Classes:

@@ -22,6 +22,7 @@ from hlotool.diff.match.views import family
 from hlotool.ir import Instruction
 
 View: TypeAlias = Callable[[Instruction], Hashable]
+_FARTHEST: Final = 4  # operations looked through
 _PASSING: Final = frozenset(("parameter", "get-tuple-element", "tuple", "call"))
 
 
@@ -31,9 +32,15 @@ def pair_moved(
     flow: Flow,
     signatures: Signatures,
     exact: Mapping[Instruction, int],
+    *,
+    is_bridging: bool,
 ) -> dict[Instruction, Instruction]:
-    """Pair free instructions of two modules, left to right, by what they do and stand on."""
-    mover = _Mover(partners, flow)
+    """Pair free instructions of two modules, left to right, by what they do and stand on.
+
+    `is_bridging` looks through operations of one operand that have no partner themselves: in
+    `tanh(sign(a))` and `tanh(a)`, both stand on a.
+    """
+    mover = _Mover(partners, flow, is_bridging=is_bridging)
     sides = [[one for one in side if one.opcode not in _PASSING] for side in free]
     if all(sides):
         mover.run(sides, exact.__getitem__)
@@ -48,8 +55,11 @@ class _Mover:
         self,
         partners: tuple[Mapping[Instruction, Instruction], Mapping[Instruction, Instruction]],
         flow: Flow,
+        *,
+        is_bridging: bool,
     ) -> None:
         self._flow = flow
+        self._farthest = _FARTHEST if is_bridging else 1
         self._pairs, self._back = partners
         self.found: dict[Instruction, Instruction] = {}
         self._found_back: dict[Instruction, Instruction] = {}
@@ -101,10 +111,15 @@ class _Mover:
         return self._pairs.get(one) or self.found.get(one)
 
     def _deepest_mark(self, value: Instruction, *, is_right: bool) -> Instruction | None:
-        for one in reversed(self._flow.meanings(value)):
-            mark = self._mark(one, is_right=is_right)
-            if mark is not None:
-                return mark
+        for _ in range(self._farthest):
+            meanings = self._flow.meanings(value)
+            for one in reversed(meanings):
+                mark = self._mark(one, is_right=is_right)
+                if mark is not None:
+                    return mark
+            if len(meanings[-1].operands) != 1:
+                break
+            value = meanings[-1].operands[0]
         return None
 
     def _above(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:

@@ -9,6 +9,7 @@ looked for in all computations (`moved`), before replaced instructions are paire
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -22,6 +23,8 @@ from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.terms import Terms, agree_terms
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.program.program import Program
+
+_ROUNDS: Final = 4  # in turn: what was replaced, and what stands on it
 
 
 class ComputationPair(Struct, eq=False):
@@ -115,6 +118,7 @@ class _Pairing:
         self._structure = structure
         self._known: set[tuple[Computation, Computation]] = set()
         self._matchers: list[Matcher] = []
+        self._is_late = False
 
     def run(self) -> None:
         """Pair everything."""
@@ -130,9 +134,20 @@ class _Pairing:
         if structure.is_equal:
             return
         self._pair_moved()
-        for matcher in self._matchers:  # grows while it is walked
-            self._follow(matcher.finish())
+        for matcher in self._matchers:  # grows while it is walked, by what was matched so far
+            self._descend(_list_called(matcher.match_loosely()))
         self._pair_moved()
+        self._is_late = True
+        for _ in range(_ROUNDS):
+            found = 0
+            for matcher in self._matchers:  # grows while it is walked
+                pairs = matcher.finish()
+                self._descend(_list_called(pairs))
+                found += len(pairs)
+            if not self._pair_moved(is_bridging=True) and not found:
+                break
+        for matcher in self._matchers:
+            self._descend(_list_called(matcher.pair_named()))
 
     def _descend(self, pending: list[tuple[Computation, Computation, Pairs]]) -> None:
         """Pair two computations and all that their pairs call."""
@@ -143,29 +158,34 @@ class _Pairing:
                 self._structure.computations.append(pair)
                 pending.extend(_list_called(pair.pairs))
 
-    def _follow(self, pairs: Pairs) -> None:
-        """Pair what pairs call that were made later."""
-        self._descend(_list_called(pairs))
-
     def _pair_instructions(
         self, left: Computation, right: Computation, seeds: Pairs
     ) -> ComputationPair:
-        numbers = self._structure.numbers
+        structure = self._structure
+        numbers = structure.numbers
         both = numbers.both
         is_equal = numbers.computations[left] == numbers.computations[right]
         if is_equal and [both[one] for one in left.instructions] == [
             both[one] for one in right.instructions
         ]:
             pairs = dict(zip(left.instructions, right.instructions, strict=True))
-        else:
-            matcher = Matcher(left, right, self._structure.signatures, seeds)
-            pairs = matcher.match(numbers.signatures.__getitem__, both.__getitem__)
-            if not is_equal:
-                self._matchers.append(matcher)
-        return ComputationPair(left, right, pairs, is_equal)
+            return ComputationPair(left, right, pairs, is_equal)
+        moved = {one: structure.moved.get(one) for one in left.instructions}
+        for one, other in moved.items():
+            if other is not None and other.computation is right:
+                seeds[one] = structure.moved.pop(one)
+        matcher = Matcher(left, right, structure.signatures, numbers, seeds)
+        matcher.match_strictly()
+        if self._is_late:
+            matcher.match_loosely()
+        self._matchers.append(matcher)
+        return ComputationPair(left, right, matcher.pairs, is_equal)
 
-    def _pair_moved(self) -> None:
-        """Pair what stands in another computation now, and go on with what that calls."""
+    def _pair_moved(self, *, is_bridging: bool = False) -> int:
+        """Pair what stands in another computation now, and go on with what that calls.
+
+        Returns how many pairs that were.
+        """
         structure = self._structure
         partners = structure.partners(), structure.back()
         free = tuple(
@@ -178,12 +198,14 @@ class _Pairing:
             structure.flow,
             structure.signatures,
             structure.numbers.signatures,
+            is_bridging=is_bridging,
         )
         structure.moved.update(found)
         for matcher in self._matchers:
             matcher.taken.update(found)
             matcher.taken.update(found.values())
-        self._follow(found)
+        self._descend(_list_called(found))
+        return len(found)
 
 
 def _list_called(pairs: Pairs) -> list[tuple[Computation, Computation, Pairs]]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hlotool.diff.match.colours import View
 from hlotool.diff.match.signature import Signatures
 from hlotool.ir import Instruction
 from hlotool.ir.opcodes import COLLECTIVES
+
+_CONTROL: Final = frozenset(("while", "conditional", "call"))  # whatever stands in their bodies
 
 
 def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
     """List the views, strictest first; each is worked out once for an instruction.
 
     exact: all that counts, and the layer. shaped: opcode, dimensions, op_name, constant, and roughly what
-    is called. named: opcode and op_name. scoped: opcode, scope and primitive. sized: opcode
+    a fusion does. named: opcode and op_name. scoped: opcode, scope and primitive. sized: opcode
     and dimensions. kind: opcode.
     """
     number = signatures.table.number
@@ -23,7 +27,8 @@ def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
 
     def shaped(one: Instruction) -> int:
         constant = one.literal if one.opcode == "constant" else ""
-        dims, body = signatures.dims(one.shape), signatures.body(one)
+        dims = signatures.dims(one.shape)
+        body = 0 if one.opcode in _CONTROL else signatures.body(one)
         return number(("shaped", family(one), dims, body, constant, signatures.op_name(one)))
 
     def named(one: Instruction) -> int:
