@@ -209,6 +209,9 @@ def _split(
     body.lines = [entry, *(one for one in body.lines if one not in moved)]
     for line in moved:
         line.operands = [parameters.get(one, one) for one in line.operands]
+    for old, other in parameters.items():
+        if old.opcode == "parameter" and not body.users(old):
+            other.origin, other.touched = old.origin, old.literal != other.literal
     fusion.operands = [*fusion.operands, first]
     listing.bodies.insert(listing.bodies.index(outer), new)
     _drop_unused(body, fusion)
@@ -223,6 +226,7 @@ def _merge(body: Body, first: Line, second: Line) -> None:
     operands = list(second.operands)
     for parameter, operand in zip(source.parameters(), first.operands, strict=True):
         new = Line(parameter.shape, "parameter", literal=str(len(operands)))
+        new.origin, new.touched = parameter.origin, parameter.literal != new.literal
         operands.append(operand)
         meaning[parameter] = new
     moved = [one for one in source.lines if one.opcode != "parameter"]

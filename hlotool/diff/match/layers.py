@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from hlotool.diff.match.signature import Signatures
 
 Side: TypeAlias = Literal["left", "right"]
-_NUMBERED: Final = re.compile(r"([A-Za-z]+)((?:_|\['?|'?\]\[|\.)?)(\d+)(?=$|[\]/).:';])")
+_NUMBERED: Final = re.compile(r"([A-Za-z]+)((?:_|\['?|'?\]\[)?)(\d+)(?=$|[\]/).:';])")
+_FEWEST: Final = 2  # numbers of a sequence
 _HEAVY: Final = frozenset(("dot", "convolution", "custom-call"))
 _APART: Final = 1_000_000  # added to the number of a new layer whose name a left one has
 _ALIKE: Final = 0.7  # of what two layers hold, so that they may be the same
@@ -90,7 +91,7 @@ def align_layers(left: Module, right: Module, signatures: Signatures) -> Layers:
     changes: list[LayerChange] = []
     for name in sides[0].keys() & sides[1].keys():
         here, there = sides[0][name], sides[1][name]
-        if max(len(here), len(there)) < 2:  # noqa: PLR2004  one is no sequence
+        if not (_is_sequence(here) and _is_sequence(there)):
             continue
         families.add(name)
         pairs = dict(_align(sorted(here), sorted(there), here, there))
@@ -164,6 +165,12 @@ def _list_contents(
 def _path(op_name: str) -> str:
     """Drop the primitive, the last component of a path."""
     return op_name.rpartition("/")[0] if "/" in op_name else op_name
+
+
+def _is_sequence(numbers: Iterable[int]) -> bool:
+    """Say whether numbers are 0, 1, 2, … or 1, 2, 3, …; one alone is no sequence."""
+    found = sorted(numbers)
+    return len(found) >= _FEWEST and found[0] < _FEWEST and found[-1] - found[0] == len(found) - 1
 
 
 def _family(word: str) -> str:

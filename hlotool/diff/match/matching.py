@@ -287,6 +287,7 @@ class Matcher:
         """
         replacer = Replacer(self._landmarks, self.signatures, self._may_pair, self._pair)
         replacer.run(*self._free())
+        replacer.run_upwards(*self._free())
         if self._may_pair(self.left.root, self.right.root):
             self._pair(self.left.root, self.right.root)
 

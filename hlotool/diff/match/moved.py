@@ -41,7 +41,8 @@ def pair_moved(
     `tanh(sign(a))` and `tanh(a)`, both stand on a.
     """
     mover = _Mover(partners, flow, is_bridging=is_bridging)
-    sides = [[one for one in side if one.opcode not in _PASSING] for side in free]
+    passing = _PASSING - {"parameter"} if is_bridging else _PASSING
+    sides = [[one for one in side if one.opcode not in passing] for side in free]
     if all(sides):
         mover.run(sides, exact.__getitem__)
         mover.run(sides, lambda one: (family(one), signatures.dims(one.shape)))
