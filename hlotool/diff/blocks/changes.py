@@ -68,6 +68,10 @@ def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
         for right in pair.right_only():
             if right not in reasoner.back and not _is_told(right, reasoner.back):
                 found[right] = Found(None, right)
+    for left, right in structure.moved.items():
+        reasons = reasoner.reasons(left, right)
+        if reasons and not _follows(left, reasons, found):
+            found[left] = Found(left, right, reasons)
     return list(found.values())
 
 

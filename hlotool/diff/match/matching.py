@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -64,6 +65,7 @@ class Matcher:
         signatures: Signatures,
         numbers: ContentNumbers,
         seeds: Pairs,
+        taken: AbstractSet[Instruction],
     ) -> None:
         self.left = left
         self.right = right
@@ -75,7 +77,7 @@ class Matcher:
         self._landmarks: Landmarks = {}
         self._fresh: list[tuple[Instruction, Instruction]] = []
         self._places: dict[Instruction, dict[Instruction, int]] = {}
-        self.taken: set[Instruction] = set()  # with a partner in another computation
+        self._taken = taken  # those with a partner in another computation
         for one, other in seeds.items():
             if one not in self.pairs and other not in self.back:
                 self._pair(one, other)
@@ -98,6 +100,7 @@ class Matcher:
         """Pair what was replaced, and what stands beside it; return the new pairs."""
         known = set(self.pairs)
         if not self._is_done():
+            self._pair_lone_names(self._name)
             self._pair_replaced()
             self._look(self._views[-1:])
         return self._since(known)
@@ -107,7 +110,12 @@ class Matcher:
         known = set(self.pairs)
         if not self._is_done():
             self._pair_named()
+            self._pair_lone_names(self._place_name)
         return self._since(known)
+
+    def accept(self, left: Instruction, right: Instruction) -> None:
+        """Take a pair that was found otherwise."""
+        self._pair(left, right)
 
     def _look(self, views: Sequence[View]) -> None:
         for view in views:
@@ -127,7 +135,7 @@ class Matcher:
 
     def _may_pair(self, left: Instruction, right: Instruction) -> bool:
         is_free = left not in self.pairs and right not in self.back
-        is_free = is_free and left not in self.taken and right not in self.taken
+        is_free = is_free and left not in self._taken and right not in self._taken
         return is_free and (self.signatures.are_related(left, right) or self._is_held(left, right))
 
     def _is_held(self, left: Instruction, right: Instruction) -> bool:
@@ -153,7 +161,7 @@ class Matcher:
         )
 
     def _is_free(self, one: Instruction, paired: Pairs) -> bool:
-        return one not in paired and one not in self.taken
+        return one not in paired and one not in self._taken
 
     def _pair_by_colour(self, view: View) -> None:
         """Pair by expression and uses, by either alone, then by what stands near; repeat."""
@@ -292,27 +300,26 @@ class Matcher:
             self._pair(self.left.root, self.right.root)
 
     def _pair_named(self) -> None:
-        """Pair what is left where opcode and op_name agree: in order, if equally many.
-
-        Then what has another opcode, if name and dimensions occur once on each side.
-        """
-
-        def name(one: Instruction) -> Hashable:
-            return family(one), self.signatures.op_name(one) or one
-
-        def place(one: Instruction) -> Hashable:
-            return self.signatures.dims(one.shape), self.signatures.op_name(one) or one
-
+        """Pair what is left where opcode and op_name agree: in order, if equally many."""
         left, right = self._free()
-        there = _by_colour(right, name)
-        for key, found in _by_colour(left, name).items():
+        there = _by_colour(right, self._name)
+        for key, found in _by_colour(left, self._name).items():
             others = there.get(key, [])
             if len(found) == len(others):
                 for one, other in zip(found, others, strict=True):
                     if self._may_pair(one, other):
                         self._pair(one, other)
+
+    def _pair_lone_names(self, name: Colour) -> None:
+        """Pair what alone on each side is called so."""
         left, right = self._free()
-        self._pair_lone(_by_colour(left, place), _by_colour(right, place))
+        self._pair_lone(_by_colour(left, name), _by_colour(right, name))
+
+    def _name(self, one: Instruction) -> Hashable:
+        return family(one), self.signatures.op_name(one) or one
+
+    def _place_name(self, one: Instruction) -> Hashable:
+        return self.signatures.dims(one.shape), self.signatures.op_name(one) or one
 
 
 def _by_colour(instructions: Iterable[Instruction], colour: Colour) -> _Classes:

@@ -16,6 +16,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, TypeAlias
 
+from hlotool.diff.match.content_numbers import ContentNumbers
 from hlotool.diff.match.flow import Flow
 from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.views import family
@@ -31,7 +32,7 @@ def pair_moved(
     partners: tuple[Mapping[Instruction, Instruction], Mapping[Instruction, Instruction]],
     flow: Flow,
     signatures: Signatures,
-    exact: Mapping[Instruction, int],
+    numbers: ContentNumbers,
     *,
     is_bridging: bool,
 ) -> dict[Instruction, Instruction]:
@@ -40,11 +41,11 @@ def pair_moved(
     `is_bridging` looks through operations of one operand that have no partner themselves: in
     `tanh(sign(a))` and `tanh(a)`, both stand on a.
     """
-    mover = _Mover(partners, flow, is_bridging=is_bridging)
+    mover = _Mover(partners, flow, numbers.up, is_bridging=is_bridging)
     passing = _PASSING - {"parameter"} if is_bridging else _PASSING
     sides = [[one for one in side if one.opcode not in passing] for side in free]
     if all(sides):
-        mover.run(sides, exact.__getitem__)
+        mover.run(sides, numbers.signatures.__getitem__)
         mover.run(sides, lambda one: (family(one), signatures.dims(one.shape)))
     return mover.found
 
@@ -56,10 +57,12 @@ class _Mover:
         self,
         partners: tuple[Mapping[Instruction, Instruction], Mapping[Instruction, Instruction]],
         flow: Flow,
+        expressions: Mapping[Instruction, int],
         *,
         is_bridging: bool,
     ) -> None:
         self._flow = flow
+        self._expressions = expressions
         self._farthest = _FARTHEST if is_bridging else 1
         self._pairs, self._back = partners
         self.found: dict[Instruction, Instruction] = {}
@@ -111,7 +114,9 @@ class _Mover:
             return one if one in self._back or one in self._found_back else None
         return self._pairs.get(one) or self.found.get(one)
 
-    def _deepest_mark(self, value: Instruction, *, is_right: bool) -> Instruction | None:
+    def _deepest_mark(self, value: Instruction, *, is_right: bool) -> Hashable:
+        """Return the mark of what a value is in truth; of what hangs on nothing, its expression."""
+        made = self._flow.meanings(value)[-1]
         for _ in range(self._farthest):
             meanings = self._flow.meanings(value)
             for one in reversed(meanings):
@@ -121,7 +126,7 @@ class _Mover:
             if len(meanings[-1].operands) != 1:
                 break
             value = meanings[-1].operands[0]
-        return None
+        return self._expressions[made] if _is_constant(made) else None
 
     def _above(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
         """Return what an instruction does with which partners, None while one has none."""
@@ -144,3 +149,10 @@ class _Mover:
             yield from self._flow.meanings(operand)
         for user, _ in self._flow.users(one):
             yield user
+
+
+def _is_constant(one: Instruction) -> bool:
+    """Say whether a value is a constant, or one broadcast and converted."""
+    while len(one.operands) == 1:
+        one = one.operands[0]
+    return one.opcode in {"constant", "iota"}

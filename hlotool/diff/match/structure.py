@@ -118,6 +118,7 @@ class _Pairing:
         self._structure = structure
         self._known: set[tuple[Computation, Computation]] = set()
         self._matchers: list[Matcher] = []
+        self._taken: set[Instruction] = set()  # of the moved pairs
         self._is_late = False
 
     def run(self) -> None:
@@ -174,7 +175,8 @@ class _Pairing:
         for one, other in moved.items():
             if other is not None and other.computation is right:
                 seeds[one] = structure.moved.pop(one)
-        matcher = Matcher(left, right, structure.signatures, numbers, seeds)
+                self._taken -= {one, other}
+        matcher = Matcher(left, right, structure.signatures, numbers, seeds, self._taken)
         matcher.match_strictly()
         if self._is_late:
             matcher.match_loosely()
@@ -197,13 +199,17 @@ class _Pairing:
             partners,
             structure.flow,
             structure.signatures,
-            structure.numbers.signatures,
+            structure.numbers,
             is_bridging=is_bridging,
         )
-        structure.moved.update(found)
-        for matcher in self._matchers:
-            matcher.taken.update(found)
-            matcher.taken.update(found.values())
+        matchers = {(one.left, one.right): one for one in self._matchers}
+        for left, right in found.items():
+            matcher = matchers.get((left.computation, right.computation))
+            if matcher is None:
+                structure.moved[left] = right
+                self._taken.update((left, right))
+            else:
+                matcher.accept(left, right)
         self._descend(_list_called(found))
         return len(found)
 
