@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Side: TypeAlias = Literal["left", "right"]
 _NUMBERED: Final = re.compile(r"([A-Za-z]+)((?:_|\['?|'?\]\[)?)(\d+)(?=$|[\]/).:';])")
 _FEWEST: Final = 2  # numbers of a sequence
-_HEAVY: Final = frozenset(("dot", "convolution", "custom-call"))
+_TELLING: Final = frozenset(("parameter", "dot", "convolution", "custom-call", "fusion"))
 _APART: Final = 1_000_000  # added to the number of a new layer whose name a left one has
 _ALIKE: Final = 0.7  # of what two layers hold, so that they may be the same
 
@@ -145,21 +145,18 @@ def _find_layers(module: Module, signatures: Signatures) -> Mapping[str, dict[in
 def _list_contents(
     module: Module, signatures: Signatures
 ) -> Iterator[tuple[str, tuple[str, str, int]]]:
-    """Yield each op_name once with what it stands for: a scope, a parameter, a heavy operation."""
+    """Yield each op_name once with what it stands for: a parameter, a heavy operation, a fusion."""
     seen: set[tuple[str, str, int]] = set()
     for one in module.instructions():
-        op_name = one.metadata().op_name
-        if not op_name:
-            continue
         is_parameter = one.opcode == "parameter"
-        if is_parameter and one.computation is not module.entry:
+        if one.opcode not in _TELLING or (is_parameter and one.computation is not module.entry):
             continue
-        dims = signatures.dims(one.shape) if is_parameter or one.opcode in _HEAVY else 0
-        kind = one.opcode if dims else ""
-        key = op_name, kind, dims
-        if key not in seen:
+        op_name = one.metadata().op_name
+        dims = signatures.dims(one.shape) if one.opcode != "fusion" else 0
+        key = op_name, one.opcode, dims
+        if op_name and key not in seen:
             seen.add(key)
-            yield op_name, (op_name if is_parameter else find_scope(op_name) or "", kind, dims)
+            yield op_name, (op_name if is_parameter else find_scope(op_name) or "", *key[1:])
 
 
 def _path(op_name: str) -> str:

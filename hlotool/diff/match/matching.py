@@ -154,7 +154,8 @@ class Matcher:
         self._landmarks[left] = self._landmarks[right] = -len(self.pairs)
         self._fresh.append((left, right))
 
-    def _free(self) -> tuple[list[Instruction], list[Instruction]]:
+    def list_free(self) -> tuple[list[Instruction], list[Instruction]]:
+        """List the instructions of both sides that have no partner yet."""
         return (
             [one for one in self.left.instructions if self._is_free(one, self.pairs)],
             [one for one in self.right.instructions if self._is_free(one, self.back)],
@@ -174,7 +175,7 @@ class Matcher:
             self._pair_classes(lambda one, up=up, down=down: (up[one], down[one]))  # type: ignore[misc]
             self._pair_classes(up.__getitem__, only_unique=True)
             self._pair_classes(down.__getitem__, only_unique=True)
-            near = near_colours(sides, self._free(), view, marks, number)
+            near = near_colours(sides, self.list_free(), view, marks, number)
             self._pair_classes(near.__getitem__, only_unique=True)
             self._pair_by_users(up)
             self._grow(view)
@@ -187,7 +188,7 @@ class Matcher:
         Twins come last, and each pair of twins takes along the neighbours whose colours
         agree, so that what belongs to one twin is not paired with the other's.
         """
-        left, right = self._free()
+        left, right = self.list_free()
         here, there = _by_colour(left, colour), _by_colour(right, colour)
         self._pair_lone(here, there)
         if only_unique:
@@ -202,7 +203,7 @@ class Matcher:
 
         Of a value that is computed twice now, the copy with most of the old users is the old one.
         """
-        left, right = self._free()
+        left, right = self.list_free()
         there = _by_colour(right, colour.__getitem__)
         for name, found in _by_colour(left, colour.__getitem__).items():
             others = there.get(name, ())
@@ -294,14 +295,14 @@ class Matcher:
         Both roots are the computation's result.
         """
         replacer = Replacer(self._landmarks, self.signatures, self._may_pair, self._pair)
-        replacer.run(*self._free())
-        replacer.run_upwards(*self._free())
+        replacer.run(*self.list_free())
+        replacer.run_upwards(*self.list_free())
         if self._may_pair(self.left.root, self.right.root):
             self._pair(self.left.root, self.right.root)
 
     def _pair_named(self) -> None:
         """Pair what is left where opcode and op_name agree: in order, if equally many."""
-        left, right = self._free()
+        left, right = self.list_free()
         there = _by_colour(right, self._name)
         for key, found in _by_colour(left, self._name).items():
             others = there.get(key, [])
@@ -312,7 +313,7 @@ class Matcher:
 
     def _pair_lone_names(self, name: Colour) -> None:
         """Pair what alone on each side is called so."""
-        left, right = self._free()
+        left, right = self.list_free()
         self._pair_lone(_by_colour(left, name), _by_colour(right, name))
 
     def _name(self, one: Instruction) -> Hashable:

@@ -189,13 +189,15 @@ class _Pairing:
         Returns how many pairs that were.
         """
         structure = self._structure
+        free = self._list_free()
+        if not all(free):
+            return 0
         partners = structure.partners(), structure.back()
-        free = tuple(
-            [one for each in list_reached(side) for one in each.instructions if one not in known]
-            for side, known in zip(structure.programs, partners, strict=True)
-        )
         found = pair_moved(
-            (free[0], free[1]),
+            (
+                [one for one in free[0] if one not in partners[0]],
+                [one for one in free[1] if one not in partners[1]],
+            ),
             partners,
             structure.flow,
             structure.signatures,
@@ -212,6 +214,16 @@ class _Pairing:
                 matcher.accept(left, right)
         self._descend(_list_called(found))
         return len(found)
+
+    def _list_free(self) -> list[list[Instruction]]:
+        """List what has no partner in pairs of computations, and all of those in no pair."""
+        matched = zip(*(matcher.list_free() for matcher in self._matchers), strict=True)
+        free = [[one for some in side for one in some] for side in matched] or [[], []]
+        for place, program in enumerate(self._structure.programs):
+            seen = {pair[place] for pair in self._known}
+            alone = [one for one in list_reached(program) if one not in seen]
+            free[place] += [one for each in alone for one in each.instructions]
+        return free
 
 
 def _list_called(pairs: Pairs) -> list[tuple[Computation, Computation, Pairs]]:
