@@ -212,8 +212,8 @@ class _Comparison:
         left, right, structure = self.left.program, self.right.program, self.structure
         if left is None or right is None or structure is None or structure.is_equal:
             return ()
-        back = {other: one for pair in structure.computations for one, other in pair.pairs.items()}
-        reasoner = Reasoner(structure.signatures, structure.numbers.signatures, self.pairs, back)
+        back = structure.back()
+        reasoner = Reasoner(structure.signatures, structure.numbers.signatures, self.pairs, back, structure.flow)
         return compare_fusions(structure, reasoner, left, right)
 
     def _flags(self) -> tuple[FlagChange, ...]:

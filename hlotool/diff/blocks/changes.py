@@ -36,8 +36,8 @@ def compare_instructions(structure: Structure, *, is_folded: bool = True) -> Ins
     Follows the pairs of `compare_structure`; raises nothing of its own.
     """
     pairs = structure.partners()
-    back = {right: left for pair in structure.computations for left, right in pair.pairs.items()}
-    reasoner = Reasoner(structure.signatures, structure.numbers.signatures, pairs, back)
+    back = structure.back()
+    reasoner = Reasoner(structure.signatures, structure.numbers.signatures, pairs, back, structure.flow)
     found = [] if structure.is_equal else _find(structure, reasoner)
     rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()
     return InstructionDiff(
@@ -68,6 +68,10 @@ def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
         for right in pair.right_only():
             if right not in reasoner.back and not _is_told(right, reasoner.back):
                 found[right] = Found(None, right)
+    for left, right in structure.moved.items():
+        reasons = reasoner.reasons(left, right)
+        if reasons and not _follows(left, reasons, found):
+            found[left] = Found(left, right, reasons)
     return list(found.values())
 
 

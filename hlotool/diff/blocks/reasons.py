@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from hlotool.diff.match.backend_config import config_changes, trip_count
 from hlotool.diff.match.comparable import comparable_literal
+from hlotool.diff.match.flow import Flow
 from hlotool.diff.match.matching import Pairs
 from hlotool.diff.match.shape_changes import scaling, shape_changes
 from hlotool.diff.match.signature import Signatures
@@ -58,6 +59,7 @@ class Reasoner(Struct, eq=False):
     exact: Mapping[Instruction, int]
     pairs: Pairs
     back: Pairs
+    flow: Flow
     _known: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
@@ -120,16 +122,32 @@ class Reasoner(Struct, eq=False):
         """Say whether two operands are partners, or differ by rows of their own.
 
         A left operand without partner was removed, a right one added; if what they stand on
-        leads to the other side's operand, or both are new, there is nothing to add.
+        leads to the other side's operand, both are new, or it is one copy more, there is
+        nothing to add.
         """
         partner, origin = self.pairs.get(left), self.back.get(right)
-        if partner is right:
+        if partner is right or self._mean_the_same(left, right):
             return True
         if partner is None and origin is None:
             return True
         if origin is None:
-            return _leads_to(right, partner, self.back)
-        return partner is None and _leads_to(left, origin, self.pairs)
+            return self._is_copy(right, partner) or _leads_to(right, partner, self.back)
+        if partner is not None:
+            return False
+        return self._is_copy(left, origin) or _leads_to(left, origin, self.pairs)
+
+    def _is_copy(self, one: Instruction, other: Instruction | None) -> bool:
+        """Say whether two instructions of one side compute the same from the same."""
+        return (
+            other is not None
+            and one.operands == other.operands
+            and self.exact[one] == self.exact[other]
+        )
+
+    def _mean_the_same(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether two operands are partners when fusions and calls are looked through."""
+        meanings = self.flow.meanings(right)
+        return any(self.pairs.get(one) in meanings for one in self.flow.meanings(left))
 
 
 def _leads_to(start: Instruction, goal: Instruction | None, paired: Pairs) -> bool:

@@ -15,7 +15,9 @@ and edges, up to sorting. Among indistinguishable twins the order of the dump de
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import product
 from typing import Final, TypeAlias
 
 from hlotool.diff.match.colours import (
@@ -26,6 +28,7 @@ from hlotool.diff.match.colours import (
     near_colours,
     upward_colours,
 )
+from hlotool.diff.match.content_numbers import ContentNumbers
 from hlotool.diff.match.replaced import Replacer
 from hlotool.diff.match.signature import Signatures
 from hlotool.diff.match.views import family, list_views
@@ -33,7 +36,9 @@ from hlotool.ir import Computation, Instruction
 
 Pairs: TypeAlias = dict[Instruction, Instruction]
 _Classes: TypeAlias = dict[Hashable, list[Instruction]]
+_STRICT: Final = 2  # views under which what is paired says nearly the same
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
+_MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
 _WIDE: Final = 8  # operands from which their places are remembered
 
 # An example. The right side has a `negate` more, which is now the operand of `tanh`:
@@ -53,39 +58,95 @@ _WIDE: Final = 8  # operands from which their places are remembered
 class Matcher:
     """The pairs between two computations, left to right and back."""
 
-    def __init__(self, left: Computation, right: Computation, signatures: Signatures) -> None:
+    def __init__(
+        self,
+        left: Computation,
+        right: Computation,
+        signatures: Signatures,
+        numbers: ContentNumbers,
+        seeds: Pairs,
+        taken: AbstractSet[Instruction],
+    ) -> None:
         self.left = left
         self.right = right
         self.signatures = signatures
+        self._both = numbers.both.__getitem__
+        self._views = list_views(signatures, numbers.signatures.__getitem__)
         self.pairs: Pairs = {}
         self.back: Pairs = {}
         self._landmarks: Landmarks = {}
         self._fresh: list[tuple[Instruction, Instruction]] = []
         self._places: dict[Instruction, dict[Instruction, int]] = {}
+        self._taken = taken  # those with a partner in another computation
+        for one, other in seeds.items():
+            if one not in self.pairs and other not in self.back:
+                self._pair(one, other)
 
-    def match(self, exact: View, both: Colour) -> Pairs:
-        """Pair what can be paired.
+    def match_strictly(self) -> Pairs:
+        """Pair what says the same, or nearly; return the new pairs."""
+        known = set(self.pairs)
+        if not known and self._has_as_many_parameters():
+            self._pair_classes(self._both)
+        self._look(self._views[:_STRICT])
+        return self._since(known)
 
-        `exact` numbers all that counts of an instruction, `both` its expression and its uses.
-        """
-        self._pair_classes(both)
-        for view in list_views(self.signatures, exact):
+    def match_loosely(self) -> Pairs:
+        """Pair what is called alike, or does alike, in like surroundings; return the new pairs."""
+        known = set(self.pairs)
+        self._look(self._views[_STRICT:])
+        return self._since(known)
+
+    def finish(self) -> Pairs:
+        """Pair what was replaced, and what stands beside it; return the new pairs."""
+        known = set(self.pairs)
+        if not self._is_done():
+            self._pair_lone_names(self._name)
+            self._pair_replaced()
+            self._look(self._views[-1:])
+        return self._since(known)
+
+    def pair_named(self) -> Pairs:
+        """Pair what is left and called alike; return the new pairs."""
+        known = set(self.pairs)
+        if not self._is_done():
+            self._pair_named()
+            self._pair_lone_names(self._place_name)
+        return self._since(known)
+
+    def accept(self, left: Instruction, right: Instruction) -> None:
+        """Take a pair that was found otherwise."""
+        self._pair(left, right)
+
+    def _look(self, views: Sequence[View]) -> None:
+        for view in views:
             if self._is_done():
                 break
             self._fresh = list(self.pairs.items())
-            self._grow(view)
             self._pair_by_colour(view)
-        if not self._is_done():
-            self._pair_replaced()
-            self._pair_named()
-        return self.pairs
+
+    def _since(self, known: set[Instruction]) -> Pairs:
+        return {one: other for one, other in self.pairs.items() if one not in known}
+
+    def _has_as_many_parameters(self) -> bool:
+        return len(self.left.parameters) == len(self.right.parameters)
 
     def _is_done(self) -> bool:
         return len(self.pairs) == min(len(self.left.instructions), len(self.right.instructions))
 
     def _may_pair(self, left: Instruction, right: Instruction) -> bool:
         is_free = left not in self.pairs and right not in self.back
-        return is_free and self.signatures.are_related(left, right)
+        is_free = is_free and left not in self._taken and right not in self._taken
+        return is_free and (self.signatures.are_related(left, right) or self._is_held(left, right))
+
+    def _is_held(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether all operands of two instructions are partners, or all their users are.
+
+        Then they stand in the same place, whatever they do.
+        """
+        if left.operands and [self.pairs.get(one) for one in left.operands] == list(right.operands):
+            return True
+        users = [self.pairs.get(one) for one in left.users]
+        return bool(users) and None not in users and set(users) == set(right.users)
 
     def _pair(self, left: Instruction, right: Instruction) -> None:
         self.pairs[left] = right
@@ -93,11 +154,15 @@ class Matcher:
         self._landmarks[left] = self._landmarks[right] = -len(self.pairs)
         self._fresh.append((left, right))
 
-    def _free(self) -> tuple[list[Instruction], list[Instruction]]:
+    def list_free(self) -> tuple[list[Instruction], list[Instruction]]:
+        """List the instructions of both sides that have no partner yet."""
         return (
-            [one for one in self.left.instructions if one not in self.pairs],
-            [one for one in self.right.instructions if one not in self.back],
+            [one for one in self.left.instructions if self._is_free(one, self.pairs)],
+            [one for one in self.right.instructions if self._is_free(one, self.back)],
         )
+
+    def _is_free(self, one: Instruction, paired: Pairs) -> bool:
+        return one not in paired and one not in self._taken
 
     def _pair_by_colour(self, view: View) -> None:
         """Pair by expression and uses, by either alone, then by what stands near; repeat."""
@@ -110,8 +175,9 @@ class Matcher:
             self._pair_classes(lambda one, up=up, down=down: (up[one], down[one]))  # type: ignore[misc]
             self._pair_classes(up.__getitem__, only_unique=True)
             self._pair_classes(down.__getitem__, only_unique=True)
-            near = near_colours(sides, self._free(), view, marks, number)
+            near = near_colours(sides, self.list_free(), view, marks, number)
             self._pair_classes(near.__getitem__, only_unique=True)
+            self._pair_by_users(up)
             self._grow(view)
             if len(self.pairs) == before or self._is_done():
                 break
@@ -122,7 +188,7 @@ class Matcher:
         Twins come last, and each pair of twins takes along the neighbours whose colours
         agree, so that what belongs to one twin is not paired with the other's.
         """
-        left, right = self._free()
+        left, right = self.list_free()
         here, there = _by_colour(left, colour), _by_colour(right, colour)
         self._pair_lone(here, there)
         if only_unique:
@@ -131,6 +197,26 @@ class Matcher:
             others = there.get(name, [])
             if len(twins) > 1 and len(twins) == len(others):
                 self._pair_twins(twins, others, colour)
+
+    def _pair_by_users(self, colour: Mapping[Instruction, int]) -> None:
+        """Pair equal expressions, of which a side has more, by the users that they share.
+
+        Of a value that is computed twice now, the copy with most of the old users is the old one.
+        """
+        left, right = self.list_free()
+        there = _by_colour(right, colour.__getitem__)
+        for name, found in _by_colour(left, colour.__getitem__).items():
+            others = there.get(name, ())
+            if len(found) == len(others) or len(found) * len(others) > _MOST_COMPARED:
+                continue
+            shared = [(self._count_shared(*pair), pair) for pair in product(found, others)]
+            for count, pair in sorted(shared, key=lambda one: -one[0]):
+                if count and self._may_pair(*pair):
+                    self._pair(*pair)
+
+    def _count_shared(self, left: Instruction, right: Instruction) -> int:
+        """Count the users of one instruction whose partners use the other."""
+        return sum(self.pairs.get(one) in right.users for one in left.users)
 
     def _pair_twins(
         self, twins: list[Instruction], others: list[Instruction], colour: Colour
@@ -209,24 +295,32 @@ class Matcher:
         Both roots are the computation's result.
         """
         replacer = Replacer(self._landmarks, self.signatures, self._may_pair, self._pair)
-        replacer.run(*self._free())
+        replacer.run(*self.list_free())
+        replacer.run_upwards(*self.list_free())
         if self._may_pair(self.left.root, self.right.root):
             self._pair(self.left.root, self.right.root)
 
     def _pair_named(self) -> None:
         """Pair what is left where opcode and op_name agree: in order, if equally many."""
-
-        def name(one: Instruction) -> Hashable:
-            return family(one), self.signatures.op_name(one) or one
-
-        left, right = self._free()
-        there = _by_colour(right, name)
-        for key, found in _by_colour(left, name).items():
+        left, right = self.list_free()
+        there = _by_colour(right, self._name)
+        for key, found in _by_colour(left, self._name).items():
             others = there.get(key, [])
             if len(found) == len(others):
                 for one, other in zip(found, others, strict=True):
                     if self._may_pair(one, other):
                         self._pair(one, other)
+
+    def _pair_lone_names(self, name: Colour) -> None:
+        """Pair what alone on each side is called so."""
+        left, right = self.list_free()
+        self._pair_lone(_by_colour(left, name), _by_colour(right, name))
+
+    def _name(self, one: Instruction) -> Hashable:
+        return family(one), self.signatures.op_name(one) or one
+
+    def _place_name(self, one: Instruction) -> Hashable:
+        return self.signatures.dims(one.shape), self.signatures.op_name(one) or one
 
 
 def _by_colour(instructions: Iterable[Instruction], colour: Colour) -> _Classes:

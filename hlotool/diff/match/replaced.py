@@ -9,7 +9,8 @@ Linear in instructions and edges.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Final
 
 from hlotool.diff.match.colours import Landmarks
 from hlotool.diff.match.signature import Signatures
@@ -17,6 +18,8 @@ from hlotool.ir import Instruction
 
 MayPair = Callable[[Instruction, Instruction], bool]
 Pair = Callable[[Instruction, Instruction], None]
+
+_ROUNDS: Final = 4  # steps upwards from what has partners
 
 
 class Replacer:
@@ -52,6 +55,35 @@ class Replacer:
                 self._pair(*pair)
                 ready.extend((True, user) for user in self._completed(pair[0]))
                 ready.extend((False, user) for user in self._completed(pair[1]))
+
+    def run_upwards(
+        self, left: Sequence[Instruction], right: Sequence[Instruction]
+    ) -> None:
+        """Pair what has the same dimensions and is used by the same, at the same places."""
+        for _ in range(_ROUNDS):
+            here, there = self._by_uses(left), self._by_uses(right)
+            found = [
+                (ones[0], there[key][0])
+                for key, ones in here.items()
+                if len(ones) == 1 and len(there.get(key, ())) == 1
+            ]
+            pairs = [pair for pair in found if self._may_pair(*pair)]
+            for pair in pairs:
+                self._pair(*pair)
+            if not pairs:
+                break
+
+    def _by_uses(self, side: Iterable[Instruction]) -> dict[Hashable, list[Instruction]]:
+        """Group the free instructions of which all users have partners by how those use them."""
+        found: dict[Hashable, list[Instruction]] = defaultdict(list)
+        for one in side:
+            if one in self._landmarks or not one.users:
+                continue
+            if all(user in self._landmarks for user in one.users):
+                uses = [(self._landmarks[user], user.operands.index(one)) for user in one.users]
+                dims = self._signatures.dims(one.shape)
+                found[dims, one.opcode == "parameter", tuple(sorted(uses))].append(one)
+        return found
 
     def _find_partner(self, one: Instruction, *, is_left: bool) -> Instruction | None:
         """Return what waits at the same place on the other side, by name, else by shape."""

@@ -19,6 +19,7 @@ from hlotool.diff.match.comparable import (
     without_blanks,
 )
 from hlotool.diff.match.comparable_groups import comparable_groups
+from hlotool.diff.match.layers import Layers
 from hlotool.diff.match.terms import Terms
 from hlotool.ir import Computation, Instruction, Shape
 from hlotool.ir.module import CALL_KEYS
@@ -48,6 +49,7 @@ class Signatures:
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
+        self.layers = Layers()
         self.table = Table()
         self._shapes: dict[int, tuple[Shape, int, int]] = {}
         self._values: dict[tuple[str, str], Hashable] = {}
@@ -81,10 +83,14 @@ class Signatures:
         return self._shape_numbers(shape)[2]
 
     def op_name(self, instruction: Instruction) -> str:
-        """Return the op_name of the metadata, '' where there is none."""
+        """Return the op_name of the metadata, '' where there is none.
+
+        On the right its layers are called as their partners on the left.
+        """
         name = self._op_names.get(instruction)
         if name is None:
-            name = self._op_names[instruction] = instruction.metadata().op_name
+            name = self.layers.translate(instruction.metadata().op_name, instruction.module)
+            self._op_names[instruction] = name
         return name
 
     def origin(self, instruction: Instruction) -> str:

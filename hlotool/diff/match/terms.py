@@ -49,23 +49,31 @@ class Terms(Struct, frozen=True):
 
 def agree_terms(left: Module, right: Module, *, is_strict: bool = False) -> Terms:
     """Find what both modules state; everything else is not compared."""
-    stated = {what: (_any(left, test), _any(right, test)) for what, test in _STATED.items()}
-    elided = {what: (_any(left, test), _any(right, test)) for what, test in _ELIDED.items()}
-    missing = [what for what, (one, other) in (stated | elided).items() if one != other]
+    here, there = _find_stated(left), _find_stated(right)
+    missing = [what for what in (*_STATED, *_ELIDED) if (what in here) != (what in there)]
+    elided = here | there
     return Terms(
         has_layouts="layouts" not in missing,
         has_backend_configs="backend configs" not in missing,
         has_control_dependencies="control dependencies" not in missing,
         has_attributes="attributes" not in missing,
-        has_small_constants=not any(elided["small constants"]),
-        has_large_constants=not any(elided["large constants"]),
+        has_small_constants="small constants" not in elided,
+        has_large_constants="large constants" not in elided,
         is_strict=is_strict,
         not_compared=tuple(missing),
     )
 
 
-def _any(module: Module, test: Callable[[Instruction], bool]) -> bool:
-    return any(map(test, _instructions(module)))
+def _find_stated(module: Module) -> set[str]:
+    """Say which of the questions below at least one instruction answers with yes."""
+    found: set[str] = set()
+    open_questions = _STATED | _ELIDED
+    for one in _instructions(module):
+        answered = [what for what, test in open_questions.items() if test(one)]
+        if answered:
+            found.update(answered)
+            open_questions = {what: test for what, test in open_questions.items() if what not in found}
+    return found
 
 
 def _instructions(module: Module) -> Iterator[Instruction]:

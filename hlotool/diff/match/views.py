@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hlotool.diff.match.colours import View
 from hlotool.diff.match.signature import Signatures
 from hlotool.ir import Instruction
 from hlotool.ir.opcodes import COLLECTIVES
 
+_CONTROL: Final = frozenset(("while", "conditional", "call"))  # whatever stands in their bodies
+
 
 def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
     """List the views, strictest first; each is worked out once for an instruction.
 
-    exact: all that counts. shaped: opcode, dimensions, op_name, constant, and roughly what
-    is called. named: opcode and op_name. scoped: opcode, scope and primitive. sized: opcode
+    exact: all that counts, and the layer. shaped: opcode, dimensions, op_name, constant, and roughly what
+    a fusion does. named: opcode and op_name. scoped: opcode, scope and primitive. sized: opcode
     and dimensions. kind: opcode.
     """
     number = signatures.table.number
 
+    def layered(one: Instruction) -> int:
+        tag = signatures.layers.tag(signatures.op_name(one))
+        return exact(one) if tag is None else number(("layered", exact(one), tag))
+
     def shaped(one: Instruction) -> int:
         constant = one.literal if one.opcode == "constant" else ""
-        dims, body = signatures.dims(one.shape), signatures.body(one)
+        dims = signatures.dims(one.shape)
+        body = 0 if one.opcode in _CONTROL else signatures.body(one)
         return number(("shaped", family(one), dims, body, constant, signatures.op_name(one)))
 
     def named(one: Instruction) -> int:
@@ -34,7 +43,8 @@ def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
     def kind(one: Instruction) -> int:
         return number(("kind", family(one)))
 
-    return exact, *(_remembered(view) for view in (shaped, named, scoped, sized, kind))
+    first = layered if signatures.layers.families else exact
+    return tuple(_remembered(view) for view in (first, shaped, named, scoped, sized, kind))
 
 
 def family(instruction: Instruction) -> str:

@@ -1,0 +1,128 @@
+"""How many pairs and changes of an edited module does `diff` find, and how many are right?
+
+Every kind of edit is made alone, at several places of every base; then 5, 20, 60 and 150 random
+edits at once. Each text is compared as it is, with other names and another order, and without
+metadata as well. Layers are put into and taken out of a model of unrolled ones.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from dump_files import ROOT
+from edits import kinds, moves
+from edits.kinds import Edit
+from edits.layers import renumber
+from edits.listing import Listing, Print, list_module
+from edits.measure import Score, judge
+
+TABLE = ROOT / "docs" / "edits.csv"
+HEADING = "edit,names and metadata,cases,pair precision,pair recall,change precision,change recall"
+STYLES = {
+    "kept": Print(),
+    "shuffled": Print(is_shuffled=True),
+    "shuffled no metadata": Print(is_shuffled=True, has_metadata=False),
+}
+BASES = (
+    "hlo/gpu_train_step.txt",
+    "hlo/tpu_train_step.txt",
+    "hlo/cpu_train_step.txt",
+    "dumps/gpu_h100/mlp_train/module_0001.jit_train_step.sm_9.0a_gpu_after_optimizations.txt",
+)
+EDITS: tuple[Edit, ...] = (
+    kinds.insert_unary, kinds.insert_for_one_user, kinds.insert_converts, kinds.insert_copy,
+    kinds.insert_scale, kinds.insert_barrier, kinds.insert_in_fusion, kinds.remove_unary,
+    kinds.remove_binary, kinds.remove_collective, kinds.replace_unary, kinds.replace_binary,
+    kinds.replace_by_three, kinds.replace_in_fusion, kinds.rewrite_fusion, kinds.change_dtype,
+    kinds.change_dimension, kinds.change_layout, kinds.change_space, kinds.change_constant,
+    kinds.change_dimensions, kinds.change_config, kinds.change_sharding, kinds.change_groups,
+    kinds.change_fusion_kind, kinds.change_target, kinds.swap_operands, kinds.rewire,
+    kinds.add_parameter, kinds.add_result, kinds.duplicate, kinds.make_async,
+    moves.outline, moves.inline, moves.fuse, moves.split_fusion, moves.merge_fusions, moves.hoist,
+)  # fmt: skip
+WHOLE: tuple[Edit, ...] = (kinds.rename_scopes, kinds.widen_everything, kinds.double_batch)
+TOGETHER = (5, 20, 60, 150)
+LAYERS = {
+    "layer added at the end": (range(8), range(9)),
+    "layer removed at the end": (range(8), range(7)),
+    "four layers added": (range(8), range(12)),
+    "wide layer put in": ((0, 1, 2, 3, 4, 5), (0, 1, 100, 2, 3, 4, 5)),
+    "wide layer taken out": ((0, 1, 100, 2, 3, 4), (0, 1, 2, 3, 4)),
+    "wide layer moved": ((0, 1, 100, 2, 3, 4), (0, 1, 2, 3, 100, 4)),
+}
+
+
+def measure_edits(repeats: int = 2) -> Iterator[tuple[str, str, int, Score]]:
+    """Yield what was edited, how it was printed, in how many cases, and the sum of the scores."""
+    for edit in (*EDITS, *WHOLE):
+        yield from _measure(edit.__name__.replace("_", " "), (edit,), 1, repeats)
+    for count in TOGETHER:
+        yield from _measure(f"{count} at once", EDITS, count, repeats)
+    for name, (before, after) in LAYERS.items():
+        left, right = renumber(before, after)
+        for style, how in STYLES.items():
+            yield name, style, 1, judge(left, right, how, 1)
+
+
+def row(name: str, style: str, count: int, score: Score) -> str:
+    """Write one row of the table."""
+    shares = (
+        score.right_pairs / max(1, score.found_pairs),
+        score.right_pairs / max(1, score.true_pairs),
+        *(_share(score.right_changes, whole) for whole in (score.found_changes, score.true_changes)),
+    )
+    return ",".join((name, style, str(count), *(f"{share:.4f}" for share in shares)))
+
+
+def summarize(found: list[tuple[str, str, int, Score]]) -> dict[str, Score]:
+    """Add up single edits, those of everything, several at once, and layers."""
+    groups: dict[str, Score] = {}
+    for name, _, _, score in found:
+        group = "layers" if name in LAYERS else "several at once" if "at once" in name else "single"
+        group = "everything" if name in {one.__name__.replace("_", " ") for one in WHOLE} else group
+        groups[group] = groups.get(group, Score()) + score
+    return groups
+
+
+@cache
+def _base(name: str) -> Listing:
+    listing = list_module((ROOT / "testdata" / name).read_text("utf-8"))
+    listing.drop_dead()
+    return listing
+
+
+def _measure(
+    name: str, edits: tuple[Edit, ...], count: int, repeats: int
+) -> Iterator[tuple[str, str, int, Score]]:
+    """Edit every base a few times."""
+    for style, how in STYLES.items():
+        total, cases = Score(), 0
+        for place, base in enumerate(BASES):
+            for seed in range(repeats):
+                chooser = random.Random(f"{name} {place} {seed}")  # noqa: S311  repeatable
+                edited = _base(base).copy()
+                done = sum(chooser.choice(edits)(edited, chooser) for _ in range(count))
+                if done:
+                    edited.drop_dead()
+                    total += judge(_base(base), edited, how, seed)
+                    cases += 1
+        yield name, style, cases, total
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+if __name__ == "__main__":
+    rows = []
+    for one in measure_edits(int(sys.argv[1]) if len(sys.argv) > 1 else 1):
+        rows.append(one)
+        print(row(*one))  # noqa: T201
+    for group, score in summarize(rows).items():
+        print(row(group, "all", 0, score))  # noqa: T201
