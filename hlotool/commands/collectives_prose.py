@@ -98,7 +98,7 @@ def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:
             row for row in rows if row.network == "dcn" and row.wire_bytes is None
         ],
         "all-reduce of which each device keeps only its shard": [
-            row for row in rows if row.effective_kind != row.kind
+            row for row in rows if row.opcode == "all-reduce" and row.kind == "reduce-scatter"
         ],
     }
     for what, named in chosen.items():

@@ -161,8 +161,8 @@ def _make_row(
     return CollectiveRow(
         name=one.begin.full_name,
         count=1,
-        kind=one.kind,
-        effective_kind=transfer.effective_kind,
+        kind=transfer.kind,
+        opcode=one.operation.opcode.removesuffix("-start"),
         network=name_network(transfer.network, link, extent.span),
         dtype=name_dtypes(transfer.parts),
         wire_bytes_per_run=wire.per_run,

@@ -67,18 +67,12 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ]
     kind: Annotated[
         str,
-        figure(
-            "the opcode without -start; between TPU slices, the type of the transfer",
-            heading="opcode",
-        ),
-    ]
-    effective_kind: Annotated[
-        str,
         column(
-            "what it amounts to: reduce-scatter where only a shard of a fused all-reduce is used",
-            heading="kind",
+            "what it amounts to: the opcode; reduce-scatter where only a shard of a fused "
+            "all-reduce is used; between TPU slices, the type of the transfer"
         ),
     ]
+    opcode: Annotated[str, figure("the opcode in the text, without -start")]
     network: Annotated[
         Network | None,
         column(

@@ -33,7 +33,7 @@ def sum_transfers(found: Sequence[Measured], machine: Machine | None = None) -> 
     kinds: dict[str, list[Measured]] = {}
     networks: dict[Network | None, list[Measured]] = {}
     for one in found:
-        kinds.setdefault(one.transfer.collective.kind, []).append(one)
+        kinds.setdefault(one.transfer.kind, []).append(one)
         networks.setdefault(one.transfer.network, []).append(one)
     by_kind = [KindRow(kind=kind, **_sum(kinds[kind], machine)) for kind in sorted(kinds)]
     by_kind.sort(key=lambda row: -row.wire_bytes_per_run)

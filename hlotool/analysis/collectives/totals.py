@@ -93,9 +93,7 @@ _IsSecondsLower: TypeAlias = Annotated[
 class KindRow(Struct, frozen=True, kw_only=True):
     """All collectives of one kind."""
 
-    kind: Annotated[
-        str, column("the opcode without -start; between TPU slices, the type of the transfer")
-    ]
+    kind: Annotated[str, column("what they amount to, as the kind of rows")]
     count: _Count
     textual_count: _TextualCount
     executions: _Executions

@@ -61,7 +61,7 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
             exposed,
             "warning",
             "exposed-collective",
-            f"{what} is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
+            f"{what} is computed while {names} ({exposed[0].kind}) {verb}{over}: "
             f"{part}{percent(found.exposed, found.all_sent)} of {found.whole}.",
         )
         size = sum(row.known_exposed_wire_bytes_per_run for row in exposed)
@@ -114,14 +114,14 @@ def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
     if not rows or not computes_in_16_bits(evidence.executions):
         return
     for same in rows:
-        is_sum = same[0].effective_kind in _REDUCING
+        is_sum = same[0].kind in _REDUCING
         names = name_all([row.name for row in same])
         verb = "sends" if len(same) == 1 else "send"
         yield _make(
             same,
             "info" if is_sum else "warning",
             "f32-collective",
-            f"{names} ({same[0].effective_kind}) {verb} f32 in a program that computes in 16 bits.",
+            f"{names} ({same[0].kind}) {verb} f32 in a program that computes in 16 bits.",
         )
 
 
@@ -133,7 +133,7 @@ def _group(evidence: Evidence) -> list[list[CollectiveRow]]:
     groups: dict[tuple[object, ...], list[CollectiveRow]] = {}
     for row in report.rows:
         place = row.source_file, row.source_line
-        key = row.effective_kind, row.dtype, row.axes, row.network, *place
+        key = row.kind, row.dtype, row.axes, row.network, *place
         groups.setdefault(key, []).append(row)
     return list(groups.values())
 
