@@ -134,7 +134,7 @@ def test_estimates() -> None:
 def test_a_link_within_a_node_says_nothing_across_nodes() -> None:
     text = (ROOT / "testdata/collectives/axes.txt").read_text(encoding="utf-8")
     within, beyond = (
-        analyze(text, CollectiveOptions(devices_per_node=4, machine=Machine(link=link))).rows
+        analyze(text, CollectiveOptions(machine=Machine(link=link, devices_per_node=4))).rows
         for link in (
             LinkSpeed(1.0, 0.0, "test", is_within_node=True),
             LinkSpeed(1.0, 0.0, "test"),

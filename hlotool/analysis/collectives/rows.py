@@ -83,6 +83,10 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     dtype: Annotated[str, column("the element type; several are joined with commas")]
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
+    wire_bytes_by_dtype: Annotated[
+        tuple[tuple[str, int], ...],
+        figure("what of it is of each element type, counting what is unknown once"),
+    ]
     wire_bytes: Annotated[int | None, column(WIRE, BYTES, heading="wire", is_summed=False)]
     payload_bytes: Annotated[
         int | None,
@@ -143,7 +147,13 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "where there is no such order"
         ),
     ]
-    span: Annotated[Span | None, column("with --devices-per-node: whether it stays in a node")]
+    span: Annotated[
+        Span | None,
+        column(
+            "whether it stays in a node of --devices-per-node, or of the usual size where the "
+            "chip's link joins fewer devices than there are; null where nothing tells"
+        ),
+    ]
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
     problem: Annotated[
         str | None,
@@ -154,9 +164,9 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     exposed_share: Annotated[
         float | None,
         column(
-            "estimated part of it that the work scheduled meanwhile does not hide, 0 to 1: with "
-            "--chip of its time, exposed_seconds / transfer_seconds, else of its payload; null "
-            "where order, payload or the cost of that work is unknown",
+            "estimated part of its time that the work scheduled meanwhile does not hide, 0 to 1: "
+            "exposed_seconds / transfer_seconds with --chip, else at the ratios of "
+            "totals.reference_chip; null where order, link or the cost of that work is unknown",
             PERCENT,
             heading="exposed",
         ),
