@@ -59,7 +59,11 @@ def _read_machine(found: dict[str, str]) -> Machine | None:
     between = found.get("between_bytes_per_second")
     nodes = found.get("devices_per_node")
     return add_nodes(
-        find_machine(found.get("chip"), float(speed) if speed else None),
+        find_machine(
+            found.get("chip"),
+            float(speed) if speed else None,
+            float(found["latency_seconds"]) if "latency_seconds" in found else None,
+        ),
         int(nodes) if nodes else None,
         float(between) if between else None,
     )

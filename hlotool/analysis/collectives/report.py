@@ -116,7 +116,7 @@ def analyze_collectives(
     return CollectiveReport(
         tuple(rows),
         tuple(operands),
-        sum_transfers(found, options.machine, pricing),
+        sum_transfers(found, options.machine, pricing if found else None),
         find_host_transfers(executions),
     )
 

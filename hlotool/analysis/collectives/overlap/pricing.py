@@ -24,8 +24,9 @@ class Pricing(Struct, frozen=True):
     `chip` and `links` are the user's, where a chip is named; else those of the reference chip
     `reference` names. Where that is None too, as on CPU, links are unknown, and so is what work
     hides; `chip` then only tells which branch of a conditional takes least. `shown` are the links
-    that times are shown for, `is_timed` says whether they are shown for work too. `devices_per_node`
-    is None where all devices are joined alike; `is_node_assumed` says that nobody stated it.
+    that times are shown for, `is_timed` says whether they are shown for work too.
+    `devices_per_node` is None where all devices are joined alike; `is_node_assumed` says that
+    nobody stated it.
     """
 
     chip: Chip
