@@ -229,7 +229,7 @@ def test_without_a_chip_the_share_is_that_of_the_reference() -> None:
         )
         share = 1 - (8 << 20) / 3352e9 / ((4 << 20) / 450e9 + 5e-6)
         assert row.exposed_share == (None if row.span == "cross" else pytest.approx(share))
-        assert row.transfer_seconds is row.exposed_seconds is row.network is None
+        assert (row.transfer_seconds, row.exposed_seconds, row.network) == (None, None, None)
         assert (plain.totals.reference_chip, named.totals.reference_chip) == ("h100", None)
         assert plain.totals.exposed_seconds is None
 

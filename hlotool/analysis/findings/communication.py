@@ -93,7 +93,7 @@ def _say_exposed(found: _Exposed) -> str:
 def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:
     """Return what memory moves in the time that no work hides, None where no time is known."""
     times = [
-        seconds * row.exposed_share * row.known_executions
+        float(seconds) * row.exposed_share * row.known_executions
         for row in rows
         if row.exposed_share is not None
         if (seconds := pricing.links.estimate(row.wire_bytes, row.network, row.span)) is not None

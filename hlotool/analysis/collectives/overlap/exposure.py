@@ -52,12 +52,9 @@ def find_need(transfer: Transfer, pricing: Pricing, span: Span | None) -> Need:
     sends nothing needs none.
     """
     size, network = transfer.wire.once, transfer.network
-    seconds = 0.0 if size == 0 else pricing.links.estimate(size, network, span)
-    return Need(
-        None if seconds is None else Fraction(seconds),
-        pricing.shown.estimate(size, network, span),
-        pricing.is_timed,
-    )
+    seconds = Fraction() if size == 0 else pricing.links.estimate(size, network, span)
+    shown = pricing.shown.estimate(size, network, span)
+    return Need(seconds, None if shown is None else float(shown), pricing.is_timed)
 
 
 def measure_exposure(transfer: Transfer, need: Need, hiding: Hiding | None) -> Exposure:

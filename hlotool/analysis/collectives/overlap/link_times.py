@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from msgspec import Struct
 
 from hlotool.analysis.collectives.groups.mesh_axes import Span
@@ -54,7 +56,7 @@ class Links(Struct, frozen=True):
 
     def estimate(
         self, wire_bytes: int | None, network: Network | None, span: Span | None
-    ) -> float | None:
+    ) -> Fraction | None:
         """Return how long one execution takes: wire bytes over bandwidth, plus latency.
 
         What moves nothing takes no time. Nothing is said of other traffic on the link, of
@@ -65,8 +67,10 @@ class Links(Struct, frozen=True):
             return None
         link = self.choose(network, span)
         if not wire_bytes and (self.inside or self.between):
-            return 0.0
-        return wire_bytes / link.bytes_per_second + link.latency_seconds if link else None
+            return Fraction()
+        if link is None:
+            return None
+        return wire_bytes / Fraction(link.bytes_per_second) + Fraction(link.latency_seconds)
 
     def name_network(self, network: Network | None, span: Span | None) -> Network | None:
         """Return the network of a collective; where it stays in a node, the link's is known too."""
