@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.overlap.machine import find_machine
+from hlotool.analysis.collectives.overlap.machine import add_nodes, find_machine
 from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
@@ -127,8 +127,9 @@ def load(
     path: a file, or a dump directory with one matching module (`module` is a regular
     expression searched in module names). A file's siblings are found by name, or named by
     `buffers`, `live_range` and `module_text`. `config` is an hlotool.toml whose `[[custom_call]]`
-    tables and `chip` count; none is looked for. Raises HlotoolError for anything that is not a
-    dump, NothingCheckedError where several modules match, in a directory or in one text.
+    tables, `chip` and `devices_per_node` count; none is looked for. Raises HlotoolError for
+    anything that is not a dump, NothingCheckedError where several modules match, in a directory
+    or in one text.
     """
     named = NamedFiles(buffers, live_range, module_text)
     path, found = _find(dump, stage, module, named)
@@ -200,7 +201,7 @@ def _name_of(one: Input) -> str:
 
 
 def _read_assumptions(config: str | os.PathLike[str] | None) -> Assumptions:
-    """Return what a configuration says of custom calls, and which chip it names."""
+    """Return what a configuration says of custom calls, and of the machine."""
     if config is None:
         return NO_ASSUMPTIONS
     from hlotool.check.config import read_config  # noqa: PLC0415  few name one
@@ -208,6 +209,7 @@ def _read_assumptions(config: str | os.PathLike[str] | None) -> Assumptions:
 
     settings = read_config(os.fspath(config))
     machine = find_machine(settings.chip or None, needs_link=False)
+    machine = add_nodes(machine, settings.devices_per_node)
     return Assumptions(compile_call_costs(settings), machine)
 
 

@@ -68,7 +68,7 @@ def assert_collectives(
     """Raise AssertionError unless there are exactly so many collectives of each kind.
 
     Logical collectives count, each once: a start with its done, a transfer spread over
-    several fusions. Kinds are effective ones (`hlotool collectives`). Kinds that `expected`
+    several fusions. Kinds are what they amount to (`hlotool collectives`). Kinds that `expected`
     does not name must not occur, unless others are allowed. `where` is a condition on rows,
     as of `--where`; what it leaves out does not count.
     """
@@ -77,16 +77,14 @@ def assert_collectives(
     if where:
         keeps = compile_where(where, ROW_LISTS["collectives"].fields, "where")
         rows = tuple(row for row in rows if keeps(row))
-    found = Counter(row.effective_kind for row in rows)
+    found = Counter(row.kind for row in rows)
     kinds = expected.keys() if allow_others else expected.keys() | found.keys()
     wrong = [kind for kind in sorted(kinds) if found[kind] != expected.get(kind, 0)]
     if wrong:
         listed = [
             f"{kind}: expected {expected.get(kind, 0)}, found {found[kind]}"
             + "".join(
-                f"\n  {escape(f'{row.name} {_place(row)}')}"
-                for row in rows
-                if row.effective_kind == kind
+                f"\n  {escape(f'{row.name} {_place(row)}')}" for row in rows if row.kind == kind
             )
             for kind in wrong
         ]

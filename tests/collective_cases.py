@@ -1,7 +1,7 @@
 """Cases of testdata/collectives: what each expects of which collective, in its first lines.
 
     // options: mesh=data=4,model=2 devices_per_node=4 with_groups=true
-    // options: chip=h100 bytes_per_second=1e9
+    // options: chip=h100 bytes_per_second=1e9 between_bytes_per_second=1e8
     // row NAME: field=value …       every collective of the module has such a line
     // totals: field=value …
     // host NAME: field=value …      every transfer between device and host, as `row`
@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 
 from hlotool.analysis.collectives.groups.mesh_axes import parse_mesh_axes
-from hlotool.analysis.collectives.overlap.machine import Machine, find_machine
+from hlotool.analysis.collectives.overlap.machine import Machine, add_nodes, find_machine
 from hlotool.analysis.collectives.report import (
     NO_OPTIONS,
     CollectiveOptions,
@@ -46,10 +46,8 @@ def read_options(text: str) -> CollectiveOptions:
     """Read the options line of a case."""
     lines = [match["pairs"] for match in _LINE.finditer(text) if match["what"] == "options"]
     found = read_pairs(lines[0]) if lines else {}
-    nodes = found.get("devices_per_node")
     return CollectiveOptions(
         mesh=parse_mesh_axes(found["mesh"]) if "mesh" in found else None,
-        devices_per_node=int(nodes) if nodes else None,
         with_groups=found.get("with_groups") == "true",
         with_operands=True,
         machine=_read_machine(found),
@@ -58,7 +56,17 @@ def read_options(text: str) -> CollectiveOptions:
 
 def _read_machine(found: dict[str, str]) -> Machine | None:
     speed = found.get("bytes_per_second")
-    return find_machine(found.get("chip"), float(speed) if speed else None)
+    between = found.get("between_bytes_per_second")
+    nodes = found.get("devices_per_node")
+    return add_nodes(
+        find_machine(
+            found.get("chip"),
+            float(speed) if speed else None,
+            float(found["latency_seconds"]) if "latency_seconds" in found else None,
+        ),
+        int(nodes) if nodes else None,
+        float(between) if between else None,
+    )
 
 
 def read_rows(text: str, what: str = "row") -> dict[str, dict[str, str]]:

@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 from collective_cases import ROOT, analyze
+from msgspec.structs import replace
 
 from hlotool import load
 from hlotool.analysis.collectives.overlap.link_times import LinkSpeed, find_link_speed
-from hlotool.analysis.collectives.overlap.machine import Machine, find_machine
+from hlotool.analysis.collectives.overlap.machine import (
+    Machine,
+    add_nodes,
+    find_machine,
+    fit_machine,
+)
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.errors import UsageError
 from hlotool.fields.quantity import parse_bandwidth, parse_time
@@ -68,7 +74,7 @@ def test_chips_and_what_overrides_them() -> None:
     slower = find_link_speed("h100", 50e9, None)
     assert slower is not None
     assert (slower.bytes_per_second, slower.latency_seconds) == (50e9, 5e-6)
-    assert not slower.is_within_node
+    assert slower.is_within_node
     patient = find_link_speed("v5p", None, 1e-3)
     assert patient is not None
     assert (patient.bytes_per_second, patient.latency_seconds) == (180e9, 1e-3)
@@ -134,7 +140,7 @@ def test_estimates() -> None:
 def test_a_link_within_a_node_says_nothing_across_nodes() -> None:
     text = (ROOT / "testdata/collectives/axes.txt").read_text(encoding="utf-8")
     within, beyond = (
-        analyze(text, CollectiveOptions(devices_per_node=4, machine=Machine(link=link))).rows
+        analyze(text, CollectiveOptions(machine=Machine(link=link, devices_per_node=4))).rows
         for link in (
             LinkSpeed(1.0, 0.0, "test", is_within_node=True),
             LinkSpeed(1.0, 0.0, "test"),
@@ -162,3 +168,91 @@ def test_a_machine_may_do_without_a_link(tmp_path: Path) -> None:
         find_machine("x", chip_file=str(path))
     with pytest.raises(UsageError, match="need --chip or --bandwidth"):
         find_machine(None, chip_file="chips.toml", needs_link=False)
+
+
+def many(devices: int, groups: str) -> str:
+    """Return a GPU program whose only collective sends 4 of 8 MiB within each of some groups."""
+    return f"""HloModule many, is_scheduled=true, num_partitions={devices}
+add {{
+  p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  ROOT sum = f32[] add(p, q)
+}}
+ENTRY main {{
+  x = f32[1024,1024] parameter(0)
+  y = f32[1024,1024] parameter(1)
+  s = f32[1024,1024] all-reduce-start(x), channel_id=1, replica_groups={groups}, \
+use_global_device_ids=true, to_apply=add, backend_config={{"operation_queue_id":"0"}}
+  work = f32[1024,1024] negate(y)
+  d = f32[1024,1024] all-reduce-done(s)
+  ROOT t = (f32[1024,1024], f32[1024,1024]) tuple(d, work)
+}}
+""".replace("\\\n", "")
+
+
+def test_more_devices_than_nvlink_joins_are_several_nodes() -> None:
+    """Groups of 2 send 4 MiB: 450 GB/s and 5 us within a node of 8, 50 GB/s between two."""
+    near, far = many(16, "[8,2]<=[16]"), many(16, "[8,2]<=[2,8]T(1,0)")
+    h100 = find_machine("h100")
+    size, latency = 4 << 20, 5e-6
+    for text, machine, expected in (
+        (near, h100, size / 450e9 + latency),
+        (far, h100, None),
+        (far, add_nodes(h100, None, 50e9), size / 50e9 + latency),
+        (near, add_nodes(h100, None, 50e9), size / 450e9 + latency),
+        (far, add_nodes(h100, 16), size / 450e9 + latency),
+        (near, add_nodes(find_machine(None, 100e9), 8), size / 100e9),
+        (far, add_nodes(find_machine(None, 100e9), 8), None),
+        (near, add_nodes(None, 8, 50e9), None),
+        (far, add_nodes(None, 8, 50e9), size / 50e9),
+        (near, None, None),
+    ):
+        (row,) = analyze(text, CollectiveOptions(machine=machine)).rows
+        assert row.transfer_seconds == (None if expected is None else pytest.approx(expected))
+    totals = analyze(far, CollectiveOptions(machine=h100)).totals
+    assert (totals.devices_per_node, totals.is_node_assumed) == (8, True)
+    one_node = analyze(many(8, "[4,2]<=[8]"), CollectiveOptions(machine=h100)).totals
+    assert (one_node.devices_per_node, one_node.is_node_assumed) == (None, False)
+
+
+def test_without_a_chip_the_share_is_that_of_the_reference() -> None:
+    """8 MiB of memory traffic, 2.5 us, beside 14.32 us on the link: 1 - 2.5025/14.3207."""
+    for text in (many(8, "[4,2]<=[8]"), many(16, "[8,2]<=[16]"), many(16, "[8,2]<=[2,8]T(1,0)")):
+        plain, named = (
+            analyze(text, CollectiveOptions(machine=one)) for one in (None, find_machine("h100"))
+        )
+        (row,), (timed,) = plain.rows, named.rows
+        assert (row.exposed_share, row.exposed_wire_bytes_per_run, row.span) == (
+            timed.exposed_share,
+            timed.exposed_wire_bytes_per_run,
+            timed.span,
+        )
+        share = 1 - (8 << 20) / 3352e9 / ((4 << 20) / 450e9 + 5e-6)
+        assert row.exposed_share == (None if row.span == "cross" else pytest.approx(share))
+        assert (row.transfer_seconds, row.exposed_seconds, row.network) == (None, None, None)
+        assert (plain.totals.reference_chip, named.totals.reference_chip) == ("h100", None)
+        assert plain.totals.exposed_seconds is None
+
+
+def test_no_chip_stands_for_cpu() -> None:
+    text = many(8, "[4,2]<=[8]").replace("operation_queue_id", "outer_dimension_partitions")
+    report = analyze(text)
+    assert (report.rows[0].exposed_share, report.totals.reference_chip) == (None, None)
+
+
+def test_a_chip_is_for_programs_of_its_backend(tmp_path: Path) -> None:
+    h100 = find_machine("h100")
+    assert h100 is not None
+    assert fit_machine(h100, "gpu") == fit_machine(h100, None) == h100
+    assert fit_machine(h100, "tpu") is None
+    with pytest.raises(UsageError, match=r"this program is for TPU; h100 is a chip for GPU\."):
+        fit_machine(replace(h100, must_fit=True), "tpu")
+    given = find_machine("h100", 1e9)
+    assert given is not None
+    left = fit_machine(add_nodes(given, 4) or given, "tpu")
+    assert left == Machine(link=given.link, devices_per_node=4)
+    path = tmp_path / "chips.toml"
+    path.write_text("[x]\nhbm_bytes = 1\nhbm_bytes_per_second = 1\nflops_per_second = 1\n")
+    own = find_machine("x", 1e9, chip_file=str(path))
+    assert own is not None
+    assert fit_machine(own, "tpu") == own

@@ -48,7 +48,7 @@ def sum_loops(folder: Path) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     for row in analyze(read_text(text), MESH).rows:
         if row.executions == LAYERS and row.wire_bytes is not None:
-            found[row.effective_kind, ",".join(row.axes or ())] += row.wire_bytes
+            found[row.kind, ",".join(row.axes or ())] += row.wire_bytes
     return found
 
 

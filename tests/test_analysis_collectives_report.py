@@ -152,6 +152,9 @@ def without_exposure(totals: CollectiveTotals) -> CollectiveTotals:
     return replace(
         totals,
         **nothing,
+        reference_chip=None,
+        devices_per_node=None,
+        is_node_assumed=False,
         by_kind=tuple(replace(row, **nothing) for row in totals.by_kind),
         by_network=tuple(replace(row, **nothing) for row in totals.by_network),
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
 from hlotool.analysis.collectives.groups.slice_groups import read_slice_groups
-from hlotool.analysis.collectives.overlap.machine import find_machine
+from hlotool.analysis.collectives.overlap.machine import add_nodes, find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.wire_bytes import wire_share
@@ -151,9 +151,11 @@ def test_totals_by_network() -> None:
 
 
 def test_a_chips_link_joins_no_slices() -> None:
-    """10 GB/s as given are those of any network: 32 MiB take 3.36 ms."""
-    by_chip, as_given = find_machine("v5p"), find_machine("v5p", 10e9, 0.0)
-    assert analyze(SEND, CollectiveOptions(machine=by_chip)).rows[0].transfer_seconds is None
+    """10 GB/s between nodes are those between slices: 32 MiB take 3.36 ms."""
+    by_chip, faster = find_machine("v5p"), find_machine("v5p", 10e9, 0.0)
+    for unknown in (by_chip, faster):
+        assert analyze(SEND, CollectiveOptions(machine=unknown)).rows[0].transfer_seconds is None
+    as_given = add_nodes(faster, None, 10e9)
     (row,) = analyze(SEND, CollectiveOptions(machine=as_given)).rows
     assert row.transfer_seconds == pytest.approx((1 << 25) / 10e9)
     assert row.network == "dcn"
@@ -162,9 +164,9 @@ def test_a_chips_link_joins_no_slices() -> None:
 def test_a_chip_names_the_network_within_its_nodes() -> None:
     text = (CASES / "axes.txt").read_text(encoding="utf-8")
     h100, v5p = find_machine("h100"), find_machine("v5p")
-    named = analyze(text, CollectiveOptions(devices_per_node=4, machine=h100)).rows
+    named = analyze(text, CollectiveOptions(machine=add_nodes(h100, 4))).rows
     assert {(row.span, row.network) for row in named} == {("node", "nvlink"), ("cross", None)}
-    by_tpu = analyze(text, CollectiveOptions(devices_per_node=4, machine=v5p)).rows
+    by_tpu = analyze(text, CollectiveOptions(machine=add_nodes(v5p, 4))).rows
     assert {row.network for row in by_tpu} == {None}
     unspanned = analyze(text, CollectiveOptions(machine=h100)).rows
     assert {row.network for row in unspanned} == {None}

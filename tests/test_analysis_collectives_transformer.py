@@ -45,7 +45,7 @@ def sum_large(report: CollectiveReport) -> Counter[tuple[str, str]]:
     for row in report.rows:
         assert row.wire_bytes_per_run is not None
         if row.wire_bytes_per_run >= SMALL:
-            found[row.effective_kind, ",".join(row.axes or ())] += row.wire_bytes_per_run
+            found[row.kind, ",".join(row.axes or ())] += row.wire_bytes_per_run
     return found
 
 

@@ -2,6 +2,7 @@
 
 baseline = "hlotool-baseline.json"
 chip = "h100"
+devices_per_node = 8
 
 [[budget]]
 name = "temp memory"
@@ -25,9 +26,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from typing import Final, TypeVar, get_args
+from typing import Annotated, Final, TypeVar, get_args
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.structs import asdict, fields, replace
 
 from hlotool.check.budget import Budget, BudgetTable
@@ -61,6 +62,7 @@ class Config(Struct, frozen=True):
     budgets: tuple[Budget, ...] = ()
     custom_calls: tuple[WrittenCall, ...] = ()
     chip: str = ""
+    devices_per_node: int | None = None
 
     @property
     def baseline_path(self) -> str:
@@ -75,6 +77,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     module: str = ""
     stage: StageChoice | None = None
     chip: str = ""
+    devices_per_node: Annotated[int, Meta(ge=1)] | None = None
     budget: tuple[dict[str, object], ...] = ()
     custom_call: tuple[dict[str, object], ...] = ()
 
@@ -155,6 +158,7 @@ def _make_config(table: object, path: str, text: str) -> Config:
         _told_apart(budgets),
         custom_calls,
         said.chip,
+        said.devices_per_node,
     )
 
 

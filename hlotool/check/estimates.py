@@ -18,7 +18,9 @@ _FUSIONS: Final = "fusions"  # whose times need a chip; all others need a link
 def expect_machine(tree: Expression, machine: Machine | None, place: str) -> None:
     """Raise UsageError where a budget reads a time that cannot be estimated."""
     for name, block in _find_times(tree):
-        is_known = machine is not None and (machine.chip if block == _FUSIONS else machine.link)
+        is_known = machine is not None and (
+            machine.chip if block == _FUSIONS else machine.link or machine.between
+        )
         if not is_known:
             options = "--chip" if block == _FUSIONS else "--chip or --bandwidth"
             raise UsageError(

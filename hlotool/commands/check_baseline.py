@@ -23,6 +23,7 @@ from hlotool.program.loading import load_program
 _DEFAULT: Final = "hlotool-baseline.json"  # what a baseline is called that has no name yet
 _CHOOSING: Final = (  # what decides which figures a baseline holds, and where it lies
     "path", "stage", "module", "buffers", "live_range", "module_text", "chip", "bandwidth",
+    "node_bandwidth", "devices_per_node",
     "chip_file", "config", "baseline",
 )  # fmt: skip
 

@@ -26,19 +26,13 @@ _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
 hlotool collectives dump/ --where 'exposed_wire_bytes_per_run > 64MiB'
 hlotool collectives dump/ --where 'network == "dcn"' --sort -payload_bytes
-hlotool collectives dump/ --chip h100 --devices-per-node 8"""
+hlotool collectives dump/ --chip h100 --devices-per-node 8 --node-bandwidth 50GB/s"""
 
 
 @document_command("collectives", COLLECTIVES, example=_EXAMPLE)
 @dump_options
 @click.option(
     "--mesh", metavar="AXIS=N,…", help="Name the axes of the device mesh, slowest-varying first."
-)
-@click.option(
-    "--devices-per-node",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Say which collectives leave a node of N consecutive devices.",
 )
 @click.option("--expand", is_flag=True, help="List the operands of combined collectives.")
 @stack_option
@@ -47,7 +41,6 @@ def collectives(
     request: Request,
     *,
     mesh: str | None,
-    devices_per_node: int | None,
     expand: bool,
     has_stacks: bool,
     options: RowOptions,
@@ -55,7 +48,6 @@ def collectives(
     """List what crosses the interconnect in a run: logical collectives, bytes, overlap."""
     wanted = CollectiveOptions(
         mesh=parse_mesh_axes(mesh) if mesh is not None else None,
-        devices_per_node=devices_per_node,
         with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
         with_operands=expand,
     )
@@ -64,7 +56,7 @@ def collectives(
     rows = report.rows
     spec, notes = (
         choose_collective_columns(rows),
-        find_notes(rows, wanted, request.assumptions.machine, with_axes=_shows_axes(options)),
+        find_notes(report, wanted, program.machine, with_axes=_shows_axes(options)),
     )
     if has_stacks:
         module = program.expect_module()
@@ -86,7 +78,7 @@ def collectives(
             "host": report.host.totals,
         },
         rows=lists,
-        lines=describe(program.expect_module(), report, request.assumptions.machine),
+        lines=describe(program.expect_module(), report),
         notes=notes,
         shown=_choose_tables(lists),
     )

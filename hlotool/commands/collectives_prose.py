@@ -10,13 +10,14 @@ from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
 from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.fields import Line
 from hlotool.ir import Mesh, Module
 
 _NAMES_SHOWN: Final = 3
 
 
-def describe(module: Module, report: CollectiveReport, machine: Machine | None) -> tuple[Line, ...]:
+def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     """Say what there is, what it sends, and what is not hidden."""
     partitions, replicas = module.header.num_partitions, module.header.replica_count
     devices = f"{_plural(partitions, 'partition')} × {_plural(replicas, 'replica')}"
@@ -47,8 +48,7 @@ def describe(module: Module, report: CollectiveReport, machine: Machine | None) 
             lines.append(Line("all are synchronous: nothing is computed while they run"))
     elif totals.exposed_wire_bytes_per_run is not None:
         text = "no work hides an estimated {exposed_wire_bytes_per_run} of it"
-        basis = _say_how_good(machine, is_timed=totals.transfer_seconds is not None)
-        lines.append(Line(f"{text}: {basis}", COLLECTIVE_TOTALS, totals))
+        lines.append(Line(f"{text}: rough, {_say_basis(totals)}", COLLECTIVE_TOTALS, totals))
     if totals.transfer_seconds is not None:
         text = "the estimated time is {transfer_seconds}"
         if totals.exposed_seconds is not None:
@@ -57,23 +57,23 @@ def describe(module: Module, report: CollectiveReport, machine: Machine | None) 
     return (*lines, *host)
 
 
-def _say_how_good(machine: Machine | None, *, is_timed: bool) -> str:
-    """Say how good the estimate of what is exposed is; nobody has measured how far off."""
-    if machine is None or machine.chip is None:
-        return "rough, as it goes by what memory moves meanwhile; --chip goes by time"
-    if is_timed:
-        return "rough, as chip and link are taken at their peaks"
-    return "rough, as it goes by what memory moves meanwhile"
+def _say_basis(totals: CollectiveTotals) -> str:
+    """Say what the estimate of what is exposed rests on; nobody has measured how far off it is."""
+    nodes = f"; nodes of {totals.devices_per_node} assumed" if totals.is_node_assumed else ""
+    if totals.reference_chip is None:
+        return f"as chip and link are taken at their peaks{nodes}"
+    return f"at the ratios of {totals.reference_chip}; --chip gives times{nodes}"
 
 
 def find_notes(
-    rows: Sequence[CollectiveRow],
+    report: CollectiveReport,
     options: CollectiveOptions,
     machine: Machine | None,
     *,
     with_axes: bool,
 ) -> tuple[Line, ...]:
     """Say what the figures rest on, and where the dump does not answer."""
+    rows = report.rows
     said = [*_say_which(rows), *_say_of_mesh(rows, options.mesh)]
     if with_axes and options.mesh is None:
         said += _say_of_strides(rows)
@@ -83,6 +83,7 @@ def find_notes(
         said.append(f"{len(contrary):,} collectives have such problems: --where 'problem != null'")
     if machine is not None:
         said += _say_of_machine(rows, machine)
+    said += _say_of_links(report, machine)
     return tuple(Line(text[0].upper() + text[1:]) for text in said)
 
 
@@ -98,7 +99,7 @@ def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:
             row for row in rows if row.network == "dcn" and row.wire_bytes is None
         ],
         "all-reduce of which each device keeps only its shard": [
-            row for row in rows if row.effective_kind != row.kind
+            row for row in rows if row.opcode == "all-reduce" and row.kind == "reduce-scatter"
         ],
     }
     for what, named in chosen.items():
@@ -130,26 +131,37 @@ def _say_of_strides(rows: Sequence[CollectiveRow]) -> Iterator[str]:
 
 def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator[str]:
     """Say what estimates rest on, and for what there are none."""
-    link, chip = machine.link, machine.chip
+    link, between, chip = machine.link, machine.between, machine.chip
     if chip is not None and any(row.overlap_instructions for row in rows):
         yield (
             f"work meanwhile: at the peak rates of {chip.description}; "
             "each second of it hides one transfer"
         )
-    if link is None:
+    for one, where in ((link, ""), (between, " to other nodes")):
+        if one is not None:
+            yield f"estimates: wire bytes{where} at {one}, with nothing else on the link"
+    if chip is not None and link is None:
         yield "no estimates of transfers, as no source states the link's speed; give --bandwidth"
+
+
+def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator[str]:
+    """Say which transfers go over a link whose speed nobody states."""
+    totals, between = report.totals, machine.between if machine else None
+    if totals.is_node_assumed:
+        yield (
+            f"nodes of {totals.devices_per_node} consecutive devices are assumed; "
+            "--devices-per-node says otherwise"
+        )
+    if between is not None or (machine is None and totals.reference_chip is None):
         return
-    yield f"estimates: wire bytes at {link}, with nothing else on the link"
-    if link.is_within_node and any(row.span == "cross" for row in rows):
-        yield (
-            "no times across nodes, which this link does not connect: exposure there goes by "
-            "bytes; give --bandwidth"
-        )
-    if not link.is_as_given and any(row.network == "dcn" for row in rows):
-        yield (
-            "no times between slices, which this link does not connect: exposure there goes by "
-            "bytes; give --bandwidth"
-        )
+    options = "--node-bandwidth" if machine and machine.chip else "--chip and --node-bandwidth"
+    rest = f"what work hides is unknown; give {options}"
+    slices = [row for row in report.rows if row.network == "dcn" and row.is_async]
+    nodes = [row for row in report.rows if row.span == "cross" and row.network is None]
+    if nodes:
+        yield f"between nodes, at a speed that nobody states: {_name(nodes)}; {rest}"
+    if slices:
+        yield f"between slices, at a speed that nobody states: {_name(slices)}; {rest}"
 
 
 def _name(rows: Sequence[CollectiveRow]) -> str:

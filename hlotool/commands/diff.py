@@ -141,7 +141,7 @@ def diff(
     _check_usage(sides, passes, why, as_text=as_text, computation=computation)
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
-        raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth, --chip-file.")
+        raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth and the like.")
     compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
@@ -155,7 +155,7 @@ def diff(
     if len(sides) > _BOTH:
         several = [parse_argument(one, name_path(one)) for one in sides]
         name_sides(several)
-        differs, is_worse = print_several(several, asked, options)
+        differs, is_worse = print_several(several, asked.for_several(), options)
         _exit(exit_code, is_worse if limit else differs)
         return
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
@@ -171,7 +171,7 @@ def diff(
     elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
         differs, is_worse = _print_one(pairs[0], arguments, asked, options)
     else:
-        differs, is_worse = print_directory(pairs, arguments, asked, options)
+        differs, is_worse = print_directory(pairs, arguments, asked.for_several(), options)
     _exit(exit_code, is_worse if limit else differs)
 
 

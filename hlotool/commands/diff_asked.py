@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.diff.report import DiffOptions
 from hlotool.diff.threshold import Threshold
@@ -18,3 +19,7 @@ class Asked(Struct, frozen=True):
     compared: DiffOptions
     assumptions: Assumptions
     threshold: Threshold | None
+
+    def for_several(self) -> Asked:
+        """Return the same for several programs, of which a chip need not fit each."""
+        return replace(self, assumptions=self.assumptions.for_several())

@@ -69,10 +69,9 @@ def fusions(
     options: RowOptions,
 ) -> None:
     """List the fusions of a module, most bytes accessed in a run first."""
-    machine = request.assumptions.machine
-    chip = machine.chip if machine else None
     least_bytes = parse_size(above, "--above")
     program = load_one(request)
+    chip = program.machine.chip if program.machine else None
     report = program.fusions
     calls = program.custom_call_totals
     shows_calls = options.rows == CUSTOM_CALLS.name

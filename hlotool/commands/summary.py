@@ -178,6 +178,10 @@ def _collectives(found: Summary) -> tuple[Line, ...]:
             text += "; no work hides {exposed_seconds} of an estimated {transfer_seconds}"
         elif totals.exposed_wire_bytes_per_run is not None:
             text += "; no work hides an estimated {exposed_wire_bytes_per_run}"
+            if totals.reference_chip is not None:
+                text += " at the ratios of {reference_chip}"
+        if totals.is_node_assumed:
+            text += "; nodes of {devices_per_node} assumed"
         lines.append(Line(text, COLLECTIVES, totals))
     if slices is not None:
         text = "between slices (dcn): {count} of them send {wire_bytes_per_run} per device"

@@ -22,7 +22,7 @@ def print_modules(request: Request, means: DirectoryMeans, options: RowOptions) 
     members = [Member(one, found.path) for one in found.inputs]
     with (
         progress("reading", sum(each.size_bytes for each in members)) as advance,
-        means.open(request.assumptions, advance) as opened,
+        means.open(request.assumptions.for_several(), advance) as opened,
     ):
         measured = measure_members(members, opened)
         if opened.cache:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.program.call_rules import CallRule
@@ -15,6 +16,12 @@ class Assumptions(Struct, frozen=True):
 
     call_rules: tuple[CallRule, ...] = ()
     machine: Machine | None = None
+
+    def for_several(self) -> Assumptions:
+        """Return the same for several programs, of which a chip need not fit each."""
+        if self.machine is None or not self.machine.must_fit:
+            return self
+        return replace(self, machine=replace(self.machine, must_fit=False))
 
 
 NO_ASSUMPTIONS: Final = Assumptions()

@@ -29,7 +29,8 @@ def load_program(
     """Read one input; `path` is what the user typed.
 
     The buffer assignment is read only on request. Raises HlotoolError for what cannot be
-    read, is a saved JSON document, or does not parse.
+    read, is a saved JSON document, or does not parse, UsageError for a chip of another backend
+    that must fit.
     """
     if chosen.document is not None:
         raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
@@ -38,7 +39,9 @@ def load_program(
     name = (module.name if module else "") or chosen.name
     paths = input_paths(path, chosen, with_buffers=with_buffers)
     mesh_beside = MeshBeside(chosen.before) if chosen.before else None
-    return Program(name, module, assignment, paths, assumptions, mesh_beside=mesh_beside)
+    program = Program(name, module, assignment, paths, assumptions, mesh_beside=mesh_beside)
+    _ = program.machine  # which is looked at once, wherever it counts
+    return program
 
 
 def read_assignment(chosen: Input) -> BufferAssignment | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from hlotool.analysis.collectives.overlap.machine import BACKEND_NAMES
+from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.dataflow.schedule import find_problem
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.unplaced import find_unplaced
 from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module
@@ -16,6 +19,15 @@ def write_notes(module: Module | None, assignment: BufferAssignment | None) -> t
         _note_open_end(module, assignment) if assignment else "",
     ]
     return tuple(note for note in notes if note)
+
+
+def note_chip(module: Module, chip: Chip) -> str:
+    """Say that a chip is of another backend than a program, which has no times therefore."""
+    chip_for, program_for = (
+        BACKEND_NAMES.get(one or "", "another backend")
+        for one in (chip.backend, find_backend(module))
+    )
+    return f"{chip.name} is a chip for {chip_for}: programs for {program_for} have no times on it."
 
 
 def _note_entry(module: Module) -> str:

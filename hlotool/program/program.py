@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.overlap.machine import Machine, fit_machine
 from hlotool.analysis.collectives.report import (
     NO_OPTIONS,
     CollectiveOptions,
@@ -29,6 +30,7 @@ from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
 from hlotool.analysis.fusions.roofline import estimate_call_times, estimate_fusion_times
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.fingerprint import Fingerprints, fingerprint_computations
@@ -45,7 +47,7 @@ from hlotool.ir.buffers import BufferAssignment
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.call_rules import compile_call_rules
 from hlotool.program.mesh_beside import MeshBeside
-from hlotool.program.notes import write_notes
+from hlotool.program.notes import note_chip, write_notes
 
 _TEXT = InputPaths("<text>")
 _NO_AXES: Final = CollectiveOptions(asks_beside=False)
@@ -92,7 +94,24 @@ class Program:
 
     def notes(self) -> tuple[str, ...]:
         """Say in sentences what of its files was not understood, or may be missing."""
-        return write_notes(self.module, self.assignment)
+        named = self.assumptions.machine
+        chip = named.chip if named else None
+        is_left_out = chip is not None and (self.machine is None or self.machine.chip is None)
+        return (
+            *write_notes(self.module, self.assignment),
+            *((note_chip(self.expect_module(), chip),) if chip and is_left_out else ()),
+        )
+
+    @cached_property
+    def machine(self) -> Machine | None:
+        """What the user knows of the machine, as far as it holds for programs of this backend.
+
+        Raises UsageError where the chip must fit, and does not.
+        """
+        named = self.assumptions.machine
+        if named is None or named.chip is None or named.chip.backend is None or not self.module:
+            return named
+        return fit_machine(named, find_backend(self.module))
 
     def expect_module(self) -> Module:
         """Return the module, or raise InputError where the dump has no text of it."""
@@ -163,9 +182,8 @@ class Program:
 
     def analyze_collectives(self, options: CollectiveOptions = NO_OPTIONS) -> CollectiveReport:
         """Return what crosses the interconnect, as the user's options have it."""
-        machine = self.assumptions.machine
-        if options.machine is None and machine is not None:
-            options = replace(options, machine=machine)
+        if options.machine is None and self.machine is not None:
+            options = replace(options, machine=self.machine)
         return analyze_collectives(
             self.expect_module(),
             self.executions,
@@ -187,16 +205,15 @@ class Program:
     def fusions(self) -> FusionReport:
         """What each fusion costs; with a chip, how long it takes."""
         found = find_fusions(self.graph, self.prints, self.executions, self.costs)
-        machine = self.assumptions.machine
-        if machine is None or machine.chip is None:
+        if self.machine is None or self.machine.chip is None:
             return found
-        return replace(found, rows=estimate_fusion_times(found.rows, machine.chip))
+        return replace(found, rows=estimate_fusion_times(found.rows, self.machine.chip))
 
     @cached_property
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Which custom calls run, and what is known of their cost; with a chip, how long."""
         found = count_custom_calls(self.graph, self.executions, self.costs)
-        machine = self.assumptions.machine
+        machine = self.machine
         if machine is None or machine.chip is None:
             return found
         return estimate_call_times(found, machine.chip)
@@ -219,7 +236,6 @@ class Program:
     def findings(self) -> tuple[Finding, ...]:
         """What is worth a look."""
         memory = self.memory.figures if self.memory else None
-        machine = self.assumptions.machine
         evidence = Evidence(
             self.expect_module(),
             self.executions,
@@ -227,7 +243,7 @@ class Program:
             self.cost,
             self.collectives,
             memory,
-            machine.chip if machine else None,
+            self.machine,
         )
         return find_findings(evidence)
 

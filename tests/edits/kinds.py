@@ -345,7 +345,9 @@ def duplicate(listing: Listing, chooser: random.Random) -> bool:
 
 def make_async(listing: Listing, chooser: random.Random) -> bool:
     """Let a collective or a copy start and finish in two instructions."""
-    place = _pick(listing, chooser, lambda _, one: one.opcode in {"copy", "all-reduce"} and one.is_array)
+    place = _pick(
+        listing, chooser, lambda _, one: one.opcode in {"copy", "all-reduce"} and one.is_array
+    )
     if place is None:
         return False
     body, line = place
@@ -376,7 +378,9 @@ def rename_scopes(listing: Listing, chooser: random.Random) -> bool:
 
 def widen_everything(listing: Listing, _: random.Random) -> bool:
     """Compute in f32 what was bf16, and the reverse where there is none."""
-    old, new = ("bf16", "f32") if any("bf16[" in one.shape for one in listing.lines()) else ("f32", "bf16")
+    old, new = (
+        ("bf16", "f32") if any("bf16[" in one.shape for one in listing.lines()) else ("f32", "bf16")
+    )
     for line in listing.lines():
         if f"{old}[" in line.shape:
             line.shape = line.shape.replace(f"{old}[", f"{new}[")

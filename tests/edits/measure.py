@@ -111,7 +111,9 @@ class _Judge:
         if structure.is_equal:
             return Counter()
         back = structure.back()
-        reasoner = Reasoner(structure.signatures, structure.numbers.signatures, found, back, structure.flow)
+        reasoner = Reasoner(
+            structure.signatures, structure.numbers.signatures, found, back, structure.flow
+        )
         gone = [one for one in self.here if one not in found]
         new = [one for one in self.there if one not in back]
         changed = [one for one, other in found.items() if reasoner.reasons(one, other)]

@@ -191,9 +191,7 @@ def _cone(body: Body, last: Line) -> list[Line]:
     return [one for one in body.lines if one in wanted]
 
 
-def _split(
-    listing: Listing, outer: Body, fusion: Line, moved: list[Line], last: Line
-) -> None:
+def _split(listing: Listing, outer: Body, fusion: Line, moved: list[Line], last: Line) -> None:
     body = fusion.called[0]
     given = list(dict.fromkeys(one for line in moved for one in line.operands if one not in moved))
     parameters = {

@@ -27,7 +27,7 @@ COLLECTIVE_ROWS: Final = RowList(
     fold=Fold(
         keys=(
             "kind",
-            "effective_kind",
+            "opcode",
             "network",
             "dtype",
             "payload_bytes",
@@ -59,7 +59,7 @@ BY_KIND: Final = RowList(
     lower_if=("is_lower_bound",),
     upper_if=("is_upper_bound",),
     is_sum=True,
-    title="By opcode",
+    title="By kind",
 )
 
 BY_NETWORK: Final = RowList(

@@ -16,9 +16,7 @@ _SAME_ORDER: Final = (MOVES - {"transpose"}) | {"bitcast"}  # of elements
 _MARK: Final = "all-reduce-scatter"  # what libtpu calls such computations
 
 
-def find_effective_kind(
-    operation: Instruction, kind: str, *, is_fused: bool, group_size: int | None
-) -> str:
+def find_kind(operation: Instruction, kind: str, *, is_fused: bool, group_size: int | None) -> str:
     """Return what a collective amounts to: its kind, or `reduce-scatter`.
 
     It is one if it is an all-reduce inside a fusion, and the only use there of each of its

@@ -39,7 +39,7 @@ class LogicalCollective(Struct, frozen=True):
     is_conditional: bool
 
     @property
-    def kind(self) -> str:
+    def stated_kind(self) -> str:
         """The opcode without `-start`; between slices, what the transfer does there."""
         if is_between_slices(self.operation):
             transfer_type = find_transfer_type(self.operation)

@@ -31,8 +31,8 @@ class OperandRow(Struct, frozen=True):
     """One operand of a collective that has several."""
 
     name: Annotated[str, column("the collective", heading="collective")]
-    kind: Annotated[str, figure("its opcode without -start", heading="opcode")]
-    effective_kind: Annotated[str, column("what the collective amounts to", heading="kind")]
+    kind: Annotated[str, column("what the collective amounts to")]
+    opcode: Annotated[str, figure("its opcode without -start")]
     operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]
     operand_name: Annotated[
         str | None, column("the instruction that makes the operand", heading="operand")
@@ -63,7 +63,7 @@ def list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRow
         yield OperandRow(
             name=row.name,
             kind=row.kind,
-            effective_kind=row.effective_kind,
+            opcode=row.opcode,
             operand=number,
             operand_name=operand.full_name if operand else None,
             shape=str(part.shape),

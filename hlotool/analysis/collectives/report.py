@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.collectives.groups.extent import Extent, ExtentFinder
 from hlotool.analysis.collectives.groups.program_mesh import MeshSource
@@ -15,11 +16,9 @@ from hlotool.analysis.collectives.maker import find_maker
 from hlotool.analysis.collectives.operands import OperandRow, list_operands
 from hlotool.analysis.collectives.overlap.exposure import (
     Exposure,
-    choose_chip,
     find_need,
     measure_exposure,
 )
-from hlotool.analysis.collectives.overlap.link_times import name_network
 from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.analysis.collectives.overlap.overlap import (
     Asked,
@@ -27,10 +26,11 @@ from hlotool.analysis.collectives.overlap.overlap import (
     is_marked_sync,
     measure_overlaps,
 )
+from hlotool.analysis.collectives.overlap.pricing import Pricing, price
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.sums import Measured, sum_transfers
 from hlotool.analysis.collectives.totals import CollectiveTotals
-from hlotool.analysis.collectives.transfers import Transfer, measure_transfers
+from hlotool.analysis.collectives.transfers import Transfer, measure_share, measure_transfers
 from hlotool.analysis.collectives.wire_bytes import name_dtypes
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.graph.call_graph import CallGraph
@@ -57,7 +57,6 @@ class CollectiveOptions(Struct, frozen=True):
     """What the user knows about the machine, and which details are wanted."""
 
     mesh: Mesh | None = None
-    devices_per_node: int | None = None
     machine: Machine | None = None  # what times are estimated for
     asks_beside: bool = True  # whether another text may be asked for the names of axes
     with_groups: bool = False  # list the devices of every group
@@ -94,29 +93,30 @@ def analyze_collectives(
     attribute is malformed or a computation calls itself.
     """
     transfers = measure_transfers(module, executions, graph)
+    pricing = price(module, options.machine)
     extents = ExtentFinder(
         module,
         [one.groups for one in transfers],
         options.mesh,
         mesh_beside if options.asks_beside else _ask_nobody,
-        options.devices_per_node,
+        pricing.devices_per_node,
     )
-    machine = options.machine
     pairs = [(one, extents.find(one.groups)) for one in transfers]
-    measured = _measure_exposures(pairs, module, executions, costs, machine)
+    measured = _measure_exposures(pairs, pricing, executions, costs)
     rows: list[CollectiveRow] = []
     operands: list[OperandRow] = []
     found: list[Measured] = []
     for (one, extent), (overlap, exposure) in zip(pairs, measured, strict=True):
         found.append(Measured(one, exposure))
         row = _make_row(one, overlap, extent, exposure, options)
+        row = replace(row, network=pricing.shown.name_network(one.network, extent.span))
         rows.append(row)
         if options.with_operands and len(one.parts) > 1:
             operands += list_operands(one, row)
     return CollectiveReport(
         tuple(rows),
         tuple(operands),
-        sum_transfers(found, machine),
+        sum_transfers(found, options.machine, pricing if found else None),
         find_host_transfers(executions),
     )
 
@@ -128,19 +128,18 @@ def sum_collectives(module: Module, executions: Executions, graph: CallGraph) ->
 
 def _measure_exposures(
     pairs: Sequence[tuple[Transfer, Extent]],
-    module: Module,
+    pricing: Pricing,
     executions: Executions,
     costs: CostModel,
-    machine: Machine | None,
 ) -> list[tuple[Overlap, Exposure]]:
     """Measure the work beside each transfer, and what of the transfer it does not hide."""
-    link, chip = machine.link if machine else None, choose_chip(module, machine)
-    needs = [find_need(one, machine, extent.span, chip) for one, extent in pairs]
+    needs = [find_need(one, pricing, extent.span) for one, extent in pairs]
+    name_network = pricing.links.name_network
     asked = [
-        Asked(one.collective, need.seconds, name_network(one.network, link, extent.span))
+        Asked(one.collective, need.seconds, name_network(one.network, extent.span))
         for (one, extent), need in zip(pairs, needs, strict=True)
     ]
-    overlaps = measure_overlaps(asked, executions, costs, chip)
+    overlaps = measure_overlaps(asked, executions, costs, pricing.chip)
     return [
         (overlap, measure_exposure(one, need, overlap.hiding))
         for (one, _), need, overlap in zip(pairs, needs, overlaps, strict=True)
@@ -156,15 +155,16 @@ def _make_row(
 ) -> CollectiveRow:
     one, groups = transfer.collective, transfer.groups
     payload, wire = transfer.payload, transfer.wire
-    work, link = overlap.work, options.machine.link if options.machine else None
+    work = overlap.work
     op_name, location, frame = _find_source(one)
     return CollectiveRow(
         name=one.begin.full_name,
         count=1,
-        kind=one.kind,
-        effective_kind=transfer.effective_kind,
-        network=name_network(transfer.network, link, extent.span),
+        kind=transfer.kind,
+        opcode=one.operation.opcode.removesuffix("-start"),
+        network=transfer.network,
         dtype=name_dtypes(transfer.parts),
+        wire_bytes_by_dtype=_divide_by_dtype(transfer),
         wire_bytes_per_run=wire.per_run,
         known_wire_bytes_per_run=wire.known_per_run,
         wire_bytes=wire.once,
@@ -213,6 +213,18 @@ def _make_row(
         replica_groups=groups.expand() if options.with_groups else None,
         source_target_pairs=groups.expand_pairs() if options.with_groups else None,
         stack_frame=frame or None,
+    )
+
+
+def _divide_by_dtype(transfer: Transfer) -> tuple[tuple[str, int], ...]:
+    """Return what is sent of each element type in one run, as far as it is known."""
+    sizes: dict[str, int] = {}
+    for part in transfer.parts:
+        dtype = part.shape.dtype
+        sizes[dtype] = sizes.get(dtype, 0) + (part.size_bytes or 0)
+    return tuple(
+        (dtype, measure_share(sizes[dtype], transfer.share, transfer.collective).known_per_run)
+        for dtype in sorted(sizes)
     )
 
 

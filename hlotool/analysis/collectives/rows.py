@@ -67,18 +67,12 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ]
     kind: Annotated[
         str,
-        figure(
-            "the opcode without -start; between TPU slices, the type of the transfer",
-            heading="opcode",
-        ),
-    ]
-    effective_kind: Annotated[
-        str,
         column(
-            "what it amounts to: reduce-scatter where only a shard of a fused all-reduce is used",
-            heading="kind",
+            "what it amounts to: the opcode; reduce-scatter where only a shard of a fused "
+            "all-reduce is used; between TPU slices, the type of the transfer"
         ),
     ]
+    opcode: Annotated[str, figure("the opcode in the text, without -start")]
     network: Annotated[
         Network | None,
         column(
@@ -89,6 +83,10 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     dtype: Annotated[str, column("the element type; several are joined with commas")]
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
+    wire_bytes_by_dtype: Annotated[
+        tuple[tuple[str, int], ...],
+        figure("what of it is of each element type, counting what is unknown once"),
+    ]
     wire_bytes: Annotated[int | None, column(WIRE, BYTES, heading="wire", is_summed=False)]
     payload_bytes: Annotated[
         int | None,
@@ -149,7 +147,13 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "where there is no such order"
         ),
     ]
-    span: Annotated[Span | None, column("with --devices-per-node: whether it stays in a node")]
+    span: Annotated[
+        Span | None,
+        column(
+            "whether it stays in a node of --devices-per-node, or of the usual size where the "
+            "chip's link joins fewer devices than there are; null where nothing tells"
+        ),
+    ]
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
     problem: Annotated[
         str | None,
@@ -160,9 +164,9 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     exposed_share: Annotated[
         float | None,
         column(
-            "estimated part of it that the work scheduled meanwhile does not hide, 0 to 1: with "
-            "--chip of its time, exposed_seconds / transfer_seconds, else of its payload; null "
-            "where order, payload or the cost of that work is unknown",
+            "estimated part of its time that the work scheduled meanwhile does not hide, 0 to 1: "
+            "exposed_seconds / transfer_seconds with --chip, else at the ratios of "
+            "totals.reference_chip; null where order, link or the cost of that work is unknown",
             PERCENT,
             heading="exposed",
         ),

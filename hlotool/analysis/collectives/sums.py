@@ -10,6 +10,7 @@ from msgspec import Struct
 from hlotool.analysis.collectives.groups.networks import Network
 from hlotool.analysis.collectives.overlap.exposure import Exposure, Seconds
 from hlotool.analysis.collectives.overlap.machine import Machine
+from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.totals import CollectiveTotals, KindRow, NetworkRow
 from hlotool.analysis.collectives.transfers import Transfer
 
@@ -23,7 +24,9 @@ class Measured(Struct, frozen=True):
     exposure: Exposure | None = None
 
 
-def sum_transfers(found: Sequence[Measured], machine: Machine | None = None) -> CollectiveTotals:
+def sum_transfers(
+    found: Sequence[Measured], machine: Machine | None = None, pricing: Pricing | None = None
+) -> CollectiveTotals:
     """Add up all transfers, those of each kind and of each network; what sends most is first.
 
     Unknown trip counts count as one, unknown sizes as nothing; both make a lower bound, as do
@@ -33,7 +36,7 @@ def sum_transfers(found: Sequence[Measured], machine: Machine | None = None) -> 
     kinds: dict[str, list[Measured]] = {}
     networks: dict[Network | None, list[Measured]] = {}
     for one in found:
-        kinds.setdefault(one.transfer.collective.kind, []).append(one)
+        kinds.setdefault(one.transfer.kind, []).append(one)
         networks.setdefault(one.transfer.network, []).append(one)
     by_kind = [KindRow(kind=kind, **_sum(kinds[kind], machine)) for kind in sorted(kinds)]
     by_kind.sort(key=lambda row: -row.wire_bytes_per_run)
@@ -44,6 +47,9 @@ def sum_transfers(found: Sequence[Measured], machine: Machine | None = None) -> 
     by_network.sort(key=lambda row: -row.wire_bytes_per_run)
     return CollectiveTotals(
         machine=None if machine is None else str(machine),
+        reference_chip=pricing.reference if pricing else None,
+        devices_per_node=pricing.devices_per_node if pricing else None,
+        is_node_assumed=pricing is not None and pricing.is_node_assumed,
         by_kind=tuple(by_kind),
         by_network=tuple(by_network),
         **_sum(found, machine),
@@ -82,7 +88,7 @@ def _sum(found: Sequence[Measured], machine: Machine | None) -> _Sums:
     exposures = [one.exposure for one in found if one.exposure is not None]
     is_measured = len(exposures) == len(found)
     wire = _add_up([(one.wire.per_run, one.wire.known_per_run) for one in exposures], is_measured)
-    times = is_measured and machine is not None
+    times = is_measured and machine is not None and bool(machine.link or machine.between)
     transfer = _add_up([_pair(one.transfer) for one in exposures], times)
     overlapped = _add_up([_pair(one.overlapped) for one in exposures], times)
     exposed = _add_up([_pair(one.exposed) for one in exposures], times)

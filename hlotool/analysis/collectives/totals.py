@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct
 
 from hlotool.analysis.collectives.groups.networks import Network
-from hlotool.fields import BYTES, COUNT, SECONDS, column, figure
+from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, column, figure
 
 # One kind and all of them have these alike.
 _Count: TypeAlias = Annotated[int, column("logical collectives", COUNT, is_exact=True)]
@@ -93,9 +93,7 @@ _IsSecondsLower: TypeAlias = Annotated[
 class KindRow(Struct, frozen=True, kw_only=True):
     """All collectives of one kind."""
 
-    kind: Annotated[
-        str, column("the opcode without -start; between TPU slices, the type of the transfer")
-    ]
+    kind: Annotated[str, column("what they amount to, as the kind of rows")]
     count: _Count
     textual_count: _TextualCount
     executions: _Executions
@@ -153,8 +151,20 @@ class CollectiveTotals(Struct, frozen=True, kw_only=True):
     overlapped_seconds: _Overlapped = None
     exposed_seconds: _Exposed = None
     machine: Annotated[
-        str | None, figure("the chip and link that times are estimated for", null_text="")
+        str | None,
+        figure("what is known of the machine that times are estimated for", null_text=""),
     ] = None
+    reference_chip: Annotated[
+        str | None,
+        figure("the chip at whose ratios exposure is estimated, where none is named", null_text=""),
+    ] = None
+    devices_per_node: Annotated[
+        int | None, figure("devices of a node; null where all are joined alike", NUMBER)
+    ] = None
+    is_node_assumed: Annotated[
+        bool,
+        figure("whether devices_per_node is the usual number of the chip, which nobody stated"),
+    ] = False
     is_executions_lower_bound: _IsExecutionsLower = False
     is_payload_lower_bound: _IsPayloadLower = False
     is_lower_bound: _IsLower

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.effect import find_effective_kind
+from hlotool.analysis.collectives.effect import find_kind
 from hlotool.analysis.collectives.groups.device_groups import DeviceGroups, ExactShare
 from hlotool.analysis.collectives.groups.group_reader import GroupReader
 from hlotool.analysis.collectives.groups.networks import Network, find_network, find_own_network
@@ -36,7 +36,7 @@ class Transfer(Struct, frozen=True):
     """
 
     collective: LogicalCollective
-    effective_kind: str
+    kind: str
     network: Network | None
     groups: DeviceGroups
     parts: tuple[PayloadPart, ...]
@@ -47,7 +47,7 @@ class Transfer(Struct, frozen=True):
     @property
     def is_upper_bound(self) -> bool:
         """Whether the data decides how much of the payload is sent."""
-        return self.effective_kind == "ragged-all-to-all"
+        return self.kind == "ragged-all-to-all"
 
 
 def measure_transfers(module: Module, executions: Executions, graph: CallGraph) -> list[Transfer]:
@@ -61,8 +61,8 @@ def measure_transfers(module: Module, executions: Executions, graph: CallGraph) 
     found: list[Transfer] = []
     for one in collectives:
         groups = reader.read(one.operation)
-        kind = find_effective_kind(
-            one.operation, one.kind, is_fused=one.is_fused, group_size=groups.group_size
+        kind = find_kind(
+            one.operation, one.stated_kind, is_fused=one.is_fused, group_size=groups.group_size
         )
         parts = list_parts(one.operation, kind, one.receive)
         network = find_network(one.operation, own_network)

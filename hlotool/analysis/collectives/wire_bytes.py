@@ -40,19 +40,19 @@ class PayloadPart(Struct, frozen=True):
 
 
 def list_parts(
-    operation: Instruction, effective_kind: str, receive: Instruction | None = None
+    operation: Instruction, kind: str, receive: Instruction | None = None
 ) -> tuple[PayloadPart, ...]:
     """List the arrays that make up the payload, one or more for each operand.
 
     all-gather: the gathered results, which between slices a `receive` takes; reduce-scatter:
-    the operands before they are scattered and, where `effective_kind` makes one of an
+    the operands before they are scattered and, where `kind` makes one of an
     all-reduce, before they are padded; a permute in place: its slices; ragged-all-to-all and
     send: the data alone; all others: the operands. Sizes are without tile padding.
     """
     operands = operation.operands
     opcode = operation.opcode
     if opcode == "send":
-        if effective_kind == "all-gather":
+        if kind == "all-gather":
             gathered = list_received(receive) if receive else ()
             return _pair(operands[:1], tuple(part.shape for part in gathered))
         return list_sent(operation)
@@ -62,7 +62,7 @@ def list_parts(
         operands = operands[:1]
     elif "slice_sizes" in operation.attributes:
         return _slices(operation)
-    if effective_kind == "reduce-scatter" and opcode == "all-reduce":
+    if kind == "reduce-scatter" and opcode == "all-reduce":
         operands = tuple(_before_padding(operand) for operand in operands)
     return _parts(operands)
 
@@ -94,7 +94,7 @@ def name_dtypes(parts: Iterable[PayloadPart]) -> str:
     return ",".join(sorted({part.shape.dtype for part in parts}))
 
 
-def wire_share(effective_kind: str, groups: DeviceGroups) -> ExactShare | None:
+def wire_share(kind: str, groups: DeviceGroups) -> ExactShare | None:
     """Return wire bytes per payload byte: the mean a device sends, on a ring of n devices.
 
     all-reduce 2(n−1)/n; all-gather, reduce-scatter, all-to-all, collective-broadcast and
@@ -103,16 +103,16 @@ def wire_share(effective_kind: str, groups: DeviceGroups) -> ExactShare | None:
     ragged-all-to-all 1 where n > 1, an upper bound. None for a kind or a group that is not
     known, and for a permute without pairs.
     """
-    if effective_kind in {"collective-permute", "one-to-one"}:
+    if kind in {"collective-permute", "one-to-one"}:
         return groups.sent_share()
-    if effective_kind == "send":  # between slices, nobody says what it is a part of
+    if kind == "send":  # between slices, nobody says what it is a part of
         return None if groups.mode == "cross_slice" else groups.sent_share() or WHOLE
     size = groups.group_size
     if size is None:
         return None
-    if effective_kind == "ragged-all-to-all":
+    if kind == "ragged-all-to-all":
         return int(size > 1), 1
-    times = _SENT_SHARE.get(effective_kind)
+    times = _SENT_SHARE.get(kind)
     if times is None:
         return None
     return (times * (size - 1), size) if size > 1 else (0, 1)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from msgspec import Struct
 
 from hlotool.errors import InputError, UsageError
 
 LinkNetwork: TypeAlias = Literal["ici", "nvlink"]
+ChipBackend: TypeAlias = Literal["gpu", "tpu"]
 
 
 class Chip(Struct, frozen=True):
@@ -22,7 +23,8 @@ class Chip(Struct, frozen=True):
     `hbm_bytes` is the memory a program finds, `flops_per_second` dense bfloat16 matrix
     arithmetic, `vmem_bytes_per_second` that of TPU's vector memory (space 1),
     `link_bytes_per_second` what goes out on a ring of neighbours; both are None where no
-    source states them. hlotool/data/chips.toml names the source of each figure.
+    source states them. `backend` is whose programs run on it, None for all; `devices_per_node` how
+    many devices the link usually joins. hlotool/data/chips.toml names the source of each figure.
     """
 
     name: str
@@ -37,6 +39,8 @@ class Chip(Struct, frozen=True):
     is_link_within_node: bool = False
     link_network: LinkNetwork | None = None
     vmem_bytes_per_second: float | None = None
+    backend: ChipBackend | None = None
+    devices_per_node: int | None = None
 
 
 _FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
@@ -44,6 +48,8 @@ _LINK_FIGURES = ("link_bytes_per_second", "link_latency_seconds")
 _NETWORKS: tuple[LinkNetwork, ...] = get_args(LinkNetwork)
 _SMALLEST, _LARGEST = 1e-30, 1e30  # no figure of a chip comes near
 _MOST_DEVICES = 1000  # nor this
+_BACKENDS: tuple[ChipBackend, ...] = get_args(ChipBackend)
+Word = TypeVar("Word", LinkNetwork, ChipBackend)
 
 
 def find_chip(name: str, chip_file: str = "") -> Chip:
@@ -89,9 +95,7 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
 
 def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
     """Divide a chip's figures among its devices."""
-    devices = table.get("devices_per_chip", 1)
-    if not isinstance(devices, int) or not 1 <= devices <= _MOST_DEVICES:
-        raise UsageError(f"{chip_file}: devices_per_chip of {name!r} must be 1 to {_MOST_DEVICES}.")
+    devices = _read_count(name, "devices_per_chip", table, chip_file) or 1
     figures = [_read_figure(name, key, table, chip_file) / devices for key in _FIGURES]
     memory, bandwidth, flops = figures
     bytes_per_second, latency, vmem = (
@@ -109,19 +113,32 @@ def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         None if bytes_per_second is None else bytes_per_second / devices,
         latency,
         table.get("link_within_node") is True,
-        _read_network(name, table, chip_file),
+        _read_choice(name, "link_network", _NETWORKS, table, chip_file),
         None if vmem is None else vmem / devices,
+        _read_choice(name, "backend", _BACKENDS, table, chip_file),
+        _read_count(name, "devices_per_node", table, chip_file),
     )
 
 
-def _read_network(name: str, table: Mapping[str, object], chip_file: str) -> LinkNetwork | None:
-    value = table.get("link_network")
-    for known in _NETWORKS:
+def _read_choice(
+    name: str, key: str, choices: Sequence[Word], table: Mapping[str, object], chip_file: str
+) -> Word | None:
+    value = table.get(key)
+    for known in choices:
         if value == known:
             return known
     if value is None:
         return None
-    raise UsageError(f"{chip_file}: link_network of {name!r} must be {' or '.join(_NETWORKS)}.")
+    raise UsageError(f"{chip_file}: {key} of {name!r} must be {' or '.join(choices)}.")
+
+
+def _read_count(name: str, key: str, table: Mapping[str, object], chip_file: str) -> int | None:
+    value = table.get(key)
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DEVICES:
+        return value
+    raise UsageError(f"{chip_file}: {key} of {name!r} must be 1 to {_MOST_DEVICES}.")
 
 
 def _read_figure(name: str, key: str, table: Mapping[str, object], chip_file: str) -> float:

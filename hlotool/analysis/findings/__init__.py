@@ -52,17 +52,23 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
 
 
 def find_findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """Ask every function of `FINDERS`, and add advice and, with a chip, the time of traffic.
+    """Ask every function of `FINDERS`; add advice and, for traffic, its weight and its time.
 
-    Warnings come first, then what takes most time, then what has most bytes.
+    Warnings come first, then what takes most time, by the chip or at the ratios of the one that
+    stands for the backend, then what has most bytes.
     """
     found = [finding for find in FINDERS for finding in find(evidence)]
-    timed = [
-        replace(one, advice=ADVICE[one.code], estimated_seconds=_estimate(one, evidence.chip))
+    weighted = [
+        replace(
+            one,
+            advice=one.advice or ADVICE[one.code],
+            estimated_seconds=_estimate(one, evidence.chip),
+            weighted_bytes=one.bytes if one.code in TRAFFIC else one.weighted_bytes,
+        )
         for one in found
     ]
-    timed.sort(key=_rank)
-    return tuple(timed)
+    weighted.sort(key=_rank)
+    return tuple(weighted)
 
 
 def _estimate(one: Finding, chip: Chip | None) -> float | None:
@@ -72,6 +78,6 @@ def _estimate(one: Finding, chip: Chip | None) -> float | None:
     return one.bytes / chip.hbm_bytes_per_second
 
 
-def _rank(one: Finding) -> tuple[bool, float, int, str, str]:
+def _rank(one: Finding) -> tuple[bool, int, int, str, str]:
     is_note = one.severity != "warning"
-    return is_note, -(one.estimated_seconds or 0), -(one.bytes or -1), one.code, one.message
+    return is_note, -(one.weighted_bytes or -1), -(one.bytes or -1), one.code, one.message

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.findings.evidence import LEAST_BYTES, LEAST_SECONDS, Evidence
-from hlotool.analysis.findings.finding import Finding, FindingCode, Severity
+from hlotool.analysis.findings.finding import SYNCHRONOUS_ADVICE, Finding, FindingCode, Severity
 from hlotool.analysis.findings.precision import computes_in_16_bits
 from hlotool.analysis.findings.wording import first_source, name_all, percent
 from hlotool.ir.opcodes import COLLECTIVES, MAY_CALL
@@ -43,29 +44,61 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
     """Find collectives of which much is sent that no work hides.
 
     With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
-    is all of it.
+    is all of it. What runs synchronously is told apart, as no work could hide it.
     """
-    for rows in _group(evidence):
+    for rows in _group(evidence, _runs_synchronously):
         found = _expose_time(evidence, rows) or _expose_bytes(evidence, rows)
         if not found.is_large:
             continue
-        exposed = found.rows
-        names = name_all([row.name for row in exposed])
-        over = f" over {', '.join(exposed[0].axes)}" if exposed[0].axes else ""
-        over = " between slices" if exposed[0].network == "dcn" else over
-        verb = "sends" if len(exposed) == 1 else "send"
-        is_busy = any(row.overlap_instructions and not row.is_sync for row in exposed)
-        what = "Too little" if is_busy else "Nothing"
-        part = f"{percent(found.exposed, found.sent)} of it is exposed, " if is_busy else ""
         one = _make(
-            exposed,
+            found.rows,
             "warning",
             "exposed-collective",
-            f"{what} is computed while {names} ({exposed[0].effective_kind}) {verb}{over}: "
-            f"{part}{percent(found.exposed, found.all_sent)} of {found.whole}.",
+            _say_exposed(found),
+            SYNCHRONOUS_ADVICE if _runs_synchronously(rows[0]) else "",
         )
-        size = sum(row.known_exposed_wire_bytes_per_run for row in exposed)
-        yield replace(one, bytes=size, estimated_seconds=_add_seconds(exposed))
+        yield replace(
+            one,
+            bytes=sum(row.known_exposed_wire_bytes_per_run for row in found.rows),
+            estimated_seconds=_add_seconds(found.rows),
+            weighted_bytes=_weigh(evidence.pricing, found.rows),
+        )
+
+
+def _runs_synchronously(row: CollectiveRow) -> bool:
+    """Whether nothing can be computed while it runs."""
+    return row.is_sync or not row.is_async
+
+
+def _say_exposed(found: _Exposed) -> str:
+    """Write what is exposed, and why."""
+    rows = found.rows
+    first, is_one = rows[0], len(rows) == 1
+    names = f"{name_all([row.name for row in rows])} ({first.kind})"
+    over = f" over {', '.join(first.axes)}" if first.axes else ""
+    over = " between slices" if first.network == "dcn" else over
+    share = f"{percent(found.exposed, found.all_sent)} of {found.whole}."
+    if _runs_synchronously(first):
+        runs, them = ("runs", "it") if is_one else ("run", "them")
+        return (
+            f"{names} {runs} synchronously{over}, as asynchronous collectives or the "
+            f"latency-hiding scheduler are off for {them}: {share}"
+        )
+    is_busy = any(row.overlap_instructions for row in rows)
+    what = "Too little" if is_busy else "Nothing"
+    part = f"{percent(found.exposed, found.sent)} of it is exposed, " if is_busy else ""
+    return f"{what} is computed while {names} {'sends' if is_one else 'send'}{over}: {part}{share}"
+
+
+def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:
+    """Return what memory moves in the time that no work hides, None where no time is known."""
+    times = [
+        float(seconds) * row.exposed_share * row.known_executions
+        for row in rows
+        if row.exposed_share is not None
+        if (seconds := pricing.links.estimate(row.wire_bytes, row.network, row.span)) is not None
+    ]
+    return round(sum(times) * pricing.chip.hbm_bytes_per_second) if times else None
 
 
 def _expose_time(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed | None:
@@ -106,26 +139,38 @@ def _add_seconds(rows: list[CollectiveRow]) -> float | None:
 def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
     """Find large collectives of f32 in a program whose matrix products have 16-bit operands.
 
-    A warning where data only moves, which could be converted before; else, in a reduction,
-    the wider sum may be meant.
+    Of one that sends several types, the f32 counts. A warning where data only moves, which could
+    be converted before; else, in a reduction, the wider sum may be meant.
     """
-    groups = (rows for rows in _group(evidence) if rows[0].dtype == "f32")
-    rows = [rows for rows in groups if _is_large(evidence, _sent(rows))]
-    if not rows or not computes_in_16_bits(evidence.executions):
+    large = [
+        (rows, size)
+        for rows in _group(evidence)
+        if (size := sum(_sent_f32(row) for row in rows)) and _is_large(evidence, size)
+    ]
+    if not large or not computes_in_16_bits(evidence.executions):
         return
-    for same in rows:
-        is_sum = same[0].effective_kind in _REDUCING
-        names = name_all([row.name for row in same])
-        verb = "sends" if len(same) == 1 else "send"
-        yield _make(
-            same,
+    for rows, size in large:
+        is_sum = rows[0].kind in _REDUCING
+        names = name_all([row.name for row in rows])
+        verb = "sends" if len(rows) == 1 else "send"
+        others = [dtype for dtype in rows[0].dtype.split(",") if dtype != "f32"]
+        beside = f" beside {', '.join(others)}" if others else ""
+        one = _make(
+            rows,
             "info" if is_sum else "warning",
             "f32-collective",
-            f"{names} ({same[0].effective_kind}) {verb} f32 in a program that computes in 16 bits.",
+            f"{names} ({rows[0].kind}) {verb} f32{beside} in a program that computes in 16 bits.",
         )
+        yield replace(one, bytes=size)
 
 
-def _group(evidence: Evidence) -> list[list[CollectiveRow]]:
+def _sent_f32(row: CollectiveRow) -> int:
+    return dict(row.wire_bytes_by_dtype).get("f32", 0)
+
+
+def _group(
+    evidence: Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
+) -> list[list[CollectiveRow]]:
     """Group collectives of one line of the program that differ in name and scope alone."""
     report = evidence.collectives
     if report is None or evidence.backend == "cpu":
@@ -133,7 +178,7 @@ def _group(evidence: Evidence) -> list[list[CollectiveRow]]:
     groups: dict[tuple[object, ...], list[CollectiveRow]] = {}
     for row in report.rows:
         place = row.source_file, row.source_line
-        key = row.effective_kind, row.dtype, row.axes, row.network, *place
+        key = row.kind, row.dtype, row.axes, row.network, tell_apart(row), *place
         groups.setdefault(key, []).append(row)
     return list(groups.values())
 
@@ -151,8 +196,12 @@ def _sent(rows: list[CollectiveRow]) -> int:
 
 
 def _make(
-    rows: list[CollectiveRow], severity: Severity, code: FindingCode, message: str
+    rows: list[CollectiveRow],
+    severity: Severity,
+    code: FindingCode,
+    message: str,
+    advice: str = "",
 ) -> Finding:
     largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)
     source = first_source((row.source_file, row.source_line) for row in [largest, *rows])
-    return Finding(_sent(rows), severity, code, message, largest.name, source)
+    return Finding(_sent(rows), severity, code, message, largest.name, source, advice)

@@ -7,6 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.overlap.machine import Machine
+from hlotool.analysis.collectives.overlap.pricing import Pricing, price
 from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.cost import CostModel, CostReport
 from hlotool.analysis.cost.chips import Chip
@@ -32,7 +34,17 @@ class Evidence(Struct, frozen=True, dict=True):
     cost: CostReport
     collectives: CollectiveReport | None = None
     memory: MemoryFigures | None = None
-    chip: Chip | None = None
+    machine: Machine | None = None
+
+    @cached_property
+    def pricing(self) -> Pricing:
+        """At which speeds work and transfers go: those of the user's machine, or ratios."""
+        return price(self.module, self.machine)
+
+    @property
+    def chip(self) -> Chip | None:
+        """The chip that times are shown for."""
+        return self.machine.chip if self.machine else None
 
     @cached_property
     def backend(self) -> Backend | None:

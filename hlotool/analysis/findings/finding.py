@@ -29,6 +29,8 @@ Severity: TypeAlias = Literal["info", "warning"]
 # Their bytes are traffic, which takes time.
 TRAFFIC: Final[frozenset[FindingCode]] = frozenset(("large-copy", "missed-fusion"))
 
+SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
+
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "trust no total of this loop before you know which count is right",
@@ -81,13 +83,23 @@ class Finding(Struct, frozen=True):
             null_text="",
         ),
     ] = None
+    weighted_bytes: Annotated[
+        int | None,
+        figure(
+            "bytes that memory moves in the time it takes: of traffic its own, of what no work "
+            "hides on a link as many more as the link is slower, by --chip or the ratios of the "
+            "reference chip; null for what takes none",
+            BYTES,
+            null_text="",
+        ),
+    ] = None
 
 
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    "what is worth a look: warnings first, most time first, then most bytes",
-    sort="-severity,-estimated_seconds,-bytes",
+    "what is worth a look: warnings first, most time first, by weighted_bytes, then most bytes",
+    sort="-severity,-weighted_bytes,-bytes",
     size="bytes",
     key="code",
     has_total=False,

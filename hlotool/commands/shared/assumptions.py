@@ -12,7 +12,7 @@ from hlotool.program.call_rules import CallRule
 
 def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
     """Take the options that name a machine out of all; the rest is what the configuration says."""
-    return Assumptions(_read_call_rules(config), take_machine(values, config.chip))
+    return Assumptions(_read_call_rules(config), take_machine(values, config))
 
 
 def _read_call_rules(config: Config) -> tuple[CallRule, ...]:

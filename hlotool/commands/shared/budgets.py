@@ -45,7 +45,7 @@ def run_rules(
         rules,
         found,
         earlier.modules,
-        request.assumptions,
+        request.assumptions if len(found.inputs) == 1 else request.assumptions.for_several(),
         missing=earlier.missing,
         is_recorded=is_recorded,
     )

@@ -6,15 +6,28 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import click
+from msgspec.structs import replace
 
-from hlotool.analysis.collectives.overlap.machine import Machine, find_machine
+from hlotool.analysis.collectives.overlap.machine import Machine, add_nodes, find_machine
+from hlotool.check.config import Config
 from hlotool.fields.quantity import parse_bandwidth, parse_time
 
 _CHIP: Final = click.option(
     "--chip", metavar="NAME", help="Estimate times on this chip: h100, v5p, …."
 )
 _BANDWIDTH: Final = click.option(
-    "--bandwidth", metavar="SPEED", help="Estimate transfers at this speed: 450GB/s."
+    "--bandwidth", metavar="SPEED", help="Estimate transfers within a node at this speed: 450GB/s."
+)
+_NODE_BANDWIDTH: Final = click.option(
+    "--node-bandwidth",
+    metavar="SPEED",
+    help="Estimate transfers between nodes, or slices, at this speed: 50GB/s.",
+)
+_DEVICES_PER_NODE: Final = click.option(
+    "--devices-per-node",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Say that a node has N consecutive devices; by default what the chip's link joins.",
 )
 _LATENCY: Final = click.option(
     "--latency", metavar="TIME", help="Add this much for each collective: 5us."
@@ -25,11 +38,12 @@ _CHIP_FILE: Final = click.option(
     default="",
     help="TOML file of your own chips, in the form of chips.toml.",
 )
+_NODES: Final = (_NODE_BANDWIDTH, _DEVICES_PER_NODE)
 
 # Which of them a command takes; `take_machine` reads them all.
 CHIP_ALONE: Final = (_CHIP, _CHIP_FILE)
-MACHINE: Final = (_CHIP, _BANDWIDTH, _CHIP_FILE)
-MACHINE_AND_LATENCY: Final = (_CHIP, _BANDWIDTH, _LATENCY, _CHIP_FILE)
+MACHINE: Final = (_CHIP, _BANDWIDTH, *_NODES, _CHIP_FILE)
+MACHINE_AND_LATENCY: Final = (_CHIP, _BANDWIDTH, *_NODES, _LATENCY, _CHIP_FILE)
 
 
 def machine_options(
@@ -46,19 +60,28 @@ def machine_options(
     return decorate
 
 
-def take_machine(values: dict[str, Any], default_chip: str = "") -> Machine | None:
+def take_machine(values: dict[str, Any], settings: Config) -> Machine | None:
     """Take the values of these options out of all, and return the machine they name.
 
-    Where they name no chip, it is the default. The speed of a link must be known only where the
-    options are about links, and name the chip. Raises UsageError for what does not go together.
+    Where they name no chip, and no size of a node, those of the configuration count. The speed of
+    a link must be known only where the options are about links, and name the chip; and only then
+    must the chip fit. Raises UsageError for what does not go together.
     """
     given = values.pop("chip", None)
     is_about_links = "bandwidth" in values
     bandwidth, latency = values.pop("bandwidth", None), values.pop("latency", None)
-    return find_machine(
-        given or default_chip or None,
+    between = values.pop("node_bandwidth", None)
+    per_node = values.pop("devices_per_node", None)
+    machine = find_machine(
+        given or settings.chip or None,
         None if bandwidth is None else parse_bandwidth(bandwidth, "--bandwidth"),
         None if latency is None else parse_time(latency, "--latency"),
         values.pop("chip_file", ""),
         needs_link=is_about_links and bool(given),
     )
+    machine = add_nodes(
+        machine,
+        per_node or settings.devices_per_node,
+        None if between is None else parse_bandwidth(between, "--node-bandwidth"),
+    )
+    return replace(machine, must_fit=True) if machine and given else machine

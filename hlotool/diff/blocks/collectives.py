@@ -36,7 +36,7 @@ class CollectiveChange(Struct, frozen=True):
     """
 
     change: Annotated[Change, CHANGE]
-    kind: Annotated[str, column("the effective kind")]
+    kind: Annotated[str, column("what they amount to")]
     network: Annotated[
         Network | None, column("what they run over, where the text tells", null_text="")
     ]
@@ -96,7 +96,7 @@ class CollectiveChange(Struct, frozen=True):
 
 N = TypeVar("N", int, float)
 _Key: TypeAlias = tuple[str, bool, tuple[str, ...] | None, int | None, str]
-"""Effective kind, whether between slices, strides, group size, element type."""
+"""Kind, whether between slices, strides, group size, element type."""
 
 
 def compare_collectives(
@@ -121,7 +121,7 @@ def compare_collectives(
 def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
     groups: dict[_Key, list[CollectiveRow]] = {}
     for row in rows:
-        key = row.effective_kind, row.network == "dcn", row.strides, row.group_size, row.dtype
+        key = row.kind, row.network == "dcn", row.strides, row.group_size, row.dtype
         groups.setdefault(key, []).append(row)
     return groups
 

@@ -108,15 +108,15 @@ def align_layers(left: Module, right: Module, signatures: Signatures) -> Layers:
     return layers
 
 
-def seed_parameters(left: Computation, right: Computation, signatures: Signatures) -> dict[Instruction, Instruction]:
+def seed_parameters(
+    left: Computation, right: Computation, signatures: Signatures
+) -> dict[Instruction, Instruction]:
     """Pair the parameters of two entries by name, where a name stands for one on each side."""
     here, there = (_by_name(side.parameters, signatures) for side in (left, right))
     return {one: there[name] for name, one in here.items() if name in there}
 
 
-def _by_name(
-    parameters: Iterable[Instruction], signatures: Signatures
-) -> dict[str, Instruction]:
+def _by_name(parameters: Iterable[Instruction], signatures: Signatures) -> dict[str, Instruction]:
     names = [(signatures.op_name(one), one) for one in parameters]
     counts = Counter(name for name, _ in names)
     return {name: one for name, one in names if name and counts[name] == 1}

@@ -72,7 +72,9 @@ def _find_stated(module: Module) -> set[str]:
         answered = [what for what, test in open_questions.items() if test(one)]
         if answered:
             found.update(answered)
-            open_questions = {what: test for what, test in open_questions.items() if what not in found}
+            open_questions = {
+                what: test for what, test in open_questions.items() if what not in found
+            }
     return found
 
 

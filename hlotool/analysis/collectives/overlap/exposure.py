@@ -8,16 +8,9 @@ from math import ceil
 from msgspec import Struct
 
 from hlotool.analysis.collectives.groups.mesh_axes import Span
-from hlotool.analysis.collectives.overlap.link_times import estimate_transfer
-from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.analysis.collectives.overlap.overlap import Hiding
-from hlotool.analysis.collectives.overlap.overlap_work import move_seconds
+from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.transfers import Transfer, TransferBytes
-from hlotool.analysis.cost.chips import Chip, find_chip
-from hlotool.analysis.graph.backend import find_backend
-from hlotool.ir import Module
-
-_TPU, _OTHERS = "v5e", "h100"  # whose rates shares go by; docs/collectives.md says so
 
 
 class Seconds(Struct, frozen=True):
@@ -30,8 +23,8 @@ class Seconds(Struct, frozen=True):
 class Need(Struct, frozen=True):
     """What hides one execution of a transfer: so many seconds of work, None if unknown.
 
-    `transfer_seconds` is the estimated time on the link. `is_timed` says whether that is what
-    work must take; else it is the time in which memory moves the payload.
+    `transfer_seconds` is the estimated time on the user's link. `is_timed` says whether work is
+    timed too; else its seconds are those of a reference chip, and are not shown.
     """
 
     seconds: Fraction | None
@@ -52,31 +45,16 @@ class Exposure(Struct, frozen=True):
     exposed: Seconds
 
 
-def choose_chip(module: Module, machine: Machine | None) -> Chip:
-    """Return the chip that work runs on: the user's, else one that stands for the backend."""
-    if machine is not None and machine.chip is not None:
-        return machine.chip
-    return find_chip(_TPU if find_backend(module) == "tpu" else _OTHERS)
+def find_need(transfer: Transfer, pricing: Pricing, span: Span | None) -> Need:
+    """Return how long work must take to hide a transfer: as long as it takes on its link.
 
-
-def find_need(transfer: Transfer, machine: Machine | None, span: Span | None, chip: Chip) -> Need:
-    """Return how long work must take on a chip to hide a transfer.
-
-    That is the time of the transfer, where the user names a chip and its time is estimated; else
-    the time in which memory moves the payload. What sends nothing needs none.
+    That goes by the chip of the user, else by the reference chip, whose times are not shown. What
+    sends nothing needs none.
     """
-    sending: float | None = None
-    if machine is not None and machine.link is not None:
-        sending = estimate_transfer(transfer.wire.once, machine.link, transfer.network, span)
-    is_timed = machine is not None and machine.chip is not None and sending is not None
-    seconds: Fraction | None = None
-    if transfer.wire.once == 0:
-        seconds = Fraction()
-    elif is_timed and sending is not None:
-        seconds = Fraction(sending)
-    elif transfer.payload.once is not None:
-        seconds = move_seconds(transfer.payload.once, chip)
-    return Need(seconds, sending, is_timed)
+    size, network = transfer.wire.once, transfer.network
+    seconds = Fraction() if size == 0 else pricing.links.estimate(size, network, span)
+    shown = pricing.shown.estimate(size, network, span)
+    return Need(seconds, None if shown is None else float(shown), pricing.is_timed)
 
 
 def measure_exposure(transfer: Transfer, need: Need, hiding: Hiding | None) -> Exposure:
