@@ -213,7 +213,9 @@ class _Comparison:
         if left is None or right is None or structure is None or structure.is_equal:
             return ()
         back = structure.back()
-        reasoner = Reasoner(structure.signatures, structure.numbers.signatures, self.pairs, back, structure.flow)
+        reasoner = Reasoner(
+            structure.signatures, structure.numbers.signatures, self.pairs, back, structure.flow
+        )
         return compare_fusions(structure, reasoner, left, right)
 
     def _flags(self) -> tuple[FlagChange, ...]:

@@ -75,7 +75,10 @@ def row(name: str, style: str, count: int, score: Score) -> str:
     shares = (
         score.right_pairs / max(1, score.found_pairs),
         score.right_pairs / max(1, score.true_pairs),
-        *(_share(score.right_changes, whole) for whole in (score.found_changes, score.true_changes)),
+        *(
+            _share(score.right_changes, whole)
+            for whole in (score.found_changes, score.true_changes)
+        ),
     )
     return ",".join((name, style, str(count), *(f"{share:.4f}" for share in shares)))
 

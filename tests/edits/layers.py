@@ -20,7 +20,13 @@ class _Builder:
         self.lines: list[Line] = []
 
     def add(
-        self, identity: object, opcode: str, shape: str, *operands: Line, name: str = "", **more: str
+        self,
+        identity: object,
+        opcode: str,
+        shape: str,
+        *operands: Line,
+        name: str = "",
+        **more: str,
     ) -> Line:
         attributes = {key: text for key, text in more.items() if key != "literal"}
         if name:
@@ -56,9 +62,7 @@ def list_layers(identities: Sequence[int]) -> Listing:
                 )
                 count += 1
             trees[tree].append(weights)
-    x = made.add(
-        "x", "parameter", f"f32[32,{_WIDTH}]{{1,0}}", name="batch", literal=str(count)
-    )
+    x = made.add("x", "parameter", f"f32[32,{_WIDTH}]{{1,0}}", name="batch", literal=str(count))
     kept = []
     for place, one in enumerate(identities):
         kept.append((x, *_forward(made, one, place, x, trees["params"][place])))
@@ -112,8 +116,13 @@ def _forward(
     return up, act, made.add((one, "out"), "add", x.shape, x, down, name=f"{scope}/add")
 
 
-def _backward(  # noqa: PLR0913, PLR0917  what a layer is
-    made: _Builder, one: int, place: int, grad: Line, kept: tuple[Line, ...], weights: dict[str, Line]
+def _backward(  # noqa: PLR0917  what a layer is
+    made: _Builder,
+    one: int,
+    place: int,
+    grad: Line,
+    kept: tuple[Line, ...],
+    weights: dict[str, Line],
 ) -> tuple[Line, Line, Line]:
     scope = f"jit(train_step)/transpose(jvp(layer_{place}))"
     x, _, act, _ = kept

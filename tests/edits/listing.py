@@ -58,11 +58,11 @@ class Body:
     is_entry: bool = False
 
     def users(self, line: Line) -> list[Line]:
-        """The lines that have this one as an operand."""
+        """List the lines that have this one as an operand."""
         return [one for one in self.lines if line in one.operands]
 
     def parameters(self) -> list[Line]:
-        """The parameters by number."""
+        """List the parameters by number."""
         found = [one for one in self.lines if one.opcode == "parameter"]
         return sorted(found, key=lambda one: int(one.literal))
 
@@ -182,7 +182,9 @@ def print_listing(
     texts = ["HloModule edited, is_scheduled=true\n"]
     for body in bodies:
         head = f"{'ENTRY ' if body.is_entry else ''}%{called[body]} {{"
-        rows = [_write(line, names, called, style, is_root=line is body.root) for line in lines[body]]
+        rows = [
+            _write(line, names, called, style, is_root=line is body.root) for line in lines[body]
+        ]
         texts.append("\n".join((head, *rows, "}\n")))
     return "\n".join(texts), {name: line for line, name in names.items()}
 
@@ -201,7 +203,9 @@ def _write(
         attributes.insert(0, f"{key}={{{one}}}" if key in LISTS_OF_CALLEES else f"{key}={one}")
     behind = "".join(f", {one}" for one in attributes)
     root = "ROOT " if is_root else ""
-    return f"  {root}%{names[line]} = {line.shape} {line.opcode}({operands or line.literal}){behind}"
+    return (
+        f"  {root}%{names[line]} = {line.shape} {line.opcode}({operands or line.literal}){behind}"
+    )
 
 
 def _order(body: Body, chooser: random.Random) -> list[Line]:
@@ -228,9 +232,7 @@ def _order(body: Body, chooser: random.Random) -> list[Line]:
 
 def _order_bodies(listing: Listing, chooser: random.Random) -> list[Body]:
     """Return the bodies in another order, callees first."""
-    waits = {
-        body: {one for line in body.lines for one in line.called} for body in listing.bodies
-    }
+    waits = {body: {one for line in body.lines for one in line.called} for body in listing.bodies}
     found: list[Body] = []
     while waits:
         ready = [body for body, called in waits.items() if called <= set(found)]

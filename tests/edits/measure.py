@@ -13,7 +13,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from edits.listing import Line, Listing, Print, print_listing
-
 from hlotool.diff.blocks.reasons import Reasoner
 from hlotool.diff.match.structure import Structure, compare_structure, list_reached
 from hlotool.ir import Instruction
@@ -111,7 +110,9 @@ class _Judge:
         if structure.is_equal:
             return Counter()
         back = structure.back()
-        reasoner = Reasoner(structure.signatures, structure.numbers.signatures, found, back, structure.flow)
+        reasoner = Reasoner(
+            structure.signatures, structure.numbers.signatures, found, back, structure.flow
+        )
         gone = [one for one in self.here if one not in found]
         new = [one for one in self.there if one not in back]
         changed = [one for one, other in found.items() if reasoner.reasons(one, other)]

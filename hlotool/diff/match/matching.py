@@ -64,6 +64,7 @@ class Matcher:
         right: Computation,
         signatures: Signatures,
         numbers: ContentNumbers,
+        *,
         seeds: Pairs,
         taken: AbstractSet[Instruction],
     ) -> None:

@@ -95,7 +95,7 @@ class _Mover:
     ) -> Instruction | None:
         """Return what waits on the other side for the same operands or users; else wait."""
         keys = [key for key in (self._above(one, view, is_right=is_right),
-                                self._below(one, view, is_right=is_right)) if key]  # fmt: skip
+                                self._below(one, view, is_right=is_right)) if key is not None]  # fmt: skip
         for key in keys:
             others = waiting[not is_right, key]
             while others:

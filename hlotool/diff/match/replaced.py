@@ -56,9 +56,7 @@ class Replacer:
                 ready.extend((True, user) for user in self._completed(pair[0]))
                 ready.extend((False, user) for user in self._completed(pair[1]))
 
-    def run_upwards(
-        self, left: Sequence[Instruction], right: Sequence[Instruction]
-    ) -> None:
+    def run_upwards(self, left: Sequence[Instruction], right: Sequence[Instruction]) -> None:
         """Pair what has the same dimensions and is used by the same, at the same places."""
         for _ in range(_ROUNDS):
             here, there = self._by_uses(left), self._by_uses(right)

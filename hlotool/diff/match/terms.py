@@ -7,7 +7,7 @@ left out on both sides, and `not_compared` says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -72,7 +72,9 @@ def _find_stated(module: Module) -> set[str]:
         answered = [what for what, test in open_questions.items() if test(one)]
         if answered:
             found.update(answered)
-            open_questions = {what: test for what, test in open_questions.items() if what not in found}
+            open_questions = {
+                what: test for what, test in open_questions.items() if what not in found
+            }
     return found
 
 
