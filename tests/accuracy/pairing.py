@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -47,6 +48,7 @@ EDITS: tuple[Edit, ...] = (
     moves.outline, moves.inline, moves.fuse, moves.split_fusion, moves.merge_fusions, moves.hoist,
 )  # fmt: skip
 WHOLE: tuple[Edit, ...] = (kinds.rename_scopes, kinds.widen_everything, kinds.double_batch)
+Row: TypeAlias = tuple[str, str, int, Score]
 TOGETHER = (5, 20, 60, 150)
 LAYERS = {
     "layer added at the end": (range(8), range(9)),
@@ -58,7 +60,7 @@ LAYERS = {
 }
 
 
-def measure_edits(repeats: int = 2) -> Iterator[tuple[str, str, int, Score]]:
+def measure_edits(repeats: int = 1) -> Iterator[Row]:
     """Yield what was edited, how it was printed, in how many cases, and the sum of the scores."""
     for edit in (*EDITS, *WHOLE):
         yield from _measure(edit.__name__.replace("_", " "), (edit,), 1, repeats)
@@ -83,37 +85,37 @@ def row(name: str, style: str, count: int, score: Score) -> str:
     return ",".join((name, style, str(count), *(f"{share:.4f}" for share in shares)))
 
 
-def summarize(found: list[tuple[str, str, int, Score]]) -> dict[str, Score]:
+def summarize(found: list[Row]) -> dict[str, tuple[int, Score]]:
     """Add up single edits, those of everything, several at once, and layers."""
-    groups: dict[str, Score] = {}
-    for name, _, _, score in found:
+    groups: dict[str, tuple[int, Score]] = {}
+    for name, _, cases, score in found:
         group = "layers" if name in LAYERS else "several at once" if "at once" in name else "single"
         group = "everything" if name in {one.__name__.replace("_", " ") for one in WHOLE} else group
-        groups[group] = groups.get(group, Score()) + score
+        count, total = groups.get(group, (0, Score()))
+        groups[group] = count + cases, total + score
     return groups
 
 
 @cache
-def _base(name: str) -> Listing:
+def base(name: str) -> Listing:
+    """Return a program to edit a copy of."""
     listing = list_module((ROOT / "testdata" / name).read_text("utf-8"))
     listing.drop_dead()
     return listing
 
 
-def _measure(
-    name: str, edits: tuple[Edit, ...], count: int, repeats: int
-) -> Iterator[tuple[str, str, int, Score]]:
+def _measure(name: str, edits: tuple[Edit, ...], count: int, repeats: int) -> Iterator[Row]:
     """Edit every base a few times."""
     for style, how in STYLES.items():
         total, cases = Score(), 0
-        for place, base in enumerate(BASES):
+        for place, name_ in enumerate(BASES):
             for seed in range(repeats):
                 chooser = random.Random(f"{name} {place} {seed}")  # noqa: S311  repeatable
-                edited = _base(base).copy()
+                edited = base(name_).copy()
                 done = sum(chooser.choice(edits)(edited, chooser) for _ in range(count))
                 if done:
                     edited.drop_dead()
-                    total += judge(_base(base), edited, how, seed)
+                    total += judge(base(name_), edited, how, seed)
                     cases += 1
         yield name, style, cases, total
 
@@ -122,10 +124,25 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
+def write_pairing(found: Iterable[Row]) -> str:
+    """Write the whole table, the sums last."""
+    rows = list(found)
+    lines = [HEADING, *(row(*one) for one in rows)]
+    lines += [
+        row(f"all: {group}", "", cases, score) for group, (cases, score) in summarize(rows).items()
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def judge_pairing(found: Iterable[Row]) -> str:
+    """Say what the table comes to."""
+    parts = [
+        f"{group} {_share(one.right_pairs, one.found_pairs):.1%} and "
+        f"{_share(one.right_pairs, one.true_pairs):.1%}"
+        for group, (_, one) in summarize(list(found)).items()
+    ]
+    return f"Precision and recall of pairs: {'; '.join(parts)}."
+
+
 if __name__ == "__main__":
-    rows = []
-    for one in measure_edits(int(sys.argv[1]) if len(sys.argv) > 1 else 1):
-        rows.append(one)
-        print(row(*one))  # noqa: T201
-    for group, score in summarize(rows).items():
-        print(row(group, "all", 0, score))  # noqa: T201
+    print(write_pairing(measure_edits()))  # noqa: T201

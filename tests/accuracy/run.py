@@ -1,7 +1,7 @@
-"""Measure derived lifetimes, estimated peaks and known origins; read every text.
+"""Measure derived lifetimes, estimated peaks, known origins and pairs found; read every text.
 
     python tests/accuracy/run.py            print the tables
-    python tests/accuracy/run.py --write    and put them into docs/accuracy.csv and origins.csv
+    python tests/accuracy/run.py --write    and put them into docs/*.csv
 
 Exits with 1 where less than 98 % of the values, 80 % of the peaks, or 80 % of the allocated sizes
 above 1 MiB on a backend are as promised, less than 99 % of the memory at the peaks has a line, or
@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from accuracy.origins import TABLE as ORIGINS
 from accuracy.origins import judge_origins, measure_origins, share_with_line, write_origins
+from accuracy.pairing import TABLE as PAIRING
+from accuracy.pairing import judge_pairing, measure_edits, write_pairing
 from accuracy.texts import read_texts
 from accuracy.traffic import compare_with_paper
 from buffer_accuracy import HEADING, TABLE, Accuracy, measure, measured_dumps, row
@@ -78,6 +80,10 @@ def main() -> int:
     print(f"{write_origins(origins)}\n{judge_origins(origins)}\n")  # noqa: T201
     if "--write" in sys.argv[1:]:
         ORIGINS.write_text(write_origins(origins), "utf-8")
+    pairing = list(measure_edits())
+    print(f"{write_pairing(pairing)}\n{judge_pairing(pairing)}\n")  # noqa: T201
+    if "--write" in sys.argv[1:]:
+        PAIRING.write_text(write_pairing(pairing), "utf-8")
     texts = read_texts()
     print(texts, *compare_with_paper(), sep="\n")  # noqa: T201
     equal, near = summary(found)

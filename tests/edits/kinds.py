@@ -25,7 +25,7 @@ _COLLECTIVES: Final = (
 
 def insert_unary(listing: Listing, chooser: random.Random) -> bool:
     """Put an elementwise operation behind an instruction, for all its users."""
-    place = _pick(listing, chooser, lambda body, one: _is_used_array(body, one))
+    place = _pick(listing, chooser, _is_used_array)
     return place is not None and bool(_insert(*place, chooser.choice(_UNARY)))
 
 
@@ -58,7 +58,7 @@ def insert_converts(listing: Listing, chooser: random.Random) -> bool:
 
 def insert_copy(listing: Listing, chooser: random.Random) -> bool:
     """Copy a value."""
-    place = _pick(listing, chooser, lambda body, one: _is_used_array(body, one))
+    place = _pick(listing, chooser, _is_used_array)
     return place is not None and bool(_insert(*place, "copy"))
 
 
@@ -84,7 +84,7 @@ def remove_unary(listing: Listing, chooser: random.Random) -> bool:
 
 def remove_binary(listing: Listing, chooser: random.Random) -> bool:
     """Take out an instruction of two operands; its users get the first."""
-    return _remove(listing, chooser, lambda one: len(one.operands) == 2)  # noqa: PLR2004
+    return _remove(listing, chooser, lambda one: len(one.operands) == 2)
 
 
 def replace_unary(listing: Listing, chooser: random.Random) -> bool:
@@ -171,7 +171,7 @@ def swap_operands(listing: Listing, chooser: random.Random) -> bool:
 
     def change(one: Line) -> bool:
         operands = one.operands
-        if len(operands) != 2 or operands[0] is operands[1]:  # noqa: PLR2004
+        if len(operands) != 2 or operands[0] is operands[1]:
             return False
         one.operands = operands[::-1]
         return True
@@ -263,7 +263,7 @@ def rewrite_fusion(listing: Listing, chooser: random.Random) -> bool:
     """Put two other operations in the place of each elementwise one of a fusion's body."""
     for body in _fused(listing, chooser):
         old = [one for one in body.lines if one.opcode in {*_UNARY, *_BINARY}]
-        if len(old) < 3 or body.root in old:  # noqa: PLR2004
+        if len(old) < 3 or body.root in old:
             continue
         for line in old:
             users = body.users(line)
@@ -322,7 +322,7 @@ def add_result(listing: Listing, chooser: random.Random) -> bool:
 
 def insert_barrier(listing: Listing, chooser: random.Random) -> bool:
     """Put an optimization barrier behind a value."""
-    place = _pick(listing, chooser, lambda body, one: _is_used_array(body, one))
+    place = _pick(listing, chooser, _is_used_array)
     return place is not None and bool(_insert(*place, "opt-barrier"))
 
 
@@ -331,7 +331,7 @@ def duplicate(listing: Listing, chooser: random.Random) -> bool:
     place = _pick(
         listing,
         chooser,
-        lambda body, one: bool(one.operands) and one.is_array and len(body.users(one)) > 2,  # noqa: PLR2004
+        lambda body, one: bool(one.operands) and one.is_array and len(body.users(one)) > 2,
     )
     if place is None:
         return False

@@ -116,7 +116,7 @@ def _forward(
     return up, act, made.add((one, "out"), "add", x.shape, x, down, name=f"{scope}/add")
 
 
-def _backward(  # noqa: PLR0913, PLR0917  what a layer is
+def _backward(  # noqa: PLR0917  what a layer is
     made: _Builder,
     one: int,
     place: int,

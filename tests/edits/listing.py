@@ -58,11 +58,11 @@ class Body:
     is_entry: bool = False
 
     def users(self, line: Line) -> list[Line]:
-        """The lines that have this one as an operand."""
+        """List the lines that have this one as an operand."""
         return [one for one in self.lines if line in one.operands]
 
     def parameters(self) -> list[Line]:
-        """The parameters by number."""
+        """List the parameters by number."""
         found = [one for one in self.lines if one.opcode == "parameter"]
         return sorted(found, key=lambda one: int(one.literal))
 

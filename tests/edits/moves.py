@@ -136,14 +136,14 @@ def _move_out(listing: Listing, chooser: random.Random, opcode: str, key: str) -
                 if not step:
                     break
                 chain.append(chooser.choice(step))
-            if len(chain) > 2:  # noqa: PLR2004
+            if len(chain) > 2:
                 moved = [one for one in body.lines if one in chain]
                 _outline(listing, body, moved, last, opcode, key)
                 return True
     return False
 
 
-def _outline(
+def _outline(  # noqa: PLR0917  what moves, from where to where
     listing: Listing, body: Body, moved: list[Line], last: Line, opcode: str, key: str
 ) -> None:
     """Move lines into a body of their own, whose result is the last of them."""

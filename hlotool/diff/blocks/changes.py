@@ -70,11 +70,16 @@ def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
         for right in pair.right_only():
             if right not in reasoner.back and not _is_told(right, reasoner.back):
                 found[right] = Found(None, right)
+    _find_moved(structure, reasoner, found)
+    return list(found.values())
+
+
+def _find_moved(structure: Structure, reasoner: Reasoner, found: dict[Instruction, Found]) -> None:
+    """Add what changed in code that stands in another computation now."""
     for left, right in structure.moved.items():
         reasons = reasoner.reasons(left, right)
         if reasons and not _follows(left, reasons, found):
             found[left] = Found(left, right, reasons)
-    return list(found.values())
 
 
 def _follows(

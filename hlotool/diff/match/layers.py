@@ -47,18 +47,22 @@ class LayerChange(Struct, frozen=True):
 
 
 class Layers(Struct, eq=False):
-    """How the layers of the right side are called on the left; empty where none moved."""
+    """How the layers of the right side are called on the left.
+
+    `changes` are the layers that one side has alone. `families` are the numbered sequences that
+    both have, `renamed` the left number by the right one, where they differ.
+    """
 
     right: Module | None = None
     changes: tuple[LayerChange, ...] = ()
     families: frozenset[str] = frozenset()
     _tags: dict[str, Hashable] = field(default_factory=dict)
-    _renamed: dict[str, dict[int, str]] = field(default_factory=dict)
+    renamed: dict[str, dict[int, str]] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
 
     def translate(self, op_name: str, module: Module) -> str:
         """Return an op_name as the left side would have it."""
-        if module is not self.right or not self._renamed or not op_name:
+        if module is not self.right or not self.renamed or not op_name:
             return op_name
         known = self._known.get(op_name)
         if known is None:
@@ -79,7 +83,7 @@ class Layers(Struct, eq=False):
         return self._tags[op_name]
 
     def _rename(self, found: re.Match[str]) -> str:
-        number = self._renamed.get(_family(found[1]), {}).get(int(found[3]), found[3])
+        number = self.renamed.get(_family(found[1]), {}).get(int(found[3]), found[3])
         return f"{found[1]}{found[2]}{number}"
 
 
@@ -99,7 +103,7 @@ def align_layers(left: Module, right: Module, signatures: Signatures) -> Layers:
         new = [other for other in there if other not in pairs.values()]
         renamed |= {other: str(other + _APART) for other in new if other in here}
         if renamed:
-            layers._renamed[name] = renamed
+            layers.renamed[name] = renamed
         gone = [one for one in here if one not in pairs]
         changes += [LayerChange(here[one].scope, "left", name, one) for one in sorted(gone)]
         changes += [LayerChange(there[one].scope, "right", name, one) for one in sorted(new)]

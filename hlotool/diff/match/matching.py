@@ -6,7 +6,7 @@ stays paired. At each stage instructions are coloured by their view and their su
 pair up, then those that occur equally often: twins, one by one, each followed by its own
 surroundings. Then pairs grow outwards, each looking only at its own operands and users.
 Last come instructions that were replaced by another opcode in the same place, and what is
-left but agrees in opcode and op_name.
+left but agrees in opcode and op_name. Between these steps `structure` looks for code that moved.
 
 What counts as equal follows xla/hlo/tools/hlo_diff. Every stage is linear in instructions
 and edges, up to sorting. Among indistinguishable twins the order of the dump decides.
@@ -64,6 +64,7 @@ class Matcher:
         right: Computation,
         signatures: Signatures,
         numbers: ContentNumbers,
+        *,
         seeds: Pairs,
         taken: AbstractSet[Instruction],
     ) -> None:

@@ -94,8 +94,8 @@ class _Mover:
         is_right: bool,
     ) -> Instruction | None:
         """Return what waits on the other side for the same operands or users; else wait."""
-        keys = [key for key in (self._above(one, view, is_right=is_right),
-                                self._below(one, view, is_right=is_right)) if key]  # fmt: skip
+        both = (way(one, view, is_right=is_right) for way in (self._above, self._below))
+        keys = [key for key in both if key is not None]
         for key in keys:
             others = waiting[not is_right, key]
             while others:

@@ -176,7 +176,9 @@ class _Pairing:
             if other is not None and other.computation is right:
                 seeds[one] = structure.moved.pop(one)
                 self._taken -= {one, other}
-        matcher = Matcher(left, right, structure.signatures, numbers, seeds, self._taken)
+        matcher = Matcher(
+            left, right, structure.signatures, numbers, seeds=seeds, taken=self._taken
+        )
         matcher.match_strictly()
         if self._is_late:
             matcher.match_loosely()

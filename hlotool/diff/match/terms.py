@@ -7,7 +7,7 @@ left out on both sides, and `not_compared` says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct

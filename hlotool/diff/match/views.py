@@ -15,9 +15,9 @@ _CONTROL: Final = frozenset(("while", "conditional", "call"))  # whatever stands
 def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
     """List the views, strictest first; each is worked out once for an instruction.
 
-    exact: all that counts, and the layer. shaped: opcode, dimensions, op_name, constant, and roughly what
-    a fusion does. named: opcode and op_name. scoped: opcode, scope and primitive. sized: opcode
-    and dimensions. kind: opcode.
+    exact: all that counts, and the layer. shaped: opcode, dimensions, op_name, constant, and
+    roughly what a fusion does. named: opcode and op_name. scoped: opcode, scope and primitive.
+    sized: opcode and dimensions. kind: opcode.
     """
     number = signatures.table.number
 
