@@ -50,11 +50,11 @@ def branches(count: int) -> str:
 
 def branches_of_tuples(count: int, width: int) -> str:
     """One conditional whose branches are all one computation, which hands a tuple back."""
-    shape, given = tuple_of(width), ", ".join(["x"] * count)
+    shape, given, same = tuple_of(width), ", ".join(["x"] * count), ", ".join(["b"] * count)
     return (
         f"{HEADER}b {{\n ROOT p = {shape} parameter(0)\n}}\n\nENTRY e {{\n"
         f" i = s32[] parameter(0)\n x = {shape} parameter(1)\n"
-        f" c = {shape} conditional(i, {given}), branch_computations={{{', '.join(['b'] * count)}}}\n"
+        f" c = {shape} conditional(i, {given}), branch_computations={{{same}}}\n"
         + many(" gN = f32[4] get-tuple-element(c), index=N\n nN = f32[4] negate(gN)", width)
         + f"\n ROOT r = {shape} tuple({many('nN', width, ', ')})\n}}\n"
     )
@@ -93,7 +93,7 @@ def nested_slices(depth: int) -> str:
 
 
 def doubling_calls(depth: int) -> str:
-    """Computations, each of which calls the next one twice."""
+    """Write computations, each of which calls the next one twice."""
     levels = "".join(
         f"f{level} {{\n p = f32[4] parameter(0)\n x = f32[4] call(p), to_apply=f{level - 1}\n"
         f" ROOT y = f32[4] call(x), to_apply=f{level - 1}\n}}\n\n"
@@ -134,7 +134,8 @@ def updates(width: int) -> str:
             width,
         )
         + f"\n ROOT r = {shape} tuple({many('dN', width, ', ')})\n}}\n\n"
-        f"ENTRY e {{\n x = {shape} parameter(0)\n ROOT c = {shape} fusion(x), kind=kLoop, calls=f\n}}\n"
+        f"ENTRY e {{\n x = {shape} parameter(0)\n"
+        f" ROOT c = {shape} fusion(x), kind=kLoop, calls=f\n}}\n"
     )
 
 
@@ -153,6 +154,19 @@ def reductions(count: int, devices: int, groups: Callable[[int], str]) -> str:
         for one in range(count)
     )
     return f"HloModule m, is_scheduled=true, num_partitions={devices}\n\n{ADD}{entry(body)}"
+
+
+def iota(number: int) -> str:
+    groups, size = 1_000 - number % 500, 1_000 + number % 7
+    return f"[{groups},{size}]<=[{groups * size}]"
+
+
+def mesh_of_one_name(number: int) -> str:
+    return f"mesh['a'=1000,'b'={50 + number % 900}] {{'b'}}"
+
+
+def mesh_of_own_names(number: int) -> str:
+    return f"mesh['a{number}'=1000,'b{number}'=1000] {{'b{number}'}}"
 
 
 def async_chain(length: int) -> str:
@@ -203,28 +217,9 @@ ATTACKS: dict[str, tuple[Callable[[], str], list[list[str]]]] = {
     "views": (lambda: views(6_000, 30_000), [SUMMARY, FUSIONS]),
     "updates": (lambda: updates(4_000), [SUMMARY, FUSIONS]),
     "elements": (lambda: elements(15_000), [SUMMARY, BUFFERS]),
-    "iota groups": (
-        lambda: reductions(
-            4_000,
-            1_000_000,
-            lambda one: (
-                f"[{1000 - one % 500},{1000 + one % 7}]<=[{(1000 - one % 500) * (1000 + one % 7)}]"
-            ),
-        ),
-        [COLLECTIVES, DIFF],
-    ),
-    "meshes": (
-        lambda: reductions(
-            3_000, 1_000_000, lambda one: f"mesh['a'=1000,'b'={50 + one % 900}] {{'b'}}"
-        ),
-        [COLLECTIVES],
-    ),
-    "named meshes": (
-        lambda: reductions(
-            4_000, 1_000_000, lambda one: f"mesh['a{one}'=1000,'b{one}'=1000] {{'b{one}'}}"
-        ),
-        [COLLECTIVES],
-    ),
+    "iota groups": (lambda: reductions(4_000, 1_000_000, iota), [COLLECTIVES, DIFF]),
+    "meshes": (lambda: reductions(3_000, 1_000_000, mesh_of_one_name), [COLLECTIVES]),
+    "named meshes": (lambda: reductions(4_000, 1_000_000, mesh_of_own_names), [COLLECTIVES]),
     "axes of a mesh": (
         lambda: reductions(2, 1_000, lambda _: f"mesh[{many('aN=1', 30_000, ',')},z=1000] {{z}}"),
         [COLLECTIVES],
