@@ -30,6 +30,13 @@ if _HEARS:
     signal.signal(signal.SIGINT, _leave)
 
 
+def _notice_lost(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Leave where Python would lose a Ctrl-C: in a callback of an import, say, or a `__del__`."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        os._exit(_INTERRUPTED)
+    sys.__unraisablehook__(unraisable)
+
+
 def main(args: list[str] | None = None) -> None:
     """Run the program and end the process.
 
@@ -43,6 +50,7 @@ def main(args: list[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):  # a name of any bytes can be printed anywhere
             stream.reconfigure(errors="backslashreplace")
     try:
+        sys.unraisablehook = _notice_lost
         if _HEARS:  # from here on there may be processes to end, and lines to finish
             signal.signal(signal.SIGINT, signal.default_int_handler)
         code = run(args)

@@ -99,3 +99,20 @@ def test_a_named_file_must_speak_of_hlotool(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project]\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"it has no \[tool.hlotool\] table"):
         read_config(str(tmp_path / "pyproject.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[[budget]]\nforbid = "collectives"\n' * 1001, "more than 1,000 budgets are refused"),
+        ('[[custom_call]]\ntarget = "x"\n' * 101, "more than 100 custom calls are refused"),
+        ("# \n" * 100_000, "a configuration of more than 256 KiB is refused"),
+        (f"{'a.' * 100_000}a = 1", "the tables are nested too deeply"),
+        (f"[{'a . ' * 60_000}a]", "the tables are nested too deeply"),
+    ],
+)
+def test_what_is_out_of_proportion_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "hlotool.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=words):
+        read_config(str(path))

@@ -41,6 +41,9 @@ from hlotool.query.names import either, suggest
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
 _TABLE_LINE: Final = re.compile(r"\s*\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]")
+_MOST_BYTES: Final = 1 << 18
+_MOST_TABLES: Final = {"budget": 1000, "custom_call": 100}
+_DEEP_KEY: Final = re.compile(r"(?:[\w\"'-]++[ \t]*+\.[ \t]*+){32}")
 _TABLES: Final = {"budget": "budgets", "custom_call": "custom calls"}  # of which there are many
 _OF: Final = {BudgetTable: " of a budget", CustomCallTable: " of a custom_call"}
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
@@ -118,7 +121,9 @@ def _read(path: str) -> Config | None:
     """Read a file; None for a pyproject.toml without a table for hlotool."""
     name = display_name(path)
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        text = _refuse_huge(read_bytes(path), name).decode("utf-8-sig")
+        if _DEEP_KEY.search(text):  # in which tomllib takes quadratic time
+            raise UsageError(f"{name}: the tables are nested too deeply.")
         table: object = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: byte {error.start} is not UTF-8, as TOML must be.") from error
@@ -134,6 +139,14 @@ def _read(path: str) -> Config | None:
         if table is None:
             return None
     return _make_config(table, path, text)
+
+
+def _refuse_huge(content: bytes, name: str) -> bytes:
+    if len(content) > _MOST_BYTES:
+        raise UsageError(
+            f"{name}: a configuration of more than {_MOST_BYTES >> 10} KiB is refused."
+        )
+    return content
 
 
 def _make_config(table: object, path: str, text: str) -> Config:
@@ -166,6 +179,8 @@ def _read_tables(
     tables: Sequence[dict[str, object]], record: type[Record], key: str, text: str, name: str
 ) -> Iterator[tuple[Record, int]]:
     """Read the tables written as `[[key]]`, each with its line; 0 for those inside an array."""
+    if len(tables) > _MOST_TABLES[key]:
+        raise UsageError(f"{name}: more than {_MOST_TABLES[key]:,} {_TABLES[key]} are refused.")
     found = (_TABLE_LINE.match(line) for line in text.splitlines())
     lines = [n for n, match in enumerate(found, 1) if match and match[1] == key]
     for table, line in zip(tables, chain(lines, repeat(0)), strict=False):

@@ -63,6 +63,8 @@ def awaits_result(step: Instruction) -> bool:
 def bound_operands(step: Instruction) -> tuple[Instruction, ...]:
     """Return what a step and those before it give the operation, in the order of parameters."""
     *later, first = _list_steps_back(step)
+    if not later:
+        return first.operands
     return (*first.operands, *(one for each in reversed(later) for one in each.operands[1:]))
 
 

@@ -82,12 +82,15 @@ def measure_fusion_bytes(instruction: Instruction, body: Computation, sizes: Siz
 
 
 def _measure_constants(body: Computation, sizes: Sizes) -> list[Touched]:
-    constants = [one for one in body.instructions if one.opcode == "constant"]
-    return [
-        (one, sizes.content_bytes(one.shape))
-        for one in constants
-        if not one.shape.is_tuple and sizes.count_elements(one.shape) > IMMEDIATE_ELEMENTS
-    ]
+    found = sizes.constants.get(body)
+    if found is None:
+        constants = [one for one in body.instructions if one.opcode == "constant"]
+        found = sizes.constants[body] = [
+            (one, sizes.content_bytes(one.shape))
+            for one in constants
+            if not one.shape.is_tuple and sizes.count_elements(one.shape) > IMMEDIATE_ELEMENTS
+        ]
+    return found
 
 
 def _measure_results(fusion: Instruction, root: Instruction, sizes: Sizes) -> tuple[Touched, ...]:

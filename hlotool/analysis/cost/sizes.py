@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
@@ -38,19 +40,28 @@ def explain(error: Exception) -> str:
     return "the shapes, operands and attributes do not fit each other"
 
 
+class TouchedBody(Struct, frozen=True):
+    """Bytes that a fused body reads of each parameter and writes of each result, and constants."""
+
+    read: tuple[int, ...]
+    written: tuple[int, ...]
+    constants: tuple[tuple[ArrayShape, int], ...]
+
+
 class Sizes:
     """Sizes of the shapes of one module, worked out once for each spelling.
 
-    `reads` keeps what fused parameters are read, see `fused_traffic`; `nested`, by body and by
-    what is read of its result, what those of nested fusions are, see `touched`. `elements` are the
-    instructions that take tuples apart. `repeated` has the
-    parameters that hold what an earlier one of the same computation holds, and which one.
+    `reads`, what fused parameters are read, `elements`, what takes tuples apart, and `constants`
+    of bodies are kept for `fused_traffic`; `touched`, by body and by what is read of its result,
+    for `touched`. `repeated` has the parameters that hold what an earlier one of the same
+    computation holds, and which one.
     """
 
     def __init__(self, repeated: Mapping[Instruction, Instruction] | None = None) -> None:
         self.reads: dict[Instruction, int] = {}
         self.elements: dict[Instruction, dict[int, Instruction]] = {}
-        self.nested: dict[Computation, dict[int, tuple[int, ...]]] = {}
+        self.constants: dict[Computation, list[tuple[Instruction, int]]] = {}
+        self.touched: dict[Computation, dict[int | None, TouchedBody]] = {}
         self._repeated = repeated or {}
         self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
         self._pointers: dict[int, int] = {}

@@ -17,7 +17,7 @@ from hlotool.analysis.cost.fused_traffic import (
     TOO_DEEP,
     TOO_OFTEN,
 )
-from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
+from hlotool.analysis.cost.sizes import Sizes, TouchedBody, UnknownCostError
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
@@ -54,22 +54,41 @@ def measure_touched(fusion: Instruction, body: Computation, sizes: Sizes) -> lis
     only bitcasts stand between. Constants of more than one element lie in memory. Raises
     UnknownCostError where a size is unknown.
     """
-    reads = _Reads(body, sizes)
+    inside = _touch_body(body, None, sizes)
     found: list[Touched] = []
     read: dict[Instruction, int] = {}
-    for parameter in body.parameters:
+    for parameter, touched in zip(body.parameters, inside.read, strict=True):
         operand = sizes.find_first(fusion.operands[parameter.parameter_number])
-        read[operand] = read.get(operand, 0) + reads.of[parameter]
+        read[operand] = read.get(operand, 0) + touched
     for operand, touched in read.items():
         whole = min(touched, sizes.content_bytes(operand.shape))
         found += _spread(list(operand.shape.leaves()), whole, sizes)
-    for one in body.instructions:
-        if one.opcode == "constant":
-            for leaf in one.shape.leaves():
-                if sizes.count_elements(leaf) > IMMEDIATE_ELEMENTS:
-                    found.append((leaf, sizes.content_bytes(leaf)))
-    found += zip(fusion.shape.leaves(), reads.written, strict=False)
+    found += inside.constants
+    found += zip(fusion.shape.leaves(), inside.written, strict=False)
     return found
+
+
+def _touch_body(
+    body: Computation, read_outside: int | None, sizes: Sizes, depth: int = 0
+) -> TouchedBody:
+    """Return what a body touches, where so much is read of its result; worked out once."""
+    known = sizes.touched.setdefault(body, {})
+    if read_outside not in known:
+        if len(known) > _MOST_READINGS:
+            raise UnknownCostError(TOO_OFTEN)
+        reads = _Reads(body, sizes, read_outside, depth)
+        known[read_outside] = TouchedBody(
+            tuple(reads.of[one] for one in body.parameters),
+            tuple(reads.written),
+            tuple(
+                (leaf, sizes.content_bytes(leaf))
+                for one in body.instructions
+                if one.opcode == "constant"
+                for leaf in one.shape.leaves()
+                if sizes.count_elements(leaf) > IMMEDIATE_ELEMENTS
+            ),
+        )
+    return known[read_outside]
 
 
 def _spread(arrays: list[ArrayShape], touched: int, sizes: Sizes) -> list[Touched]:
@@ -144,22 +163,11 @@ class _Reads:
             body = fusion.callee()
             if body is None:
                 raise UnknownCostError(NO_BODY)
-            inside = _read_nested(body, read, self._sizes, self._depth + 1)
+            inside = _touch_body(body, read, self._sizes, self._depth + 1).read
             for parameter, touched in zip(body.parameters, inside, strict=True):
                 operand = fusion.operands[parameter.parameter_number]
                 found[operand] = found.get(operand, 0) + touched
         return found
-
-
-def _read_nested(body: Computation, read: int, sizes: Sizes, depth: int) -> tuple[int, ...]:
-    """Return what is read of each parameter of a nested body, where so much of its result is."""
-    known = sizes.nested.setdefault(body, {})
-    if read not in known:
-        if len(known) >= _MOST_READINGS:
-            raise UnknownCostError(TOO_OFTEN)
-        reads = _Reads(body, sizes, read, depth).of
-        known[read] = tuple(reads[one] for one in body.parameters)
-    return known[read]
 
 
 def _is_in_place(root: Instruction, index: ShapeIndex, shape: ArrayShape) -> bool:

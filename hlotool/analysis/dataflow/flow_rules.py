@@ -87,7 +87,9 @@ def _call(flow: Flow, instruction: Instruction) -> ValueTree | None:
 
 
 def _conditional(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    roots = [flow.nodes.get(branch.root) for branch in instruction.called_computations()]
+    roots = [
+        flow.nodes.get(branch.root) for branch in dict.fromkeys(instruction.called_computations())
+    ]
     known = [node for node in roots if node is not None]
     return flow.phi(instruction, known) if known else None
 

@@ -25,7 +25,7 @@ def find_flags(body: Computation) -> tuple[Flag, ...]:
     real = [one.opcode for one in body.instructions if one.opcode not in FREE]
     opcodes = set(real)
     root = body.root
-    outputs = [_behind_bitcasts(one) for one in root.operands] if root.opcode == "tuple" else []
+    outputs = _find_outputs(body) if root.opcode == "tuple" else []
     found: dict[Flag, bool] = {
         "trivial": len(real) <= 1,
         "multi-output": len(outputs) > 1,
@@ -48,7 +48,10 @@ def is_copy_only(body: Computation) -> bool:
     return moves
 
 
-def _behind_bitcasts(instruction: Instruction) -> Instruction:
-    while instruction.opcode == "bitcast" and instruction.operands:
-        instruction = instruction.operands[0]
-    return instruction
+def _find_outputs(body: Computation) -> list[Instruction]:
+    """Return what the operands of the root are, behind bitcasts."""
+    behind: dict[Instruction, Instruction] = {}
+    for one in body.instructions:
+        is_bitcast = one.opcode == "bitcast" and one.operands
+        behind[one] = behind[one.operands[0]] if is_bitcast else one
+    return [behind[one] for one in body.root.operands]

@@ -25,7 +25,7 @@ from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
-from hlotool.analysis.graph.value_numbers import Numbering
+from hlotool.analysis.graph.value_numbers import Numbering, allow_visits
 from hlotool.analysis.origin.origin import find_common_scope, find_origin
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import FLOPS, TIMES, column, figure
@@ -79,13 +79,15 @@ def find_recomputed(
     Two operations compute the same value when opcode, element type, dimensions and attributes
     are equal, and their operands are the same values, followed through fusions, tuples and
     copies back to what the executed computation holds. Occurrences in one fusion count once.
-    Rematerialization of a loop is not found: forward and backward are two computations. A
-    row is kept when it repeats `least_operations` in one run.
+    Fusions that share a body with many others are not looked into once they are out of
+    proportion. Rematerialization of a loop is not found: forward and backward are two
+    computations. A row is kept when it repeats `least_operations` in one run.
     """
+    visits = allow_visits(graph)
     rows = (
         _make_row(members, executions, costs)
         for computation in executions.executed
-        for members in _find_repeated(computation, Numbering(graph, prints))
+        for members in _find_repeated(computation, Numbering(graph, prints, visits))
     )
     return tuple(row for row in rows if row.known_repeated_per_run >= least_operations)
 

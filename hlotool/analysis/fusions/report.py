@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.fusions.body import find_intermediates
-from hlotool.analysis.fusions.flags import find_flags
+from hlotool.analysis.fusions.flags import Flag, find_flags
 from hlotool.analysis.fusions.kinds import find_backend_kind, find_kind
 from hlotool.analysis.fusions.rows import FusionRow, FusionTotals, add_up_fusions
 from hlotool.analysis.graph.backend import Backend, find_backend
@@ -17,7 +17,7 @@ from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
-from hlotool.ir.module import Instruction
+from hlotool.ir.module import Computation, Instruction
 
 
 class FusionReport(Struct, frozen=True):
@@ -49,20 +49,53 @@ def find_fusions(
                 key = (same, find_kind(instruction), find_backend_kind(instruction))
                 groups.setdefault(key, []).append(instruction)
     backend = find_backend(graph.callees_first[0].module)
-    rows = tuple(_make_row(members, executions, costs, backend) for members in groups.values())
+    inside = _Bodies(costs)
+    rows = tuple(
+        _make_row(members, executions, costs, backend, inside) for members in groups.values()
+    )
     return FusionReport(add_up_fusions(rows), rows)
 
 
+class _Body(Struct, frozen=True):
+    """What the instructions of a fused computation say of the fusions that call it."""
+
+    saved_bytes: int
+    flags: tuple[Flag, ...]
+    origin: Origin
+
+
+class _Bodies:
+    """Looks at each fused computation once, however many fusions call it."""
+
+    def __init__(self, costs: CostModel) -> None:
+        self._costs = costs
+        self._known: dict[Computation | None, _Body] = {None: _Body(0, (), Origin())}
+
+    def of(self, fusion: Instruction) -> _Body:
+        """Return what the body of a fusion says."""
+        body = fusion.callee()
+        if body is not None and body not in self._known:
+            saved = sum(self._costs.size_bytes(one.shape) for one in find_intermediates(body))
+            last, *others = reversed(body.instructions)
+            self._known[body] = _Body(saved, find_flags(body), find_origin(last, others))
+        return self._known[body]
+
+
 def _make_row(
-    members: list[Instruction], executions: Executions, costs: CostModel, backend: Backend | None
+    members: list[Instruction],
+    executions: Executions,
+    costs: CostModel,
+    backend: Backend | None,
+    bodies: _Bodies,
 ) -> FusionRow:
     fusion = members[0]
     by_space = costs.memory_by_space(fusion)
     body = fusion.callee()
+    inside = bodies.of(fusion)
     cost = costs.of(fusion)
-    saved = sum(costs.size_bytes(one.shape) for one in find_intermediates(body)) if body else 0
+    saved = inside.saved_bytes
     runs = count_runs(members, executions)
-    origin = _find_origin(members)
+    origin = _find_origin(members, bodies)
     return FusionRow(
         name=fusion.full_name,
         count=len(members),
@@ -94,7 +127,7 @@ def _make_row(
         known_flops_per_run=cost.flops * runs.known,
         saved_bytes_per_run=runs.times(saved),
         known_saved_bytes_per_run=saved * runs.known,
-        flags=find_flags(body) if body else (),
+        flags=inside.flags,
         scope=origin.scope,
         op_name=origin.op_name,
         source_file=origin.source_file,
@@ -107,11 +140,15 @@ def _make_row(
     )
 
 
-def _find_origin(members: list[Instruction]) -> Origin:
+def _find_origin(members: list[Instruction], bodies: _Bodies) -> Origin:
     """Return the first fusion's origin, with the scope that all have in common."""
-    bodies = [one.callee() for one in members]
-    origins = [
-        find_origin(one, reversed(body.instructions if body else ()))
-        for one, body in zip(members, bodies, strict=True)
-    ]
+    origins = [_join_origins(find_origin(one), bodies.of(one).origin) for one in members]
     return replace(origins[0], scope=find_common_scope(one.scope for one in origins))
+
+
+def _join_origins(own: Origin, inside: Origin) -> Origin:
+    """Take from the body what a fusion does not say itself."""
+    scope = own.scope or inside.scope
+    if own.source_file is not None:
+        return replace(own, scope=scope)
+    return replace(inside, op_name=own.op_name, scope=scope)

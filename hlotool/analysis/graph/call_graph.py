@@ -66,9 +66,10 @@ def find_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, 
     return _invert(_read_callees(module, opcodes))
 
 
-def find_branches(conditional: Instruction) -> list[Computation]:
+def find_branches(conditional: Instruction) -> tuple[Computation, ...]:
     """Return the branches of a conditional, in whichever way they are named."""
-    return [branch for key in _BRANCH_KEYS for branch in conditional.callees(key)]
+    true, false, listed = map(conditional.callees, _BRANCH_KEYS)
+    return listed or (*true, *false)
 
 
 def reach(

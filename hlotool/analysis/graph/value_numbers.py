@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.fingerprint import IGNORED, Fingerprints
 from hlotool.ir.module import CALL_KEYS, Computation, Instruction
@@ -12,7 +14,8 @@ from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, COLLECTIVES, CONTROL_F
 from hlotool.ir.shape import ArrayShape
 
 _MOST_NESTED: Final = 32  # fusions within fusions
-_MOST_VISITS: Final = 2_000_000  # instructions, counted again for other operands
+_FREE_VISITS: Final = 100_000
+_MOST_VISITS: Final = 8  # besides, for each instruction of the module
 
 _SAME: Final = frozenset(("copy", "opt-barrier", "domain"))  # pass the value of operand 0 on
 # Two of these are never the same: effects, communication, or contents that only a run knows.
@@ -29,17 +32,29 @@ _NOT_PART: Final = IGNORED | frozenset((*CALL_KEYS, "sharding"))
 _ELIDED: Final = "{...}"
 
 
+class Visits(Struct):
+    """How many instructions of fused computations may still be looked at, in all of a module."""
+
+    left: int
+
+
+def allow_visits(graph: CallGraph) -> Visits:
+    """Return as many visits as keep the work in proportion to the module."""
+    size = sum(len(one.instructions) for one in graph.callees_first)
+    return Visits(_FREE_VISITS + _MOST_VISITS * size)
+
+
 class Numbering:
     """Numbers the values of one executed computation; its instructions come in dump order."""
 
-    def __init__(self, graph: CallGraph, prints: Fingerprints) -> None:
+    def __init__(self, graph: CallGraph, prints: Fingerprints, visits: Visits) -> None:
         self._graph = graph
         self._prints = prints
         self._numbers: dict[object, int] = {}
         self._elements: dict[int, tuple[int, ...]] = {}  # of the tuples among them
         self._values: dict[Instruction, int] = {}
         self._bodies: dict[tuple[Computation, tuple[int, ...]], dict[Instruction, int]] = {}
-        self._visits = 0
+        self._visits = visits
 
     def visit(self, instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
         """Yield an instruction, or its fused body, with the numbers of the values they make."""
@@ -58,7 +73,7 @@ class Numbering:
         """Return the body of a fusion that can be looked into, None for all else."""
         callees = self._graph.callees.get(instruction, ())
         is_open = instruction.opcode == "fusion" and len(callees) == 1
-        if not is_open or depth > _MOST_NESTED or self._visits > _MOST_VISITS:
+        if not is_open or depth > _MOST_NESTED or self._visits.left < 0:
             return None
         enough = len(callees[0].parameters) <= len(instruction.operands)
         return callees[0] if enough else None
@@ -71,10 +86,10 @@ class Numbering:
         They include those of fusions inside it.
         """
         known = self._bodies.get((body, operands))
+        self._visits.left -= len(known or body.instructions)
         if known is not None:
             return known
         values: dict[Instruction, int] = dict(zip(body.parameters, operands, strict=False))
-        self._visits += len(body.instructions)
         for instruction in body.instructions:
             if instruction in values:
                 continue

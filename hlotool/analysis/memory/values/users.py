@@ -106,7 +106,7 @@ def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[_Place
             yield from (_Place(each, index) for each in callee.parameters)
         yield _Place(user, index)
     elif opcode == "conditional":
-        branches = find_branches(user)[number - 1 : number] if number else []
+        branches = find_branches(user)[number - 1 : number] if number else ()
         yield from (_Place(each, index) for branch in branches for each in branch.parameters)
     elif opcode in {"call", "async-start"}:
         called = user.callee()
