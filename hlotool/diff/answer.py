@@ -69,7 +69,7 @@ MEMORY: Final = RowList(
 COLLECTIVES: Final = RowList(
     "collectives",
     CollectiveChange,
-    "collectives by kind, network, axes, group size and dtype, where count or bytes differ",
+    "collectives by kind, network, devices and dtype, where anything of them differs",
     size="delta_bytes",
     key="kind",
     title="Collectives",
@@ -124,19 +124,33 @@ def name_columns(
 ) -> DocumentSpec:
     """Return the declaration with the user's labels in place of old and new.
 
-    Collectives have a column for the network only where some go between slices, and some not.
+    Collectives have columns for the network, for how often they run, for what no work hides and
+    for what else differs only where rows differ in these.
     """
-    networks = {row.network for row in collectives}
     named = []
     for declared in DIFF.row_lists:
         rows = declared
-        if rows is COLLECTIVES and not {"dcn"} < networks:
-            rows = rows.showing(rows.shown() - {"network"})
+        if rows is COLLECTIVES:
+            rows = rows.showing(_shown_of(collectives))
         fields = tuple(
             replace(field, heading=_label(field.heading, left, right)) for field in rows.fields
         )
         named.append(replace(rows, chosen=fields))
     return replace(DIFF, row_lists=tuple(named))
+
+
+def _shown_of(rows: Sequence[CollectiveChange]) -> set[str]:
+    """Return the columns that tell collectives apart, or their sides."""
+    shown = COLLECTIVES.shown()
+    if not {"dcn"} < {row.network for row in rows}:
+        shown -= {"network"}
+    for name in ("executions", "exposed_bytes", "exposed_seconds"):
+        sides = {f"left_{name}", f"right_{name}"}
+        if any(getattr(row, f"left_{name}") != getattr(row, f"right_{name}") for row in rows):
+            shown |= sides
+    if not any(row.details for row in rows):
+        shown -= {"what"}
+    return shown
 
 
 def _label(heading: str, left: str, right: str) -> str:
