@@ -1,0 +1,29 @@
+"""Is the same work put into other fusions?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlotool.diff.causes.cause import Cause
+from hlotool.diff.causes.evidence import Evidence
+
+
+def find_fusing(evidence: Evidence) -> Iterator[Cause]:
+    """Yield one cause if the number of fusions differs, unless XLA was given another program.
+
+    `count` is how many more or fewer; bytes are those moved in memory in one run, by all that
+    runs.
+    """
+    if evidence.inputs.is_same is False:
+        return
+    row = evidence.metrics.get("fusions.fusion_count")
+    if row is None or not row.delta:
+        return
+    yield Cause(
+        kind="fusing",
+        count=abs(int(row.delta)),
+        left=f"{row.left}",
+        right=f"{row.right}",
+        measure="traffic",
+        delta_bytes=int(evidence.delta("cost.memory_bytes_per_run")),
+    )
