@@ -215,6 +215,7 @@ class _Comparison:
         has_flags = self.left.flags is not None and self.right.flags is not None
         triage = Triage(
             inputs.is_same,
+            inputs.has_same_operations,
             len(report.flags) if has_flags else None,
             self.left.build,
             self.right.build,

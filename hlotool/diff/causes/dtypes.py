@@ -13,7 +13,7 @@ from hlotool.ir.opcodes import FREE
 def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
     """Yield each change of the element type of arrays that partners make, fused ones aside.
 
-    `count` are arrays in the text; bytes those of all runs of the entry.
+    `count` are arrays in the text, of equal dimensions; bytes those of all their runs.
     """
     counts: dict[tuple[str, str], int] = {}
     deltas: dict[tuple[str, str], int] = {}
@@ -23,8 +23,8 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
         if not runs or other.opcode in FREE or other.opcode.endswith("-done"):
             continue
         arrays = list(one.shape.leaves()), list(other.shape.leaves())
-        if len(arrays[0]) != len(arrays[1]):
-            continue
+        if [each.dims for each in arrays[0]] != [each.dims for each in arrays[1]]:
+            continue  # of what carries other arrays, no index says which are the same
         for left, right in zip(*arrays, strict=True):
             if left.dtype == right.dtype or not _are_known(left, right):
                 continue
@@ -32,6 +32,10 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
             counts[key] = counts.get(key, 0) + 1
             delta = (right.size_bytes or 0) - (left.size_bytes or 0)
             deltas[key] = deltas.get(key, 0) + delta * runs
+    wire: dict[str, int] = {}
+    for row in evidence.collectives:
+        for detail in row.details:
+            wire[detail] = wire.get(detail, 0) + row.delta_bytes
     for key, count in counts.items():
         if deltas[key]:
             yield Cause(
@@ -41,6 +45,7 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
                 right=key[1],
                 measure="results",
                 delta_bytes=deltas[key],
+                delta_wire_bytes=wire.get(f"dtype {key[0]} → {key[1]}"),
             )
 
 

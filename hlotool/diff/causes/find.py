@@ -32,25 +32,27 @@ _FINDERS: Final = (
     find_sharding,
     find_fusing,
 )
+_SHARE: Final = 0.5
 _ABOUT_MEMORY: Final = frozenset(("peak", "donated", "results"))
-# What somebody changed. Others follow from these, or are the compiler's.
+# What somebody changed, or who computes it. Others may follow from these.
 _FIRST: Final = frozenset(
     (
         *("rematerialization lost", "rematerialization gained"),
         *("donation lost", "donation gained", "layers added", "layers removed", "trip count"),
-        *("operations", "dtype widened", "dtype narrowed", "axes", "sharding"),
+        *("operations", "axes", "sharding", "products moved"),
     )
 )
 
 
 def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
-    """Ask all finders: first what somebody changed in the program, then what came of it.
+    """Ask all finders: first what somebody changed in the program, then what may follow.
 
-    In both, most bytes come first. What else is held at the peak, and what else differs, is told
-    only where no other cause is.
+    In both, most bytes come first. What else is held at the peak is told where others account for
+    less than half of its difference, what else differs where there is no other.
     """
     found = [cause for find in _FINDERS for cause in find(evidence)]
-    if not any(cause.measure in _ABOUT_MEMORY for cause in found):
+    told = sum(cause.delta_bytes or 0 for cause in found if cause.measure in _ABOUT_MEMORY)
+    if abs(told) <= _SHARE * abs(evidence.delta("buffers.peak_bytes")):
         found += find_values(evidence)
     found.sort(key=lambda one: (one.kind not in _FIRST, -abs(one.delta_bytes or 0)))
     return tuple(found or find_rest(evidence))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cached_property
 from typing import Final
 
@@ -18,6 +19,8 @@ _METADATA: Final = re.compile(r", metadata=\{(?:[^\"{}]|\"(?:[^\"\\]|\\.)*\")*\}
 _TABLES: Final = re.compile(
     r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:\d.*\n)*", re.MULTILINE
 )
+# What a function of its own adds to, or takes from, the same program.
+_OF_CALLS: Final = frozenset(("call", "parameter", "tuple", "get-tuple-element", "constant"))
 
 
 class InputPair:
@@ -62,6 +65,29 @@ class InputPair:
         one, other = self.programs
         structure = compare_structure(one, other)
         return structure.is_equal and not compare_headers(structure.left, structure.right)
+
+    @cached_property
+    def has_same_operations(self) -> bool | None:
+        """Whether both run the same operations on the same shapes; None without a text.
+
+        So do programs that differ in what is a function of its own: releases of JAX do.
+        """
+        if not self.is_whole or self.is_same:
+            return self.is_same
+        left, right = map(_count_operations, self.programs)
+        return left == right
+
+
+def _count_operations(program: Program) -> Counter[tuple[str, str]]:
+    """Count the runs of each operation by opcode and shape; calls are what they call."""
+    found: Counter[tuple[str, str]] = Counter()
+    executions = program.executions
+    for computation in executions.executed:
+        runs = executions.lower_bound(computation)
+        for one in computation.instructions:
+            if one.opcode not in _OF_CALLS:
+                found[one.opcode, str(one.shape)] += runs
+    return found
 
 
 def _plain(text: str) -> str:

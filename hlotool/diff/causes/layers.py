@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from hlotool.analysis.origin.origin import find_origin
 from hlotool.diff.causes.cause import Cause, CauseKind
-from hlotool.diff.causes.evidence import Evidence
+from hlotool.diff.causes.evidence import Evidence, list_executed
 from hlotool.diff.causes.op_names import is_within, list_scopes
 from hlotool.fields.paths import fold_numbers
+from hlotool.ir import Instruction
+from hlotool.ir.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
 
 _LEAST: Final = 2  # members that make a family
@@ -22,9 +25,9 @@ _NAMED: Final = 3
 def find_layers(evidence: Evidence) -> Iterator[Cause]:
     """Yield the new and the gone members of each family, the outermost ones.
 
-    Bytes are those at the side's peak: values of the members, and parameters that only this side
-    has and whose names differ from others in numbers. Flops are those of their fusions, wire
-    bytes those of their collectives, in one run.
+    Bytes are by how much more the whole family holds at one peak than at the other: its values,
+    and parameters that only this side has and whose names differ from others in numbers. Flops
+    are those of what runs in the members, wire bytes those of their collectives, in one run.
     """
     left, right = (_find_families(list_scopes(names)) for names in evidence.op_names)
     told: list[str] = []
@@ -37,9 +40,9 @@ def find_layers(evidence: Evidence) -> Iterator[Cause]:
         told.append(family)
         new, gone = members[1] - members[0], members[0] - members[1]
         if new:
-            yield _describe("layers added", new, evidence.right, evidence.left)
+            yield _describe("layers added", family, new, evidence.right, evidence.left)
         if gone:
-            yield _describe("layers removed", gone, evidence.left, evidence.right)
+            yield _describe("layers removed", family, gone, evidence.left, evidence.right)
 
 
 def _find_families(scopes: Iterable[str]) -> Mapping[str, frozenset[str]]:
@@ -54,17 +57,18 @@ def _find_families(scopes: Iterable[str]) -> Mapping[str, frozenset[str]]:
     return {family: frozenset(members) for family, members in found.items()}
 
 
-def _describe(kind: CauseKind, members: frozenset[str], own: Program, other: Program) -> Cause:
+def _describe(
+    kind: CauseKind, family: str, members: frozenset[str], own: Program, other: Program
+) -> Cause:
     sign = 1 if kind == "layers added" else -1
     names = sorted(members, key=lambda name: (len(name), name))
     more = [f"{len(names) - _NAMED} more"] * (len(names) > _NAMED)
-    parameters = _list_parameters(own) - _list_parameters(other)
-    held = sum(
-        row.occupied_bytes or 0
-        for row in own.peak_rows
-        if _is_of(row.scope, members) or row.parameter_name in parameters
+    held = _add_up_held(own, other, family) - _add_up_held(other, own, family)
+    flops = sum(
+        own.costs.of(one).flops * runs
+        for one, runs in list_executed(own)
+        if one.opcode not in CONTROL_FLOW and _is_of(_find_scope(one), members)
     )
-    fusions = [row for row in own.fusions.rows if _is_of(row.scope, members)]
     collectives = [row for row in own.collectives.rows if _is_of(row.scope, members)]
     return Cause(
         kind=kind,
@@ -72,9 +76,24 @@ def _describe(kind: CauseKind, members: frozenset[str], own: Program, other: Pro
         subject=", ".join([*names[:_NAMED], *more]),
         measure="peak",
         delta_bytes=sign * held,
-        delta_flops=sign * sum(row.known_flops_per_run for row in fusions),
+        delta_flops=sign * flops,
         delta_wire_bytes=sign * sum(row.known_wire_bytes_per_run for row in collectives),
     )
+
+
+def _add_up_held(own: Program, other: Program, family: str) -> int:
+    """Add up what a family holds at a side's peak, its own parameters included."""
+    parameters = _list_parameters(own) - _list_parameters(other)
+    return sum(
+        row.occupied_bytes or 0
+        for row in own.peak_rows
+        if is_within(fold_numbers(row.scope or ""), family) or row.parameter_name in parameters
+    )
+
+
+def _find_scope(one: Instruction) -> str | None:
+    body = one.callee() if one.opcode == "fusion" else None
+    return find_origin(one, reversed(body.instructions) if body else ()).scope
 
 
 def _is_of(scope: str | None, members: frozenset[str]) -> bool:

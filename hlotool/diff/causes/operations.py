@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from hlotool.analysis.origin.scope import find_scope
@@ -16,32 +17,48 @@ from hlotool.program.program import Program
 _COMPILED: Final = frozenset(("convert", "bitcast-convert", "reduce-precision"))
 _GIVEN: Final = (ELEMENTWISE | MATRIX_PRODUCTS) - _COMPILED
 _OPTIMIZED: Final = TRANSCENDENTAL
+_FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))")
 
 
 def find_operations(evidence: Evidence) -> Iterator[Cause]:
-    """Yield each scope of both sides in which opcodes are new or gone, one cause a scope.
+    """Yield each scope of both sides in which functions or opcodes are new or gone.
 
-    Of the texts before optimizations if both are there, and their programs differ: all that
+    Functions are those that JAX names: `jit(silu)`. Opcodes are, of the texts before optimizations if both are there, and their programs differ: all that
     computes. Else of the compiled ones, transcendental opcodes alone: the rest XLA rewrites.
     `count` are instructions in the text, numbered scopes together.
     """
     inputs = evidence.inputs
-    if inputs.is_same:
+    if inputs.has_same_operations:
         return
     programs = inputs.programs if inputs.is_whole else (evidence.left, evidence.right)
     wanted = _GIVEN if inputs.is_whole else _OPTIMIZED
     left, right = (_count(program, wanted) for program in programs)
+    functions = [_list_functions(names) for names in evidence.op_names]
     for scope in sorted(left.keys() & right.keys()):
+        called = [each.get(scope, set()) for each in functions]
         gone = {each: left[scope][each] for each in left[scope] if each not in right[scope]}
         new = {each: right[scope][each] for each in right[scope] if each not in left[scope]}
-        if gone or new:
+        names = [sorted(called[0] - called[1]), sorted(called[1] - called[0])]
+        if gone or new or any(names):
             yield Cause(
                 kind="operations",
                 count=sum(gone.values()) + sum(new.values()),
                 scope=scope or None,
-                left=", ".join(sorted(gone)) or None,
-                right=", ".join(sorted(new)) or None,
+                left=", ".join([*names[0], *sorted(gone)]) or None,
+                right=", ".join([*names[1], *sorted(new)]) or None,
             )
+
+
+def _list_functions(op_names: Iterable[str]) -> Mapping[str, set[str]]:
+    """Return the functions that stand inside each scope, without the outermost."""
+    found: dict[str, set[str]] = {}
+    for name in op_names:
+        scope = find_scope(name)
+        calls = _FUNCTION.findall(name)
+        if scope and calls:
+            inner = calls[1:] if name.startswith(calls[0]) else calls
+            found.setdefault(fold_numbers(scope), set()).update(inner)
+    return found
 
 
 def _count(program: Program, wanted: frozenset[str]) -> Mapping[str, dict[str, int]]:

@@ -18,6 +18,10 @@ class Triage(Struct, frozen=True):
             "whether the texts before optimizations are the same program; null where one is missing"
         ),
     ]
+    has_same_operations: Annotated[
+        bool | None,
+        figure("whether these run the same operations on the same shapes, put into any functions"),
+    ]
     flag_count: Annotated[
         int | None, figure("flags that differ; null where a side printed none", COUNT)
     ]

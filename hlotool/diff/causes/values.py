@@ -11,10 +11,10 @@ from hlotool.diff.causes.evidence import Evidence
 
 
 def find_values(evidence: Evidence) -> Iterator[Cause]:
-    """Yield one cause if the peak differs: the values on which most of the difference goes.
+    """Yield one cause if the peak differs: the values that change it as it changed.
 
-    These are those held at only one of the peaks, or holding more or less; only what changes the
-    peak the way it changed, the largest alone named.
+    These are held at only one of the peaks, or hold more or less. `count` are all of them; name
+    and bytes are those of the largest.
     """
     values = [pair for pair in evidence.values if pair.left_bytes != pair.right_bytes]
     delta = sum(map(_delta, values))
@@ -23,10 +23,10 @@ def find_values(evidence: Evidence) -> Iterator[Cause]:
         key=lambda pair: (-abs(_delta(pair)), pair.shown.value),
     )
     if delta and alike:
-        yield _describe(alike, delta)
+        yield _describe(alike)
 
 
-def _describe(pairs: Sequence[ValuePair], delta: int) -> Cause:
+def _describe(pairs: Sequence[ValuePair]) -> Cause:
     largest = pairs[0].shown
     return Cause(
         kind="values at the peak",
@@ -34,7 +34,7 @@ def _describe(pairs: Sequence[ValuePair], delta: int) -> Cause:
         subject=f"{largest.value} {largest.shape}",
         scope=share_scope([largest.scope]),
         measure="peak",
-        delta_bytes=delta,
+        delta_bytes=_delta(pairs[0]),
     )
 
 
