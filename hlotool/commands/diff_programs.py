@@ -53,11 +53,12 @@ def diff_document(
         scalars=facts,
         blocks={"left": left, "right": right, "triage": report.triage, "order": report.order},
         rows={name: found for name, found in rows.items() if found or not is_brief},
-        lines=tuple(_lines(report, labels, options.units)),
+        lines=tuple(_lines(report, options.units)),
         notes=(
             *_count(report, facts, labels),
             *(_hidden(report, rows["instructions"], compared) if is_brief else ()),
         ),
+        limits_all=True,
         shown=tuple(name for name in _SHOWN if len(rows[name]) > _TOLD.get(name, 0)),
     )
 
@@ -84,13 +85,13 @@ def _has_own_block(row: InstructionChange) -> bool:
     return opcode in COLLECTIVES or opcode in {"fusion", "async"} or opcode in FREE
 
 
-def _lines(report: DiffReport, labels: tuple[str, str], units: str) -> Iterator[Line]:
+def _lines(report: DiffReport, units: str) -> Iterator[Line]:
     if report.identical and not report.differs:
         yield Line("identical: the same program except for names, numbering and metadata")
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
     else:
-        yield from write_verdict(report, labels, units)
+        yield from write_verdict(report, units)
     if report.not_compared:
         yield Line(f"not compared: {', '.join(report.not_compared)}")
 

@@ -37,10 +37,10 @@ _WORK: Final = {
 }
 
 
-def write_verdict(report: DiffReport, labels: tuple[str, str], units: str) -> Iterator[Line]:
+def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
     """Write what differs in memory and work, the reasons, and who did it."""
     rows = by_path(report.metrics)
-    memory = "; ".join([*_memory(report, rows, units), *_spaces(report.spaces, units)])
+    memory = "; ".join([*_memory(rows, units), *_spaces(report.spaces, units)])
     if memory:
         yield Line(f"memory: {memory}")
     work = ", ".join(
@@ -53,12 +53,12 @@ def write_verdict(report: DiffReport, labels: tuple[str, str], units: str) -> It
         rest = f"; and {more} more below" if index == MOST_WHY and more > 0 else ""
         yield Line(f"why: {write_cause(cause, units)}{rest}")
     if report.triage is not None:
-        triage = write_triage(report.triage, report.flags, report.causes, labels)
+        triage = write_triage(report.triage, report.flags, report.causes)
         if triage:
             yield Line(triage)
 
 
-def _memory(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
+def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
     """Write the reserved peak, and what differs by something else."""
     for titles in (_ASSIGNED, _ESTIMATED):
         known = {path: title for path, title in titles.items() if _is_known(rows, path)}
@@ -100,10 +100,10 @@ def _says(rows: Mapping[str, MetricRow], path: str) -> bool:
 
 
 def _figure(row: MetricRow, title: str, units: str) -> str:
-    """Write a figure: the difference alone if there is none, else both sides."""
-    if not row.delta:
-        return f"{title} {_delta(row, units)}"
+    """Write a figure: both sides, and the difference; that alone where they read the same."""
     old, new = (format_field(METRICS.field(name), row, units) for name in ("left", "right"))
+    if old == new:
+        return f"{title} {_delta(row, units)}"
     old = format_bounds(old, is_lower=row.is_left_lower_bound, is_upper=row.is_left_upper_bound)
     new = format_bounds(new, is_lower=row.is_right_lower_bound, is_upper=row.is_right_upper_bound)
     share = format_field(METRICS.field("relative_delta"), row, units)

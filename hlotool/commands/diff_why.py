@@ -35,8 +35,10 @@ def _donation(cause: Cause, units: str) -> str:
     size = format_value(abs(cause.delta_bytes or 0), Unit.BYTES, units)
     arrays = _number(cause.count, "array")
     if cause.kind == "donation lost":
-        own = "its output has" if cause.count == 1 else "their outputs have"
-        return f"donation of {cause.subject} is gone: {arrays}, {size}; {own} memory of its own"
+        has = "its output has memory of its own"
+        if cause.count > 1:
+            has = "their outputs have memory of their own"
+        return f"donation of {cause.subject} is gone: {arrays}, {size}; {has}"
     return f"donation of {cause.subject} is new: {arrays}, {size}, take their outputs"
 
 
@@ -83,9 +85,7 @@ def _overlap(cause: Cause, units: str) -> str:
 
 
 def _collectives(cause: Cause, units: str) -> str:
-    return (
-        f"{cause.left} → {cause.right} {cause.subject} ({_bytes(cause, units)} wire/run)"
-    )
+    return f"{cause.left} → {cause.right} {cause.subject} ({_bytes(cause, units)} wire/run)"
 
 
 def _axes(cause: Cause, units: str) -> str:
@@ -158,12 +158,9 @@ def write_triage(
     triage: Triage,
     flags: Sequence[FlagChange],
     causes: Sequence[Cause],
-    labels: tuple[str, str],
 ) -> str:
     """Say who did it; '' where nothing tells."""
-    parts = [*_input(triage, causes), *_flags(triage, flags), *_builds(triage, labels)]
-    if triage.is_input_identical:
-        parts.append(_blame(triage, flags))
+    parts = [*_input(triage, causes), *_builds(triage), *_flags(triage, flags)]
     return "; ".join(parts)
 
 
@@ -171,20 +168,21 @@ def _input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
     if triage.is_input_identical is None:
         return []
     if triage.is_input_identical:
-        return ["input program identical"]
+        return ["input program identical: the compiler or a flag did it"]
     if not triage.has_same_operations:
         return ["input program differs"]
     if any(cause.kind.startswith("donation") for cause in causes):
-        return ["input program differs in donation alone"]
-    return ["input program has the same operations, written otherwise"]
+        return ["input program differs in donation, not in its operations"]
+    return ["input program has the same operations: the compiler, a flag or their order did it"]
 
 
 def _flags(triage: Triage, flags: Sequence[FlagChange]) -> list[str]:
-    if triage.flag_count == 0 and not flags:
+    if triage.flag_count == 0:
         return ["no printed flag differs"]
-    shown = [f"{one.flag} {_value(one.left)} → {_value(one.right)}" for one in flags[:_FLAGS]]
-    more = [f"{len(flags) - _FLAGS} more"] * (len(flags) > _FLAGS)
-    return [f"flags: {', '.join([*shown, *more])}"] if flags else []
+    ordered = sorted(flags, key=lambda one: one.left is None or one.right is None)
+    shown = [f"{one.flag} {_value(one.left)} → {_value(one.right)}" for one in ordered[:_FLAGS]]
+    more = f" and {len(flags) - _FLAGS} more" if len(flags) > _FLAGS else ""
+    return [f"flags: {', '.join(shown)}{more}"] if flags else []
 
 
 def _value(text: str | None) -> str:
@@ -193,15 +191,9 @@ def _value(text: str | None) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _builds(triage: Triage, labels: tuple[str, str]) -> list[str]:
+def _builds(triage: Triage) -> list[str]:
     old, new = triage.left_build, triage.right_build
-    return [f"compiler build {old} → {new}"] if old != new and old and new else []
-
-
-def _blame(triage: Triage, flags: Sequence[FlagChange]) -> str:
-    if triage.left_build != triage.right_build:
-        return "the compiler or a flag did it" if flags else "the compiler did it"
-    return "a flag did it, or the compiler" if flags else "the compiler did it"
+    return [f"build of the compiler {old} → {new}"] if old != new and old and new else []
 
 
 def _bytes(cause: Cause, units: str) -> str:

@@ -204,7 +204,7 @@ class _Comparison:
             causes = find_causes(
                 Evidence(
                     (left, right),
-                    self.pairs,
+                    self._reasoner(report.structure),
                     inputs,
                     by_path(report.metrics),
                     collectives=report.collectives,
@@ -273,11 +273,12 @@ class _Comparison:
         left, right, structure = self.left.program, self.right.program, self.structure
         if left is None or right is None or structure is None or structure.is_equal:
             return ()
+        return compare_fusions(structure, self._reasoner(structure), left, right)
+
+    def _reasoner(self, structure: Structure) -> Reasoner:
+        exact = structure.numbers.signatures
         back = structure.back()
-        reasoner = Reasoner(
-            structure.signatures, structure.numbers.signatures, self.pairs, back, structure.flow
-        )
-        return compare_fusions(structure, reasoner, left, right)
+        return Reasoner(structure.signatures, exact, self.pairs, back, structure.flow)
 
     def _flags(self) -> tuple[FlagChange, ...]:
         left, right = self.left, self.right

@@ -140,12 +140,12 @@ def _select(
 ) -> Selection:
     """Apply the row options to the list they act on; others keep their defaults.
 
-    A number of rows holds for every list that is shown to eyes.
+    A number of rows holds for every list that is shown to eyes, where the document says so.
     """
     query = options.query(row_list.limit)
     if row_list is not target:
         query = Query(
-            limit=query.limit if options.is_for_eyes else None,
+            limit=query.limit if document.limits_all and options.is_for_eyes else None,
             default_limit=query.default_limit,
             is_wide=query.is_wide,
             is_folded=query.is_folded,

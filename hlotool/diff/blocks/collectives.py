@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Final, TypeAlias, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -34,8 +34,8 @@ class CollectiveChange(Struct, frozen=True):
     """All collectives of one kind, network, devices and dtype that differ.
 
     Those that a partner takes the place of, with another dtype or over other devices, are one
-    row, whose `details` say so. Bytes are wire bytes per device in one run; `count` is how many there are now (were, if
-    removed). An unknown trip count counts once, and the flags say so.
+    row, whose `details` say so. Bytes are wire bytes per device in one run; `count` is how many
+    there are now (were, if removed). An unknown trip count counts once, and the flags say so.
     """
 
     change: Annotated[Change, CHANGE]
@@ -95,9 +95,7 @@ class CollectiveChange(Struct, frozen=True):
     is_exposed_lower_bound: Annotated[
         bool, figure("whether for some of them nobody knows what work hides")
     ]
-    scope: Annotated[
-        str | None, column("module path that they share", null_text="", is_path=True)
-    ]
+    scope: Annotated[str | None, column("module path that they share", null_text="", is_path=True)]
     source_file: Annotated[str | None, figure("file of the largest")]
     source_line: Annotated[int | None, SOURCE_LINE]
     details: Annotated[
@@ -107,7 +105,6 @@ class CollectiveChange(Struct, frozen=True):
 
 
 N = TypeVar("N", int, float)
-_Key: TypeAlias = tuple[object, ...]
 
 
 def compare_collectives(
@@ -119,7 +116,7 @@ def compare_collectives(
     dtype and devices, and rows without a partner of that dtype and these devices, are a group.
     Groups in which neither number, executions, bytes, exposure nor origin differ are left out.
     """
-    groups: dict[_Key, list[RowPair]] = {}
+    groups: dict[Hashable, list[RowPair]] = {}
     for pair in pair_collectives(left, right):
         groups.setdefault(pair.kinds, []).append(pair)
     changed = [row for row in map(_row, groups.values()) if has_changed(row)]

@@ -1,4 +1,4 @@
-"""Are there more or fewer collectives, do they run over other axes, are parameters cut otherwise?"""
+"""Are there more collectives or fewer, over other axes, are parameters cut otherwise?"""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from hlotool.diff.blocks.collectives import CollectiveChange
 from hlotool.diff.causes.cause import Cause
 from hlotool.diff.causes.evidence import Evidence
+from hlotool.diff.causes.names import list_names
 from hlotool.ir import Module
 
 _AXES: Final = "axes "
@@ -54,11 +55,10 @@ def find_sharding(evidence: Evidence) -> Iterator[Cause]:
     changed = [name for name in here if name in there and here[name] != there[name]]
     if changed:
         first = changed[0]
-        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         yield Cause(
             kind="sharding",
             count=len(changed),
-            subject=first + more,
+            subject=list_names(changed, 1),
             left=here[first],
             right=there[first],
         )

@@ -9,10 +9,10 @@ from typing import Final
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.diff.causes.cause import Cause, CauseKind
 from hlotool.diff.causes.evidence import Evidence
+from hlotool.diff.causes.names import list_names
 from hlotool.program.program import Program
 
 _TREE: Final = re.compile(r"\w+(?:\[[^\]]*\]|\.\w+)?")  # `state['mu']` of `state['mu']['w'][0]`
-_NAMED: Final = 3
 
 
 def find_donation(evidence: Evidence) -> Iterator[Cause]:
@@ -43,11 +43,10 @@ def _describe(kind: CauseKind, rows: Sequence[DonationRow], sign: int) -> Cause:
         tree = found[0] if found and row.parameter_name else name
         trees[tree] = trees.get(tree, 0) + row.size_bytes
     ordered = sorted(trees, key=lambda tree: -trees[tree])
-    more = [f"{len(ordered) - _NAMED} more"] * (len(ordered) > _NAMED)
     return Cause(
         kind=kind,
         count=len(rows),
-        subject=", ".join([*ordered[:_NAMED], *more]),
+        subject=list_names(ordered),
         measure="donated",
         delta_bytes=sign * sum(row.size_bytes for row in rows),
     )

@@ -2,52 +2,63 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from hlotool.diff.causes.cause import Cause
-from hlotool.diff.causes.evidence import Evidence
-from hlotool.ir import ArrayShape
+from hlotool.diff.causes.evidence import Evidence, find_inner_scope
+from hlotool.ir import ArrayShape, Instruction
 from hlotool.ir.opcodes import FREE
 
 
 def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
     """Yield each change of the element type of arrays that partners make, fused ones aside.
 
-    `count` are arrays in the text, of equal dimensions; bytes those of all their runs.
+    `count` are arrays in the text, of equal dimensions; bytes those of all their runs. Left out
+    are partners in doubt: whose operands are none, or that stand in different scopes.
     """
-    counts: dict[tuple[str, str], int] = {}
-    deltas: dict[tuple[str, str], int] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    deltas: Counter[tuple[str, str]] = Counter()
+    for left, right, runs in _list_changed(evidence):
+        counts[left.dtype, right.dtype] += 1
+        deltas[left.dtype, right.dtype] += ((right.size_bytes or 0) - (left.size_bytes or 0)) * runs
+    wire: Counter[str] = Counter()
+    for row in evidence.collectives:
+        for detail in row.details:
+            wire[detail] += row.delta_bytes
+    for (old, new), count in counts.items():
+        delta = deltas[old, new]
+        if delta:
+            yield Cause(
+                kind="dtype widened" if delta > 0 else "dtype narrowed",
+                count=count,
+                left=old,
+                right=new,
+                measure="results",
+                delta_bytes=delta,
+                delta_wire_bytes=wire[f"dtype {old} → {new}"],
+            )
+
+
+def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, int]]:
+    """Yield arrays of partners that differ in their element type, and how often they are made."""
     executions = evidence.right.executions
     for one, other in evidence.pairs.items():
         runs = executions.lower_bound(other.computation)
         if not runs or other.opcode in FREE or other.opcode.endswith("-done"):
             continue
-        arrays = list(one.shape.leaves()), list(other.shape.leaves())
-        if [each.dims for each in arrays[0]] != [each.dims for each in arrays[1]]:
+        here, there = list(one.shape.leaves()), list(other.shape.leaves())
+        if [each.dims for each in here] != [each.dims for each in there]:
             continue  # of what carries other arrays, no index says which are the same
-        for left, right in zip(*arrays, strict=True):
-            if left.dtype == right.dtype or not _are_known(left, right):
-                continue
-            key = left.dtype, right.dtype
-            counts[key] = counts.get(key, 0) + 1
-            delta = (right.size_bytes or 0) - (left.size_bytes or 0)
-            deltas[key] = deltas.get(key, 0) + delta * runs
-    wire: dict[str, int] = {}
-    for row in evidence.collectives:
-        for detail in row.details:
-            wire[detail] = wire.get(detail, 0) + row.delta_bytes
-    for key, count in counts.items():
-        if deltas[key]:
-            yield Cause(
-                kind="dtype widened" if deltas[key] > 0 else "dtype narrowed",
-                count=count,
-                left=key[0],
-                right=key[1],
-                measure="results",
-                delta_bytes=deltas[key],
-                delta_wire_bytes=wire.get(f"dtype {key[0]} → {key[1]}"),
-            )
+        changed = [
+            (left, right)
+            for left, right in zip(here, there, strict=True)
+            if left.dtype != right.dtype and None not in (left.size_bytes, right.size_bytes)
+        ]
+        if changed and _are_sure(evidence, one, other):
+            yield from ((left, right, runs) for left, right in changed)
 
 
-def _are_known(left: ArrayShape, right: ArrayShape) -> bool:
-    return left.size_bytes is not None and right.size_bytes is not None
+def _are_sure(evidence: Evidence, left: Instruction, right: Instruction) -> bool:
+    scopes = {scope for scope in (find_inner_scope(left), find_inner_scope(right)) if scope}
+    return len(scopes) <= 1 and evidence.have_same_operands(left, right)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from hlotool.analysis.origin.origin import find_origin
 from hlotool.diff.blocks.collectives import CollectiveChange
 from hlotool.diff.blocks.fold import InstructionChange
 from hlotool.diff.blocks.header import HeaderChange
 from hlotool.diff.blocks.memory_pairs import ValuePair, pair_rows
 from hlotool.diff.blocks.metrics import MetricRow
+from hlotool.diff.blocks.reasons import Reasoner
 from hlotool.diff.causes.input_program import InputPair
 from hlotool.diff.causes.op_names import list_op_names
-from hlotool.diff.match.matching import Pairs
 from hlotool.ir import Instruction, Module
 from hlotool.program.program import Program
 
@@ -20,10 +21,10 @@ from hlotool.program.program import Program
 class Evidence:
     """Two programs that have modules, what their comparison lists, and what XLA was given."""
 
-    def __init__(  # noqa: PLR0913  everything there is to look at
+    def __init__(
         self,
         programs: tuple[Program, Program],
-        pairs: Pairs,
+        reasoner: Reasoner,
         inputs: InputPair,
         metrics: Mapping[str, MetricRow],
         *,
@@ -32,7 +33,8 @@ class Evidence:
         header: Sequence[HeaderChange],
     ) -> None:
         self.left, self.right = programs
-        self.pairs = pairs
+        self.pairs = reasoner.pairs
+        self._reasoner = reasoner
         self.inputs = inputs
         self.metrics = metrics
         self.collectives = collectives
@@ -59,6 +61,10 @@ class Evidence:
         """The values that hold memory at either peak, those that are the same in pairs."""
         return pair_rows(self.left.peak_rows, self.right.peak_rows, self.pairs)
 
+    def have_same_operands(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether partners have partners for operands."""
+        return all(one.kind != "operands" for one in self._reasoner.reasons(left, right))
+
     def delta(self, path: str) -> float:
         """Return by how much a metric differs, 0 where a side does not know it."""
         row = self.metrics.get(path)
@@ -72,3 +78,9 @@ def list_executed(program: Program) -> Iterator[tuple[Instruction, int]]:
         runs = executions.lower_bound(computation)
         for one in computation.instructions:
             yield one, runs
+
+
+def find_inner_scope(one: Instruction) -> str | None:
+    """Return the scope of an instruction, or of the last inside a fusion that has one."""
+    body = one.callee() if one.opcode == "fusion" else None
+    return find_origin(one, reversed(body.instructions) if body else ()).scope

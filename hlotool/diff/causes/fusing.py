@@ -9,12 +9,17 @@ from hlotool.diff.causes.evidence import Evidence
 
 
 def find_fusing(evidence: Evidence) -> Iterator[Cause]:
-    """Yield one cause if the number of fusions differs, unless XLA was given another program.
+    """Yield one cause if the number of fusions differs, but the work does not.
 
+    It is the same if XLA was given the same operations; where a text of these is missing, if the
+    flops are.
     `count` is how many more or fewer; bytes are those moved in memory in one run, by all that
     runs.
     """
-    if evidence.inputs.is_same is False:
+    is_same = evidence.inputs.has_same_operations
+    if is_same is None:
+        is_same = not evidence.delta("cost.total_flops_per_run")
+    if not is_same:
         return
     row = evidence.metrics.get("fusions.fusion_count")
     if row is None or not row.delta:

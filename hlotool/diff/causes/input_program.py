@@ -93,4 +93,3 @@ def _count_operations(program: Program) -> Counter[tuple[str, str]]:
 def _plain(text: str) -> str:
     """Return a text without what names places in the user's files."""
     return _TABLES.sub("", _METADATA.sub("", text))
-

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from hlotool.analysis.origin.origin import find_origin
 from hlotool.diff.causes.cause import Cause, CauseKind
-from hlotool.diff.causes.evidence import Evidence, list_executed
+from hlotool.diff.causes.evidence import Evidence, find_inner_scope, list_executed
+from hlotool.diff.causes.names import list_names
 from hlotool.diff.causes.op_names import is_within, list_scopes
 from hlotool.fields.paths import fold_numbers
-from hlotool.ir import Instruction
 from hlotool.ir.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
 
 _LEAST: Final = 2  # members that make a family
-_NAMED: Final = 3
 
 
 def find_layers(evidence: Evidence) -> Iterator[Cause]:
@@ -62,18 +60,17 @@ def _describe(
 ) -> Cause:
     sign = 1 if kind == "layers added" else -1
     names = sorted(members, key=lambda name: (len(name), name))
-    more = [f"{len(names) - _NAMED} more"] * (len(names) > _NAMED)
     held = _add_up_held(own, other, family) - _add_up_held(other, own, family)
     flops = sum(
         own.costs.of(one).flops * runs
         for one, runs in list_executed(own)
-        if one.opcode not in CONTROL_FLOW and _is_of(_find_scope(one), members)
+        if one.opcode not in CONTROL_FLOW and _is_of(find_inner_scope(one), members)
     )
     collectives = [row for row in own.collectives.rows if _is_of(row.scope, members)]
     return Cause(
         kind=kind,
         count=len(members),
-        subject=", ".join([*names[:_NAMED], *more]),
+        subject=list_names(names),
         measure="peak",
         delta_bytes=sign * held,
         delta_flops=sign * flops,
@@ -89,11 +86,6 @@ def _add_up_held(own: Program, other: Program, family: str) -> int:
         for row in own.peak_rows
         if is_within(fold_numbers(row.scope or ""), family) or row.parameter_name in parameters
     )
-
-
-def _find_scope(one: Instruction) -> str | None:
-    body = one.callee() if one.opcode == "fusion" else None
-    return find_origin(one, reversed(body.instructions) if body else ()).scope
 
 
 def _is_of(scope: str | None, members: frozenset[str]) -> bool:

@@ -23,9 +23,10 @@ _FUNCTION: Final = re.compile(r"(?:^|/)(jit\(\w+\))")
 def find_operations(evidence: Evidence) -> Iterator[Cause]:
     """Yield each scope of both sides in which functions or opcodes are new or gone.
 
-    Functions are those that JAX names: `jit(silu)`. Opcodes are, of the texts before optimizations if both are there, and their programs differ: all that
-    computes. Else of the compiled ones, transcendental opcodes alone: the rest XLA rewrites.
-    `count` are instructions in the text, numbered scopes together.
+    Functions are those that JAX names: `jit(silu)`. Of the texts before optimizations, if both
+    are there and run different operations, all opcodes that compute are compared; else of the
+    compiled ones transcendental opcodes alone, as XLA rewrites the rest. `count` are instructions
+    in the text, numbered scopes together.
     """
     inputs = evidence.inputs
     if inputs.has_same_operations:

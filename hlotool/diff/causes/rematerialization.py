@@ -53,10 +53,10 @@ def _describe(kind: str, scopes: frozenset[str], values: Iterable[ValuePair]) ->
 
 
 def _is_kept(pair: ValuePair, outer: list[str]) -> bool:
-    """Say whether the forward pass made a value, in one of some scopes."""
+    """Say whether a value is of the forward pass, in one of some scopes."""
     row = pair.shown
     name, scope = row.op_name or "", fold_numbers(row.scope or "")
-    is_forward = "jvp(" in name and "transpose(" not in name
+    is_forward = "transpose(" not in name  # a copy that XLA made has none
     return row.class_ == "temp" and is_forward and any(is_within(scope, one) for one in outer)
 
 

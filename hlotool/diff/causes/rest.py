@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
 
 from hlotool.diff.causes.cause import Cause
 from hlotool.diff.causes.evidence import Evidence
-
-_NAMED: Final = 4
+from hlotool.diff.causes.names import list_names
 
 
 def find_rest(evidence: Evidence) -> Iterator[Cause]:
@@ -25,9 +23,8 @@ def find_rest(evidence: Evidence) -> Iterator[Cause]:
         kinds[change.name] += 1
     if kinds:
         names = [f"{kind} ×{count}" if count > 1 else kind for kind, count in kinds.most_common()]
-        more = [f"{len(names) - _NAMED} more"] * (len(names) > _NAMED)
         yield Cause(
             kind="other",
             count=sum(row.count for row in evidence.instructions),
-            subject=", ".join([*names[:_NAMED], *more]),
+            subject=list_names(names, 4),
         )
