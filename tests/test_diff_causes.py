@@ -25,11 +25,13 @@ MIB = 1 << 20
 @cache
 def compare(left: str, right: str) -> DiffReport:
     """Compare two folders of real dumps."""
-    sides = []
-    for name in (left, right):
-        candidates, _ = find_candidates(Argument(name, str(PAIRS / name)), "after", None)
-        sides.append(read_side(candidates[0], name)[0])
-    return compare_programs(*sides)
+    return compare_programs(load(left), load(right))
+
+
+def load(name: str) -> DiffSide:
+    """Read one folder of a real dump."""
+    candidates, _ = find_candidates(Argument(name, str(PAIRS / name)), "after", None)
+    return read_side(candidates[0], name)[0]
 
 
 def find(report: DiffReport, kind: str) -> Cause:

@@ -27,12 +27,14 @@ _ESTIMATED: Final = {
     "buffers.estimated.peak_bytes": "peak (estimate)",
     "buffers.estimated.allocated_bytes": "allocated (estimate)",
 }
+_EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
+_EXPOSED_TIME: Final = "collectives.exposed_seconds"
 _WORK: Final = {
     "cost.total_flops_per_run": "flops/run",
     "cost.memory_bytes_per_run": "memory traffic/run",
     "collectives.wire_bytes_per_run": "wire/run",
-    "collectives.exposed_wire_bytes_per_run": "exposed/run",
-    "collectives.exposed_seconds": "exposed time",
+    _EXPOSED_BYTES: "exposed/run",
+    _EXPOSED_TIME: "exposed time",
     "fusions.fusion_count": "fusions",
 }
 
@@ -95,18 +97,23 @@ def _is_known(rows: Mapping[str, MetricRow], path: str) -> bool:
 
 
 def _says(rows: Mapping[str, MetricRow], path: str) -> bool:
-    """Say whether a figure is known, and of a program that has such things."""
+    """Say whether a figure is known, and of a program that has such things.
+
+    What is exposed is told as time where that is known.
+    """
+    if path == _EXPOSED_BYTES and _is_known(rows, _EXPOSED_TIME):
+        return False
     return _is_known(rows, path) and bool(rows[path].left or rows[path].right)
 
 
 def _figure(row: MetricRow, title: str, units: str) -> str:
     """Write a figure: both sides, and the difference; that alone where they read the same."""
     old, new = (format_field(METRICS.field(name), row, units) for name in ("left", "right"))
+    share = format_field(METRICS.field("relative_delta"), row, units)
     if old == new:
-        return f"{title} {_delta(row, units)}"
+        return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
     old = format_bounds(old, is_lower=row.is_left_lower_bound, is_upper=row.is_left_upper_bound)
     new = format_bounds(new, is_lower=row.is_right_lower_bound, is_upper=row.is_right_upper_bound)
-    share = format_field(METRICS.field("relative_delta"), row, units)
     parts = ", ".join([_delta(row, units), *[share] * bool(share)])
     return f"{title} {old} → {new} ({parts})"
 
