@@ -52,8 +52,11 @@ def test_compare() -> None:
     left = {"a": ("1",), "b": ("x", "y"), "xla_dump_to": ("old",)}
     right = {"b": ("x",), "c": ("2",), "xla_dump_to": ("new",)}
     assert compare_flags(left, right) == (
-        FlagChange("a", "1", None),
-        FlagChange("b", "x, y", "x"),
-        FlagChange("c", None, "2"),
+        FlagChange("a", "1", None, "debug_options"),
+        FlagChange("b", "x, y", "x", "debug_options"),
+        FlagChange("c", None, "2", "debug_options"),
     )
     assert compare_flags(left, left) == ()
+    assert compare_flags({}, {"a": ("1",)}, "tpu_comp_env") == (
+        FlagChange("a", None, "1", "tpu_comp_env"),
+    )

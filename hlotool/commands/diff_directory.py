@@ -7,6 +7,7 @@ from functools import partial
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.commands.diff_asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document, progress
@@ -44,7 +45,8 @@ def print_directory(
     A module that cannot be read costs one row; the exit code is then that of its error.
     """
     with progress("comparing", sum(pair.size_bytes for pair in pairs)) as advance:
-        compare = partial(_compare, asked=asked)
+        figures_only = replace(asked, compared=replace(asked.compared, has_causes=False))
+        compare = partial(_compare, asked=figures_only)
         results = map_inputs(compare, pairs, progress=advance)
     rows = [
         _failed(pair, result) if isinstance(result, Failure) else result.row

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hlotool.commands.diff_verdict import MOST_WHY, write_verdict
 from hlotool.commands.shared.command import RowOptions
 from hlotool.diff.answer import DIFF, FACTS, ORDER, DiffFacts, SideFacts, name_columns
 from hlotool.diff.blocks.fold import InstructionChange
-from hlotool.diff.blocks.headline import HEADLINE, Headline, pick_headline
-from hlotool.diff.blocks.metrics import by_path, changed_metrics
+from hlotool.diff.blocks.metrics import changed_metrics
 from hlotool.diff.report import DiffOptions, DiffReport
 from hlotool.fields import Document, Line, quote_braces
 from hlotool.ir.opcodes import COLLECTIVES, FREE
-from hlotool.render.units import format_bounds
 
-_PEAKS = {"neither": "peak", "one": "peak (one side estimated)", "both": "peak (estimate)"}
-_SHOWN = ("metrics", "memory", "collectives", "fusions", "instructions", "header", "flags")
+_SHOWN = (
+    *("causes", "metrics", "spaces", "memory", "collectives", "fusions", "instructions"),
+    *("header", "flags"),
+)
+# So many rows of a list, the lines above the tables tell.
+_TOLD = {"causes": MOST_WHY, "spaces": 1}
 
 
 def diff_document(
@@ -33,6 +36,8 @@ def diff_document(
     is_brief = options.wants_overview
     rows = {
         "instructions": _others(report.instructions) if is_brief else report.instructions,
+        "causes": report.causes,
+        "spaces": report.spaces,
         "memory": report.memory,
         "collectives": report.collectives,
         "fusions": report.fusions,
@@ -46,11 +51,15 @@ def diff_document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
         scalars=facts,
-        blocks={"left": left, "right": right, "order": report.order},
+        blocks={"left": left, "right": right, "triage": report.triage, "order": report.order},
         rows={name: found for name, found in rows.items() if found or not is_brief},
-        lines=tuple(_lines(report, facts, labels)),
-        notes=tuple(_notes(report, rows["instructions"], compared)) if is_brief else (),
-        shown=tuple(name for name in _SHOWN if rows[name]),
+        lines=tuple(_lines(report, options.units)),
+        notes=(
+            *_count(report, facts, labels),
+            *(_hidden(report, rows["instructions"], compared) if is_brief else ()),
+        ),
+        limits_all=True,
+        shown=tuple(name for name in _SHOWN if len(rows[name]) > _TOLD.get(name, 0)),
     )
 
 
@@ -76,13 +85,19 @@ def _has_own_block(row: InstructionChange) -> bool:
     return opcode in COLLECTIVES or opcode in {"fusion", "async"} or opcode in FREE
 
 
-def _lines(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Iterator[Line]:
+def _lines(report: DiffReport, units: str) -> Iterator[Line]:
     if report.identical and not report.differs:
         yield Line("identical: the same program except for names, numbering and metadata")
     elif report.identical is None and not report.differs:
         yield Line("no difference in the figures that both sides have")
     else:
-        yield from _headline_lines(report)
+        yield from write_verdict(report, units)
+    if report.not_compared:
+        yield Line(f"not compared: {', '.join(report.not_compared)}")
+
+
+def _count(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Iterator[Line]:
+    """Say how much of the programs is the same."""
     if report.identical is False and facts.matched_count is not None:
         yield Line(
             "{matched_count} instructions have partners, {changed_count} of them differ; "
@@ -100,52 +115,9 @@ def _lines(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Ite
             ORDER,
             report.order,
         )
-    if report.not_compared:
-        yield Line(f"not compared: {', '.join(report.not_compared)}")
 
 
-def _headline_lines(report: DiffReport) -> Iterator[Line]:
-    headline = pick_headline(by_path(report.metrics))
-    parts = [
-        *_change(_PEAKS[headline.estimated], "peak", headline),
-        *_change("wire/run", "wire", headline),
-        *_exposed(headline),
-        *_change("flops/run", "flops", headline),
-    ]
-    if headline.left_fusion_count is not None and headline.right_fusion_count is not None:
-        parts.append("fusions {left_fusion_count} → {right_fusion_count}")
-    if parts:
-        yield Line(", ".join(parts), HEADLINE, headline)
-
-
-def _exposed(headline: Headline) -> Iterator[str]:
-    """Write how much more or less no work hides: as time if a chip is given, else as bytes."""
-    if headline.exposed_delta_seconds is not None:
-        if headline.exposed_delta_seconds:
-            share = " ({exposed_seconds_change})" if headline.exposed_seconds_change else ""
-            yield f"exposed {{exposed_delta_seconds}}{share}"
-    elif headline.exposed_delta_bytes:
-        yield from _change("exposed/run", "exposed", headline)
-
-
-def _change(title: str, name: str, headline: Headline) -> Iterator[str]:
-    """Write one part of the headline: a difference, and its share where it is known."""
-    field = "flops_delta" if name == "flops" else f"{name}_delta_bytes"
-    delta = getattr(headline, field)
-    share = getattr(headline, f"{name}_change")
-    if delta is None:
-        return
-    is_lower, is_upper = getattr(headline, f"{name}_bounds", (False, False))
-    title = f"{title} {format_bounds('', is_lower=is_lower, is_upper=is_upper)}".rstrip()
-    if not delta:
-        yield f"{title} +0"
-    elif share is None:
-        yield f"{title} {{{field}}}"
-    else:
-        yield f"{title} {{{field}}} ({{{name}_change}})"
-
-
-def _notes(report: DiffReport, shown: Sequence[object], compared: DiffOptions) -> Iterator[Line]:
+def _hidden(report: DiffReport, shown: Sequence[object], compared: DiffOptions) -> Iterator[Line]:
     hidden = len(report.instructions) - len(shown)
     if hidden and "instructions" in compared.only:
         rows = "1 row is" if hidden == 1 else f"{hidden:,} rows are"

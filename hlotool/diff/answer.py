@@ -18,6 +18,9 @@ from hlotool.diff.blocks.header import HeaderChange
 from hlotool.diff.blocks.memory import MemoryChange
 from hlotool.diff.blocks.metrics import MetricRow
 from hlotool.diff.blocks.order import OrderChange
+from hlotool.diff.blocks.spaces import SpaceChange
+from hlotool.diff.causes.cause import Cause
+from hlotool.diff.causes.triage import Triage
 from hlotool.fields import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
 _ALONE: Final = "instructions on the {} without a partner"
@@ -69,7 +72,7 @@ MEMORY: Final = RowList(
 COLLECTIVES: Final = RowList(
     "collectives",
     CollectiveChange,
-    "collectives by kind, network, axes, group size and dtype, where count or bytes differ",
+    "collectives by kind, network, devices and dtype, where anything of them differs",
     size="delta_bytes",
     key="kind",
     title="Collectives",
@@ -99,6 +102,23 @@ FLAGS: Final = RowList(
     has_total=False,
     title="Flags",
 )
+SPACES: Final = RowList(
+    "spaces",
+    SpaceChange,
+    "memory spaces in which peak or reserved bytes differ",
+    has_total=False,
+    title="Memory spaces",
+)
+CAUSES: Final = RowList(
+    "causes",
+    Cause,
+    "reasons for what differs, found by comparison: what was changed first, most bytes first",
+    has_total=False,
+    title="Why",
+)
+TRIAGE: Final = Block(
+    "triage", Triage, "who did it; null where the sides do not differ", is_nullable=True
+)
 ORDER: Final = Block(
     "order", OrderChange, "how the order differs; null where it does not", is_nullable=True
 )
@@ -114,8 +134,10 @@ DIFF: Final = DocumentSpec(
     "diff",
     "what changed from one program to another",
     scalars=FACTS,
-    blocks=(_side("left"), _side("right"), ORDER),
-    row_lists=(INSTRUCTIONS, MEMORY, COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
+    blocks=(_side("left"), _side("right"), TRIAGE, ORDER),
+    row_lists=(
+        *(INSTRUCTIONS, CAUSES, MEMORY, SPACES, COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
+    ),
 )
 
 
@@ -124,19 +146,40 @@ def name_columns(
 ) -> DocumentSpec:
     """Return the declaration with the user's labels in place of old and new.
 
-    Collectives have a column for the network only where some go between slices, and some not.
+    Collectives have columns for the network, for how often they run, for what no work hides and
+    for what else differs only where rows differ in these.
     """
-    networks = {row.network for row in collectives}
     named = []
     for declared in DIFF.row_lists:
         rows = declared
-        if rows is COLLECTIVES and not {"dcn"} < networks:
-            rows = rows.showing(rows.shown() - {"network"})
+        if rows is COLLECTIVES:
+            rows = rows.showing(_shown_of(collectives))
         fields = tuple(
             replace(field, heading=_label(field.heading, left, right)) for field in rows.fields
         )
         named.append(replace(rows, chosen=fields))
     return replace(DIFF, row_lists=tuple(named))
+
+
+def _shown_of(rows: Sequence[CollectiveChange]) -> set[str]:
+    """Return the columns that tell collectives apart, or their sides."""
+    shown = COLLECTIVES.shown()
+    if not {"dcn"} < {row.network for row in rows}:
+        shown -= {"network"}
+    for name in ("exposed_bytes", "exposed_seconds"):
+        if any(getattr(row, f"left_{name}") != getattr(row, f"right_{name}") for row in rows):
+            shown |= {f"left_{name}", f"right_{name}"}
+    if any(_runs_otherwise(row) for row in rows):
+        shown |= {"left_executions", "right_executions"}
+    if not any(row.details for row in rows):
+        shown -= {"what"}
+    return shown
+
+
+def _runs_otherwise(row: CollectiveChange) -> bool:
+    """Whether it runs more or less often, and not just because there are more or fewer."""
+    runs, counts = (row.left_executions, row.right_executions), (row.left_count, row.right_count)
+    return runs[0] != runs[1] and runs != counts
 
 
 def _label(heading: str, left: str, right: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.diff.blocks.changes import compare_instructions
 from hlotool.diff.blocks.collectives import CollectiveChange, compare_collectives
@@ -14,12 +15,19 @@ from hlotool.diff.blocks.fold import InstructionChange
 from hlotool.diff.blocks.fusions import FusionChange, compare_fusions
 from hlotool.diff.blocks.header import HeaderChange, compare_headers
 from hlotool.diff.blocks.memory import MemoryChange, compare_memory
-from hlotool.diff.blocks.metrics import MetricRow, changed_metrics, compare_metrics
+from hlotool.diff.blocks.metrics import MetricRow, by_path, changed_metrics, compare_metrics
 from hlotool.diff.blocks.order import OrderChange, compare_order
 from hlotool.diff.blocks.reasons import Reasoner
+from hlotool.diff.blocks.spaces import SpaceChange, compare_spaces
+from hlotool.diff.causes.cause import Cause
+from hlotool.diff.causes.evidence import Evidence
+from hlotool.diff.causes.find import find_causes
+from hlotool.diff.causes.input_program import InputPair
+from hlotool.diff.causes.triage import Triage
 from hlotool.diff.match.matching import Pairs
 from hlotool.diff.match.structure import Structure, compare_structure
 from hlotool.diff.saved import SavedFigures, compare_kinds, kinds_of
+from hlotool.inputs import DumpFile
 from hlotool.ir import Instruction, Module
 from hlotool.program.program import Program
 
@@ -35,18 +43,33 @@ Flags = Mapping[str, tuple[str, ...]]
 
 
 class DiffOptions(Struct, frozen=True):
-    """`only` are the blocks to compare; `is_folded` false lists every change by itself."""
+    """`only` are the blocks to compare; `is_folded` false lists every change by itself.
+
+    `has_causes` false looks for no reasons, and does not read what XLA was given.
+    """
 
     only: tuple[str, ...] = BLOCKS
     is_strict: bool = False
     is_folded: bool = True
+    has_causes: bool = True
+
+    @property
+    def wants_causes(self) -> bool:
+        """Whether to look for causes, which takes all blocks."""
+        return self.has_causes and self.only == BLOCKS
 
 
 class DiffSide(Struct, frozen=True):
-    """One side: a program or the figures a saved document holds, and its compiler flags."""
+    """One side: a program or the figures a saved document holds, and what it was compiled under.
+
+    `before` is the text that XLA was given, `build` that of the TPU compiler.
+    """
 
     figures: Program | SavedFigures
     flags: Flags | None = None
+    tpu_flags: Flags | None = None
+    before: DumpFile | None = None
+    build: int | None = None
 
     @property
     def program(self) -> Program | None:
@@ -83,13 +106,16 @@ class DiffReport(Struct, frozen=True):
     instructions: tuple[InstructionChange, ...]
     header: tuple[HeaderChange, ...]
     flags: tuple[FlagChange, ...]
+    spaces: tuple[SpaceChange, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    triage: Triage | None = None
     structure: Structure | None = None
 
     @property
     def differs(self) -> bool:
         """Whether anything does, but for the order of instructions."""
         lists = (self.memory, self.collectives, self.fusions, self.instructions, self.header)
-        return any((*lists, self.flags, changed_metrics(self.metrics)))
+        return any((*lists, self.flags, self.spaces, changed_metrics(self.metrics)))
 
 
 def compare_programs(
@@ -133,8 +159,8 @@ class _Comparison:
         if left.module is None or right.module is None:
             return
         self.missing.append("the buffer assignment that one side has; memory is estimated on both")
-        self.left = DiffSide(left.without_assignment(), self.left.flags)
-        self.right = DiffSide(right.without_assignment(), self.right.flags)
+        self.left = replace(self.left, figures=left.without_assignment())
+        self.right = replace(self.right, figures=right.without_assignment())
 
     def report(self) -> DiffReport:
         """Put the blocks together."""
@@ -149,7 +175,7 @@ class _Comparison:
                 order = compare_order(structure.computations)
             if "instructions" in wants:
                 found = compare_instructions(structure, is_folded=self.options.is_folded)
-        return DiffReport(
+        report = DiffReport(
             identical=None if structure is None else structure.is_equal and not header,
             matched_count=found.matched_count if found else None,
             changed_count=found.changed_count if found else None,
@@ -163,9 +189,44 @@ class _Comparison:
             instructions=found.rows if found else (),
             header=header if "instructions" in wants else (),
             flags=self._flags() if "flags" in wants else (),
+            spaces=self._spaces() if "memory" in wants else (),
             not_compared=tuple(self.missing),
             structure=structure,
         )
+        return self._explain(report) if self.options.wants_causes and report.differs else report
+
+    def _explain(self, report: DiffReport) -> DiffReport:
+        """Add the reasons for what differs, and who did it."""
+        left, right = self.left.program, self.right.program
+        inputs = InputPair(self.left.before, self.right.before)
+        causes: tuple[Cause, ...] = ()
+        if left and right and report.structure is not None:
+            causes = find_causes(
+                Evidence(
+                    (left, right),
+                    self._reasoner(report.structure),
+                    inputs,
+                    by_path(report.metrics),
+                    collectives=report.collectives,
+                    instructions=report.instructions,
+                    header=report.header,
+                )
+            )
+        has_flags = self.left.flags is not None and self.right.flags is not None
+        triage = Triage(
+            inputs.is_same,
+            inputs.has_same_operations,
+            len(report.flags) if has_flags else None,
+            self.left.build,
+            self.right.build,
+        )
+        return replace(report, causes=causes, triage=triage)
+
+    def _spaces(self) -> tuple[SpaceChange, ...]:
+        left, right = self.left.program, self.right.program
+        if left is None or right is None or left.memory is None or right.memory is None:
+            return ()
+        return compare_spaces(left.memory.figures, right.memory.figures)
 
     def _metrics(self) -> tuple[MetricRow, ...]:
         prefixes = [one for block in self.options.only for one in _METRICS_OF.get(block, ())]
@@ -212,16 +273,21 @@ class _Comparison:
         left, right, structure = self.left.program, self.right.program, self.structure
         if left is None or right is None or structure is None or structure.is_equal:
             return ()
+        return compare_fusions(structure, self._reasoner(structure), left, right)
+
+    def _reasoner(self, structure: Structure) -> Reasoner:
+        exact = structure.numbers.signatures
         back = structure.back()
-        reasoner = Reasoner(
-            structure.signatures, structure.numbers.signatures, self.pairs, back, structure.flow
-        )
-        return compare_fusions(structure, reasoner, left, right)
+        return Reasoner(structure.signatures, exact, self.pairs, back, structure.flow)
 
     def _flags(self) -> tuple[FlagChange, ...]:
-        if self.left.flags is None or self.right.flags is None:
-            return ()
-        return compare_flags(self.left.flags, self.right.flags)
+        left, right = self.left, self.right
+        found: list[FlagChange] = []
+        if left.flags is not None and right.flags is not None:
+            found += compare_flags(left.flags, right.flags)
+        if left.tpu_flags is not None and right.tpu_flags is not None:
+            found += compare_flags(left.tpu_flags, right.tpu_flags, "tpu_comp_env")
+        return tuple(found)
 
 
 def _are_told_apart(*instructions: Instruction) -> bool:

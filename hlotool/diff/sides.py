@@ -16,7 +16,9 @@ from hlotool.inputs import (
     Input,
     Inputs,
     StageChoice,
+    find_build,
     find_inputs,
+    find_tpu_flags,
     folder_below,
     parse_module_pattern,
 )
@@ -24,6 +26,7 @@ from hlotool.inputs.saved import SavedModule, make_key, read_saved
 from hlotool.parse.debug_options import parse_debug_options
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import load_program
+from hlotool.program.program import Program
 
 
 class Argument(Struct, frozen=True):
@@ -131,10 +134,23 @@ def read_side(
     program = load_program(
         candidate.input, candidate.path, with_buffers=True, assumptions=assumptions
     )
-    options = candidate.input.debug_options
-    flags = parse_debug_options(options.read()) if options else None
     facts = program.counts.module if program.module else None
-    return DiffSide(program, flags), SideFacts(label, None, program.paths, facts)
+    return _read_context(program, candidate.input), SideFacts(label, None, program.paths, facts)
+
+
+def _read_context(program: Program, chosen: Input) -> DiffSide:
+    """Read what a program was compiled under; the text that XLA was given is read if needed."""
+    options = chosen.debug_options
+    text = chosen.module or chosen.buffers
+    path = text.raw_path if text and not text.part else ""
+    tpu_flags = find_tpu_flags(path)
+    return DiffSide(
+        program,
+        flags=parse_debug_options(options.read()) if options else None,
+        tpu_flags=parse_debug_options(tpu_flags.read()) if tpu_flags else None,
+        before=chosen.before,
+        build=find_build(path),
+    )
 
 
 def name_files(facts: SideFacts, side: DiffSide) -> SideFacts:

@@ -82,6 +82,7 @@ class Document(Struct, frozen=True):
     lines: tuple[Line, ...] = ()  # above the tables
     notes: tuple[Line, ...] = ()  # below the tables
     shown: tuple[str, ...] = ()
+    limits_all: bool = False  # whether -n holds for every list that is shown
     focus: str = ""  # the list that row options act on; '': the first that is present
 
     def present(self) -> tuple[RowList, ...]:

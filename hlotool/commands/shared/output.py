@@ -138,10 +138,14 @@ def _shown(document: Document, target: RowList | None, options: RowOptions) -> t
 def _select(
     document: Document, row_list: RowList, target: RowList | None, options: RowOptions
 ) -> Selection:
-    """Apply the row options to the list they act on; others keep their defaults."""
+    """Apply the row options to the list they act on; others keep their defaults.
+
+    A number of rows holds for every list that is shown to eyes, where the document says so.
+    """
     query = options.query(row_list.limit)
     if row_list is not target:
         query = Query(
+            limit=query.limit if document.limits_all and options.is_for_eyes else None,
             default_limit=query.default_limit,
             is_wide=query.is_wide,
             is_folded=query.is_folded,

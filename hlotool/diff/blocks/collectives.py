@@ -1,16 +1,18 @@
-"""What crosses the interconnect on each side, by kind, network, axes and element type."""
+"""What crosses the interconnect on each side, by kind, network, devices and element type."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Final, TypeAlias, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.groups.networks import Network
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.diff.blocks.columns import CHANGE, LEFT, RIGHT, SOURCE_LINE, Change
+from hlotool.diff.blocks.collective_pairs import RowPair, pair_collectives
+from hlotool.diff.blocks.columns import CHANGE, LEFT, RIGHT, SOURCE_LINE, WHAT, Change
+from hlotool.diff.blocks.shared_scope import share_scope
 from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure
 
 _HOW_MANY: Final = "how many"
@@ -29,10 +31,11 @@ def _exposed(meaning: str, unit: Unit, heading: str) -> Meta:
 
 
 class CollectiveChange(Struct, frozen=True):
-    """All collectives of one kind, network, axes, group size and dtype that differ.
+    """All collectives of one kind, network, devices and dtype that differ.
 
-    Bytes are wire bytes per device in one run; `count` is how many there are now (were, if
-    removed). An unknown trip count counts once, and the flags say so.
+    Those that a partner takes the place of, with another dtype or over other devices, are one
+    row, whose `details` say so. Bytes are wire bytes per device in one run; `count` is how many
+    there are now (were, if removed). An unknown trip count counts once, and the flags say so.
     """
 
     change: Annotated[Change, CHANGE]
@@ -47,7 +50,10 @@ class CollectiveChange(Struct, frozen=True):
     group_size: Annotated[
         int | None, column("devices of a group", NUMBER, heading="n", null_text="")
     ]
-    dtype: Annotated[str | None, column("element type; null where a saved document does not say")]
+    dtype: Annotated[
+        str | None,
+        column("element type, on the right if both have one; null where a document does not say"),
+    ]
     count: Annotated[
         int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)
     ]
@@ -89,14 +95,16 @@ class CollectiveChange(Struct, frozen=True):
     is_exposed_lower_bound: Annotated[
         bool, figure("whether for some of them nobody knows what work hides")
     ]
-    scope: Annotated[str | None, column("module path of the largest", null_text="", is_path=True)]
+    scope: Annotated[str | None, column("module path that they share", null_text="", is_path=True)]
     source_file: Annotated[str | None, figure("file of the largest")]
     source_line: Annotated[int | None, SOURCE_LINE]
+    details: Annotated[
+        tuple[str, ...], figure("what else differs: dtype, axes, kind of origin, each with both")
+    ]
+    what: Annotated[str, WHAT]
 
 
 N = TypeVar("N", int, float)
-_Key: TypeAlias = tuple[str, bool, tuple[str, ...] | None, int | None, str]
-"""Kind, whether between slices, strides, group size, element type."""
 
 
 def compare_collectives(
@@ -104,43 +112,64 @@ def compare_collectives(
 ) -> tuple[CollectiveChange, ...]:
     """Compare group by group; the largest difference of wire bytes comes first.
 
-    Only the data-centre network is told from others, of which a side may not know its own.
-    Axes are the same if the strides are: a side may not know their names. What follows no
-    strides is together.
-    Groups in which neither number, executions, bytes nor exposure differ are left out.
+    Rows are put in pairs first (`collective_pairs`); pairs of one kind that differ alike in
+    dtype and devices, and rows without a partner of that dtype and these devices, are a group.
+    Groups in which neither number, executions, bytes, exposure nor origin differ are left out.
     """
-    here, there = _grouped(left), _grouped(right)
-    rows = [
-        _row(key, here.get(key, []), there.get(key, [])) for key in dict.fromkeys([*here, *there])
-    ]
-    changed = [row for row in rows if has_changed(row)]
+    groups: dict[Hashable, list[RowPair]] = {}
+    for pair in pair_collectives(left, right):
+        groups.setdefault(pair.kinds, []).append(pair)
+    changed = [row for row in map(_row, groups.values()) if has_changed(row)]
     changed.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.kind, row.dtype))
     return tuple(changed)
 
 
-def _grouped(rows: Iterable[CollectiveRow]) -> dict[_Key, list[CollectiveRow]]:
-    groups: dict[_Key, list[CollectiveRow]] = {}
-    for row in rows:
-        key = row.kind, row.network == "dcn", row.strides, row.group_size, row.dtype
-        groups.setdefault(key, []).append(row)
-    return groups
-
-
-def _row(
-    key: _Key, left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
-) -> CollectiveChange:
-    kind, _, _, group_size, dtype = key
-    largest = max(right or left, key=lambda row: row.known_wire_bytes_per_run)
+def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
+    left = [pair.left for pair in pairs if pair.left]
+    right = [pair.right for pair in pairs if pair.right]
+    shown = right or left
+    largest = max(shown, key=lambda row: row.known_wire_bytes_per_run)
+    details = _details(pairs)
     return replace(
-        make_change(kind, _sum_up(left), _sum_up(right)),
+        make_change(largest.kind, _sum_up(left), _sum_up(right)),
         network=largest.network,
         axes=largest.axes,
-        group_size=group_size,
-        dtype=dtype,
-        scope=largest.scope,
+        group_size=largest.group_size,
+        dtype=largest.dtype,
+        scope=share_scope(row.scope for row in shown),
         source_file=largest.source_file,
         source_line=largest.source_line,
+        details=details,
+        what="; ".join(details),
     )
+
+
+def _details(pairs: Sequence[RowPair]) -> tuple[str, ...]:
+    """Say what differs between partners that no figure tells: dtype, axes, origin."""
+    whole = [(pair.left, pair.right) for pair in pairs if pair.left and pair.right]
+    found = []
+    for title, values in (
+        ("dtype", [(one.dtype, other.dtype) for one, other in whole]),
+        ("axes", [_axes(one, other) for one, other in whole]),
+        ("origin", [_origins(one, other) for one, other in whole]),
+    ):
+        changes = dict.fromkeys(pair for pair in values if pair[0] != pair[1])
+        found += [f"{title} {one} → {other}" for one, other in changes]
+    return tuple(found)
+
+
+def _origins(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:
+    """Return who asked for both; equal where a side does not tell."""
+    known = left.origin and right.origin
+    return (left.origin or "", right.origin or "") if known else ("", "")
+
+
+def _axes(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:
+    """Return the axes of both; equal where the devices are, whatever their names."""
+    if left.strides == right.strides:
+        return "", ""
+    one, other = (", ".join(row.axes or row.strides or ("?",)) for row in (left, right))
+    return one, other
 
 
 class Sums(Struct, frozen=True):
@@ -220,14 +249,17 @@ def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveC
         scope=None,
         source_file=None,
         source_line=None,
+        details=(),
+        what="",
     )
 
 
 def has_changed(row: CollectiveChange) -> bool:
-    """Whether number, executions, bytes or exposure differ."""
+    """Whether number, executions, bytes, exposure or anything in the details differ."""
     left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
     right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
-    return left != right or _differs(row.left_exposed_bytes, row.right_exposed_bytes)
+    is_hidden_alike = not _differs(row.left_exposed_bytes, row.right_exposed_bytes)
+    return left != right or not is_hidden_alike or bool(row.details)
 
 
 def _differs(left: int | None, right: int | None) -> bool:

@@ -20,6 +20,8 @@ RELATIVE_DELTA: Final = column(
 )
 
 OP_NAME: Final = figure("its op_name, the name that tracing gave it")
-SCOPE: Final = column("module path in the user's program", null_text="", is_path=True)
+SCOPE: Final = column(
+    "module path in the user's program; what folded ones share", null_text="", is_path=True
+)
 SOURCE_FILE: Final = figure("file of the user's program")
 SOURCE_LINE: Final = figure("line in that file", NUMBER)

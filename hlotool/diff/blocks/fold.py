@@ -22,6 +22,7 @@ from hlotool.diff.blocks.columns import (
     Change,
 )
 from hlotool.diff.blocks.reasons import Reason
+from hlotool.diff.blocks.shared_scope import share_scope
 from hlotool.diff.match.shape_changes import describe_shape
 from hlotool.fields import BYTES, column, figure
 from hlotool.ir import Instruction
@@ -155,11 +156,16 @@ def _row(members: Sequence[Found], *, is_fused: bool) -> InstructionChange:
         right_bytes=right_bytes,
         delta_bytes=_difference(first, left_bytes, right_bytes),
         op_name=op_name or None,
-        scope=find_scope(op_name) if op_name else None,
+        scope=share_scope(_scope(one.shown) for one in members),
         source_file=place.file if place else None,
         source_line=place.line if place else None,
         what="; ".join(details) or right_shape or left_shape or "",
     )
+
+
+def _scope(instruction: Instruction) -> str | None:
+    op_name = instruction.metadata().op_name
+    return find_scope(op_name) if op_name else None
 
 
 def _size(instruction: Instruction | None) -> int | None:

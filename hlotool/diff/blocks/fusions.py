@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from msgspec import Struct
 
 from hlotool.analysis.fusions.kinds import find_kind
-from hlotool.analysis.origin.origin import find_origin
+from hlotool.analysis.origin.origin import Origin, find_origin
 from hlotool.diff.blocks.columns import (
     ALIKE,
     CHANGE,
@@ -24,6 +24,7 @@ from hlotool.diff.blocks.columns import (
 )
 from hlotool.diff.blocks.fusion_events import Form, FusionEvent, find_events
 from hlotool.diff.blocks.reasons import Reasoner
+from hlotool.diff.blocks.shared_scope import share_scope
 from hlotool.diff.match.structure import Structure
 from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
 from hlotool.ir import Instruction
@@ -98,7 +99,8 @@ class _Figures:
         """Make the row of changes that are alike."""
         first = max(members, key=self._weight)
         shown = first.shown
-        origin = find_origin(shown, reversed(_root(shown).computation.instructions))
+        origins = [_origin(event.shown) for event in members]
+        origin = _origin(shown)
         left_bytes = sum(self._cost(event.left)[0] for event in members)
         right_bytes = sum(self._cost(event.right)[0] for event in members)
         details = (*map(str, first.reasons), *[first.body] * bool(first.body))
@@ -119,7 +121,7 @@ class _Figures:
             delta_bytes=right_bytes - left_bytes,
             delta_flops=sum(self._cost(one.right)[1] - self._cost(one.left)[1] for one in members),
             op_name=origin.op_name,
-            scope=origin.scope,
+            scope=share_scope(one.scope for one in origins),
             source_file=origin.source_file,
             source_line=origin.source_line,
             what="; ".join(details),
@@ -139,6 +141,10 @@ class _Figures:
             size_bytes += cost.memory_bytes * runs
             flops += cost.flops * runs
         return size_bytes, flops
+
+
+def _origin(fusion: Instruction) -> Origin:
+    return find_origin(fusion, reversed(_root(fusion).computation.instructions))
 
 
 def _root(fusion: Instruction) -> Instruction:

@@ -44,7 +44,7 @@ def compare_headers(left: Module, right: Module) -> tuple[HeaderChange, ...]:
     for name, (one_set, other_set) in (("input_output_alias", aliases), ("buffer_donor", donors)):
         if one_set != other_set:
             changes.append(
-                HeaderChange(name, _extra(one_set - other_set), _extra(other_set - one_set))
+                HeaderChange(name, _extra(one_set, other_set), _extra(other_set, one_set))
             )
     return tuple(changes)
 
@@ -65,9 +65,10 @@ def _index(index: tuple[int, ...]) -> str:
     return "{" + ",".join(map(str, index)) + "}"
 
 
-def _extra(items: frozenset[str]) -> str:
+def _extra(items: frozenset[str], others: frozenset[str]) -> str:
     """Name what one side has and the other has not: the first, and how many more."""
-    if not items:
-        return "nothing"
-    more = f" and {len(items) - 1} more" if len(items) > 1 else ""
-    return min(items) + more
+    own = items - others
+    if not own:
+        return "no others" if items else "none"
+    more = f" and {len(own) - 1} more" if len(own) > 1 else ""
+    return min(own) + more

@@ -24,8 +24,10 @@ from hlotool.diff.blocks.columns import (
     Change,
 )
 from hlotool.diff.blocks.memory_pairs import MemoryReason, ValuePair, pair_rows, stem
+from hlotool.diff.blocks.shared_scope import share_scope
 from hlotool.diff.match.matching import Pairs
 from hlotool.fields import BYTES, column, figure
+from hlotool.fields.paths import fold_numbers
 from hlotool.ir.buffers import AllocationClass
 
 _SHAPE: Final = "its shape"
@@ -83,10 +85,11 @@ def compare_memory(
 
 
 def _alike(row: BufferRow | None) -> Hashable:
-    """Return what folded values have in common."""
+    """Return what folded values have in common: siblings of several layers are alike."""
     if row is None:
         return None
-    return row.class_, row.opcode, row.shape, row.scope, row.source, stem(row.instruction)
+    scope = fold_numbers(row.scope or "")
+    return row.class_, row.opcode, row.shape, scope, row.source, stem(row.instruction)
 
 
 def _row(members: Sequence[ValuePair]) -> MemoryChange:
@@ -115,7 +118,7 @@ def _row(members: Sequence[ValuePair]) -> MemoryChange:
         right_bytes=right_bytes,
         delta_bytes=right_bytes - left_bytes,
         op_name=shown.op_name,
-        scope=shown.scope,
+        scope=share_scope(one.shown.scope for one in members),
         source=shown.source,
         source_file=shown.source_file,
         source_line=shown.source_line,

@@ -18,6 +18,7 @@ from hlotool.inputs.dump.split_name import (
 
 _ENDING: Final = {role: ending for ending, role in COMPANIONS} | {Role.MODULE: ".txt"}
 _BEFORE: Final = "before_optimizations.txt"
+_TPU_FLAGS: Final = "tpu_comp_env.txt"
 # TPU prints one module as after_optimizations and again, unchanged, under this name.
 _SAME_TEXT: Final = "after_optimizations_after_buffer_assignment"
 
@@ -64,12 +65,27 @@ def find_debug_options(path: str) -> DumpFile | None:
 
 def find_before(path: str) -> DumpFile | None:
     """Return the text before optimization of the module that a dump file belongs to, by name."""
+    return _find_of_module(path, _BEFORE, Role.MODULE)
+
+
+def find_tpu_flags(path: str) -> DumpFile | None:
+    """Return the flags of the TPU compiler for the module that a dump file belongs to, by name."""
+    return _find_of_module(path, _TPU_FLAGS, Role.DEBUG_OPTIONS)
+
+
+def _find_of_module(path: str, ending: str, role: Role) -> DumpFile | None:
+    """Return the file that is called like another of its module, but for the ending."""
     directory, filename = os.path.split(path)
     name = split_file_name(filename)
     if not name.suffix or not name.stem.endswith(name.suffix):
         return None
     stem = name.stem.removesuffix(name.suffix)
-    return _first_file(Role.MODULE, [os.path.join(directory, f"{stem}{_BEFORE}")])
+    return _first_file(role, [os.path.join(directory, f"{stem}{ending}")])
+
+
+def find_build(path: str) -> int | None:
+    """Return the number of the TPU compiler's build, N of `cl_N` in a file's name."""
+    return split_file_name(os.path.basename(path)).build
 
 
 def find_text_beside(path: str) -> str | None:

@@ -1,0 +1,125 @@
+"""The verdict of a diff, in at most five lines: bigger? slower? why? who did it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from hlotool.commands.diff_why import write_cause, write_triage
+from hlotool.diff.answer import METRICS
+from hlotool.diff.blocks.headline import HEADLINE, pick_headline
+from hlotool.diff.blocks.metrics import MetricRow, by_path
+from hlotool.diff.blocks.spaces import SpaceChange
+from hlotool.diff.report import DiffReport
+from hlotool.fields import Line, Unit
+from hlotool.render.prose import render_line
+from hlotool.render.units import format_bounds, format_field, format_value
+
+MOST_WHY: Final = 2
+_MOST_SPACES: Final = 2
+# What runs out comes first; the others only where they differ by something else.
+_ASSIGNED: Final = {
+    "buffers.reserved_peak_bytes": "reserved peak",
+    "buffers.peak_bytes": "peak",
+    "buffers.allocated_bytes": "allocated",
+}
+_ESTIMATED: Final = {
+    "buffers.estimated.peak_bytes": "peak (estimate)",
+    "buffers.estimated.allocated_bytes": "allocated (estimate)",
+}
+_EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
+_EXPOSED_TIME: Final = "collectives.exposed_seconds"
+_WORK: Final = {
+    "cost.total_flops_per_run": "flops/run",
+    "cost.memory_bytes_per_run": "memory traffic/run",
+    "collectives.wire_bytes_per_run": "wire/run",
+    _EXPOSED_BYTES: "exposed/run",
+    _EXPOSED_TIME: "exposed time",
+    "fusions.fusion_count": "fusions",
+}
+
+
+def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
+    """Write what differs in memory and work, the reasons, and who did it."""
+    rows = by_path(report.metrics)
+    memory = "; ".join([*_memory(rows, units), *_spaces(report.spaces, units)])
+    if memory:
+        yield Line(f"memory: {memory}")
+    work = ", ".join(
+        _figure(rows[path], title, units) for path, title in _WORK.items() if _says(rows, path)
+    )
+    if work:
+        yield Line(f"work: {work}")
+    more = len(report.causes) - MOST_WHY
+    for index, cause in enumerate(report.causes[:MOST_WHY], start=1):
+        rest = f"; and {more} more below" if index == MOST_WHY and more > 0 else ""
+        yield Line(f"why: {write_cause(cause, units)}{rest}")
+    if report.triage is not None:
+        triage = write_triage(report.triage, report.flags, report.causes)
+        if triage:
+            yield Line(triage)
+
+
+def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
+    """Write the reserved peak, and what differs by something else."""
+    for titles in (_ASSIGNED, _ESTIMATED):
+        known = {path: title for path, title in titles.items() if _is_known(rows, path)}
+        if known:
+            (lead, title), *others = known.items()
+            parts = [_figure(rows[lead], title, units)]
+            deltas = {_delta(rows[lead], units)}
+            for path, other in others:
+                delta = _delta(rows[path], units)
+                if delta not in deltas:
+                    parts.append(f"{other} {delta}")
+            yield ", ".join(parts)
+            return
+    headline = pick_headline(rows)
+    if headline.peak_delta_bytes is not None:
+        line = Line("peak (one side estimated) {peak_delta_bytes}", HEADLINE, headline)
+        yield render_line(line, units)
+
+
+def _spaces(spaces: tuple[SpaceChange, ...], units: str) -> Iterator[str]:
+    """Write the peaks of other spaces, the largest differences."""
+    moved = [row for row in spaces if row.space and row.delta_peak_bytes]
+    for row in moved[:_MOST_SPACES]:
+        old, new = (
+            format_value(value, Unit.BYTES, units)
+            for value in (row.left_peak_bytes, row.right_peak_bytes)
+        )
+        delta = format_value(row.delta_peak_bytes, Unit.BYTES, units, is_signed=True)
+        yield f"{row.name or f'space {row.space}'} peak {old} → {new} ({delta})"
+
+
+def _is_known(rows: Mapping[str, MetricRow], path: str) -> bool:
+    return path in rows and rows[path].delta is not None
+
+
+def _says(rows: Mapping[str, MetricRow], path: str) -> bool:
+    """Say whether a figure is known, and of a program that has such things.
+
+    What is exposed is told as time where that is known.
+    """
+    if path == _EXPOSED_BYTES and _is_known(rows, _EXPOSED_TIME):
+        return False
+    return _is_known(rows, path) and bool(rows[path].left or rows[path].right)
+
+
+def _figure(row: MetricRow, title: str, units: str) -> str:
+    """Write a figure: both sides, and the difference; that alone where they read the same."""
+    old, new = (format_field(METRICS.field(name), row, units) for name in ("left", "right"))
+    share = format_field(METRICS.field("relative_delta"), row, units)
+    if old == new:
+        return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
+    old = format_bounds(old, is_lower=row.is_left_lower_bound, is_upper=row.is_left_upper_bound)
+    new = format_bounds(new, is_lower=row.is_right_lower_bound, is_upper=row.is_right_upper_bound)
+    parts = ", ".join([_delta(row, units), *[share] * bool(share)])
+    return f"{title} {old} → {new} ({parts})"
+
+
+def _delta(row: MetricRow, units: str) -> str:
+    if not row.delta:
+        return format_bounds("+0", is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
+    delta = format_field(METRICS.field("delta"), row, units)
+    return format_bounds(delta, is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)

@@ -1,0 +1,208 @@
+"""The reasons of a diff as sentences, and who did it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from hlotool.diff.blocks.flags import FlagChange
+from hlotool.diff.causes.cause import Cause, CauseKind
+from hlotool.diff.causes.triage import Triage
+from hlotool.fields import Unit
+from hlotool.render.units import format_value
+
+_Write: TypeAlias = Callable[[Cause, str], str]
+_FLAGS: Final = 3
+_LONGEST: Final = 40  # characters of a flag's value
+
+
+def write_cause(cause: Cause, units: str) -> str:
+    """Write one reason as half a sentence."""
+    return _SENTENCES[cause.kind](cause, units)
+
+
+def _rematerialization(cause: Cause, units: str) -> str:
+    is_lost = cause.kind == "rematerialization lost"
+    what = "lost" if is_lost else "new"
+    more = "more" if is_lost else "fewer"
+    return (
+        f"rematerialization {what} in {cause.subject}: {cause.count} {more} values live from the "
+        f"forward to the backward pass ({_bytes(cause, units)} at the peak)"
+    )
+
+
+def _donation(cause: Cause, units: str) -> str:
+    size = format_value(abs(cause.delta_bytes or 0), Unit.BYTES, units)
+    arrays = _number(cause.count, "array")
+    if cause.kind == "donation lost":
+        has = "its output has memory of its own"
+        if cause.count > 1:
+            has = "their outputs have memory of their own"
+        return f"donation of {cause.subject} is gone: {arrays}, {size}; {has}"
+    return f"donation of {cause.subject} is new: {arrays}, {size}, take their outputs"
+
+
+def _layers(cause: Cause, units: str) -> str:
+    verb = "new" if cause.kind == "layers added" else "gone"
+    be = "is" if cause.count == 1 else "are"
+    flops = format_value(cause.delta_flops, Unit.FLOPS, units, is_signed=True)
+    parts = [f"{_bytes(cause, units)} at the peak", f"{flops} flops/run"]
+    if cause.delta_wire_bytes:
+        parts.append(f"{_signed(cause.delta_wire_bytes, units)} wire/run")
+    return f"{cause.subject} {be} {verb} ({', '.join(parts)})"
+
+
+def _trip_count(cause: Cause, units: str) -> str:
+    flops = format_value(cause.delta_flops, Unit.FLOPS, units, is_signed=True)
+    return (
+        f"trip count of {cause.subject} {cause.left} → {cause.right} ({flops} flops/run, "
+        f"{_bytes(cause, units)} memory traffic/run)"
+    )
+
+
+def _products(cause: Cause, units: str) -> str:
+    del units
+    products = _number(cause.count, "matrix product")
+    return f"{products} moved from {cause.left} to {cause.right}"
+
+
+def _dtype(cause: Cause, units: str) -> str:
+    be = "is" if cause.count == 1 else "are"
+    wire = f", {_signed(cause.delta_wire_bytes, units)} wire/run" if cause.delta_wire_bytes else ""
+    return (
+        f"{_number(cause.count, 'result')} {be} {cause.right} in place of {cause.left} "
+        f"({_bytes(cause, units)} of results/run{wire})"
+    )
+
+
+def _overlap(cause: Cause, units: str) -> str:
+    word = "lost" if cause.kind == "overlap lost" else "gained"
+    most = f", most of it {cause.subject}" if cause.subject else ""
+    return (
+        f"collectives {word} overlap: {cause.left} → {cause.right} have nothing that hides them "
+        f"({_bytes(cause, units)} exposed/run{most})"
+    )
+
+
+def _collectives(cause: Cause, units: str) -> str:
+    return f"{cause.left} → {cause.right} {cause.subject} ({_bytes(cause, units)} wire/run)"
+
+
+def _axes(cause: Cause, units: str) -> str:
+    return (
+        f"{cause.count} {cause.subject} over {cause.right} in place of {cause.left} "
+        f"({_bytes(cause, units)} wire/run)"
+    )
+
+
+def _sharding(cause: Cause, units: str) -> str:
+    del units
+    return (
+        f"{_number(cause.count, 'parameter')} sharded otherwise: {cause.subject}, "
+        f"{cause.left} → {cause.right}"
+    )
+
+
+def _operations(cause: Cause, units: str) -> str:
+    del units
+    gone = [f"{cause.left} gone"] if cause.left else []
+    new = [f"{cause.right} new"] if cause.right else []
+    return f"{cause.scope or 'the program'} computes something else: {'; '.join([*gone, *new])}"
+
+
+def _fusing(cause: Cause, units: str) -> str:
+    return (
+        f"the same work in other fusions, {cause.left} → {cause.right} "
+        f"({_bytes(cause, units)} memory traffic/run)"
+    )
+
+
+def _values(cause: Cause, units: str) -> str:
+    more = "more" if (cause.delta_bytes or 0) > 0 else "fewer"
+    scope = f" in {cause.scope}" if cause.scope else ""
+    return (
+        f"{_number(cause.count, f'{more} value')} at the peak, the largest "
+        f"{cause.subject}{scope} ({_bytes(cause, units)})"
+    )
+
+
+def _other(cause: Cause, units: str) -> str:
+    del units
+    return f"what differs is {cause.subject}"
+
+
+_SENTENCES: Final[Mapping[CauseKind, _Write]] = {
+    "rematerialization lost": _rematerialization,
+    "rematerialization gained": _rematerialization,
+    "donation lost": _donation,
+    "donation gained": _donation,
+    "layers added": _layers,
+    "layers removed": _layers,
+    "trip count": _trip_count,
+    "products moved": _products,
+    "dtype widened": _dtype,
+    "dtype narrowed": _dtype,
+    "overlap lost": _overlap,
+    "overlap gained": _overlap,
+    "collectives": _collectives,
+    "axes": _axes,
+    "sharding": _sharding,
+    "operations": _operations,
+    "fusing": _fusing,
+    "values at the peak": _values,
+    "other": _other,
+}
+
+
+def write_triage(
+    triage: Triage,
+    flags: Sequence[FlagChange],
+    causes: Sequence[Cause],
+) -> str:
+    """Say who did it; '' where nothing tells."""
+    parts = [*_input(triage, causes), *_builds(triage), *_flags(triage, flags)]
+    return "; ".join(parts)
+
+
+def _input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
+    if triage.is_input_identical is None:
+        return []
+    if triage.is_input_identical:
+        return ["input program identical: the compiler or a flag did it"]
+    if not triage.has_same_operations:
+        return ["input program differs"]
+    if any(cause.kind.startswith("donation") for cause in causes):
+        return ["input program differs in donation, not in its operations"]
+    return ["input program has the same operations: the compiler, a flag or their order did it"]
+
+
+def _flags(triage: Triage, flags: Sequence[FlagChange]) -> list[str]:
+    if triage.flag_count == 0:
+        return ["no printed flag differs"]
+    ordered = sorted(flags, key=lambda one: one.left is None or one.right is None)
+    shown = [f"{one.flag} {_value(one.left)} → {_value(one.right)}" for one in ordered[:_FLAGS]]
+    more = f" and {len(flags) - _FLAGS} more" if len(flags) > _FLAGS else ""
+    return [f"flags: {', '.join(shown)}{more}"] if flags else []
+
+
+def _value(text: str | None) -> str:
+    if text is None:
+        return "(not printed)"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _builds(triage: Triage) -> list[str]:
+    old, new = triage.left_build, triage.right_build
+    return [f"build of the compiler {old} → {new}"] if old != new and old and new else []
+
+
+def _bytes(cause: Cause, units: str) -> str:
+    return _signed(cause.delta_bytes, units)
+
+
+def _signed(value: int | None, units: str) -> str:
+    return format_value(value, Unit.BYTES, units, is_signed=True)
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

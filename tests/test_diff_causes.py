@@ -1,0 +1,259 @@
+"""Reasons for a difference, on real pairs; the figures are derived by hand beside each."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+from dump_files import SHARED, needs_shared
+
+from hlotool.commands.diff_why import write_cause, write_triage
+from hlotool.diff.causes.cause import Cause
+from hlotool.diff.causes.input_program import InputPair
+from hlotool.diff.report import DiffReport, DiffSide, compare_programs
+from hlotool.diff.sides import Argument, find_candidates, read_side
+from hlotool.parse import parse_module
+from hlotool.program.program import Program
+from hlotool.source import Source
+
+PAIRS = SHARED / "dumps" / "pairs"
+MIB = 1 << 20
+
+
+@cache
+def compare(left: str, right: str) -> DiffReport:
+    """Compare two folders of real dumps."""
+    return compare_programs(load(left), load(right))
+
+
+def load(name: str) -> DiffSide:
+    """Read one folder of a real dump."""
+    candidates, _ = find_candidates(Argument(name, str(PAIRS / name)), "after", None)
+    return read_side(candidates[0], name)[0]
+
+
+def find(report: DiffReport, kind: str) -> Cause:
+    """Return the one cause of a kind."""
+    (found,) = [one for one in report.causes if one.kind == kind]
+    return found
+
+
+def read_truth(name: str) -> dict[str, int]:
+    """Return XLA's own memory figures."""
+    truth: dict[str, dict[str, int]] = json.loads((PAIRS / name / "truth.json").read_text())
+    return truth["memory"]
+
+
+@needs_shared
+def test_donation_lost() -> None:
+    # All 37 outputs of the state: what XLA says is aliased.
+    report = compare("gpu.base", "gpu.nodonate")
+    cause = find(report, "donation lost")
+    assert report.causes == (cause,)
+    assert cause.count == 37
+    lost = read_truth("gpu.base")["alias_size_in_bytes"]
+    assert cause.delta_bytes == -lost
+    peak = next(row for row in report.metrics if row.metric == "buffers.reserved_peak_bytes")
+    xla = [read_truth(name)["peak_memory_in_bytes"] for name in ("gpu.base", "gpu.nodonate")]
+    # On the left XLA's own peak is 248 bytes less.
+    assert peak.delta is not None
+    assert abs(peak.delta - (xla[1] - xla[0])) < 1024
+    assert report.triage is not None
+    assert report.triage.is_input_identical is False
+    assert report.triage.has_same_operations is True
+
+
+@needs_shared
+def test_donation_gained() -> None:
+    cause = find(compare("gpu.nodonate", "gpu.base"), "donation gained")
+    assert cause.delta_bytes == read_truth("gpu.base")["alias_size_in_bytes"]
+
+
+@needs_shared
+def test_overlap_lost() -> None:
+    report = compare("tpu.base", "tpu.nolhs")
+    assert report.causes[0] == find(report, "overlap lost")
+    cause = report.causes[0]
+    # By hand: 24 of 38 have a share of 1 that nothing hides, without the scheduler all.
+    assert (cause.left, cause.right, cause.count) == ("24", "38", 14)
+    # Then all 16,902,214 wire bytes are exposed; before it what the totals of the dump say.
+    program = load("tpu.base").program
+    assert program is not None
+    before = program.collectives.totals.exposed_wire_bytes_per_run
+    assert before is not None
+    assert cause.delta_bytes == 16_902_214 - before > 0
+    assert report.triage is not None
+    assert report.triage.is_input_identical is True
+    assert [(one.flag, one.file) for one in report.flags] == [
+        ("xla_tpu_enable_async_collective_fusion", "tpu_comp_env"),
+        ("xla_tpu_enable_latency_hiding_scheduler", "tpu_comp_env"),
+    ]
+
+
+@needs_shared
+def test_rematerialization_lost() -> None:
+    report = compare("gpu.base", "gpu.noremat")
+    cause = report.causes[0]
+    assert cause == find(report, "rematerialization lost")
+    assert cause.subject == "attention, mlp"
+    # What the while of the forward pass hands on, 8 layers each, and the copy of the largest:
+    # f32[8,4,4,2,1024,1024] twice and bf16 once, four f32[8,4,1024,1024], six
+    # bf16[8,4,1024,2048]: 3,840 MiB at least, of 38 values.
+    assert cause.delta_bytes is not None
+    assert cause.delta_bytes > (2 * 1024 + 512 + 4 * 128 + 6 * 128) * MIB
+    assert cause.count == 38
+    back = compare("gpu.noremat", "gpu.base").causes[0]
+    assert (back.kind, back.count) == ("rematerialization gained", 38)
+    assert back.delta_bytes == -cause.delta_bytes
+
+
+@needs_shared
+def test_operations() -> None:
+    cause = find(compare("gpu.base", "gpu.relu"), "operations")
+    # jax.nn.silu by jnp.maximum's derivative: `gt` and `select_n` are new in mlp.
+    assert (cause.scope, cause.left) == ("mlp", "jit(silu)")
+    assert cause.right == "jit(relu), compare, select"
+
+
+@needs_shared
+def test_dtype_widened() -> None:
+    report = compare("gpu.base", "gpu.f32")
+    cause = report.causes[0]
+    assert (cause.kind, cause.left, cause.right) == ("dtype widened", "bf16", "f32")
+    # All large collectives were of bf16 and send twice as much: 723,517,440 bytes more.
+    assert cause.delta_wire_bytes == 690 * MIB
+    assert {row.dtype for row in report.collectives} == {"f32"}
+    assert {row.details for row in report.collectives} == {("dtype bf16 → f32",)}
+
+
+@needs_shared
+def test_fusing() -> None:
+    report = compare("gpu.base", "gpu.nofuse")
+    cause = report.causes[0]
+    # As many `fusion` instructions run on each side as the text has outside fused bodies.
+    assert (cause.kind, cause.left, cause.right) == ("fusing", "211", "846")
+    assert report.triage is not None
+    assert report.triage.is_input_identical is True
+
+
+@needs_shared
+def test_layers_added() -> None:
+    report = compare("gpu.unroll12", "gpu.unroll13")
+    cause = report.causes[0]
+    assert (cause.kind, cause.subject, cause.count) == ("layers added", "layer_12", 1)
+    # Five all-reduces of 8 MiB, two all-gathers of 11.25 MiB.
+    assert cause.delta_wire_bytes == (5 * 8 + 22.5) * MIB
+    # Nearly all of what the program computes more: 277 G.
+    flops = next(row for row in report.metrics if row.metric == "cost.total_flops_per_run")
+    assert flops.delta is not None
+    assert cause.delta_flops is not None
+    assert 0.99 * flops.delta < cause.delta_flops <= flops.delta
+    back = compare("gpu.unroll13", "gpu.unroll12").causes[0]
+    assert (back.kind, back.subject) == ("layers removed", "layer_12")
+    assert back.delta_wire_bytes == -cause.delta_wire_bytes
+
+
+@needs_shared
+def test_products_moved() -> None:
+    # 38 `dot` run on the left, 38 fusions of kind `__ynn_fusion` with one inside on the right.
+    cause = compare("cpu83.base", "cpu.base").causes[0]
+    assert (cause.kind, cause.left, cause.right) == ("products moved", "plain dot", "YNNPACK")
+    assert cause.count == 38
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("gpu90.base", "gpu102old.base"), ("cpu83.base", "cpu.base"), ("tpu83.base", "tpu.base")],
+)
+def test_releases(left: str, right: str) -> None:
+    """No collective differs but in what hides it, and the programs do the same."""
+    report = compare(left, right)
+    assert all(row.left_bytes == row.right_bytes for row in report.collectives)
+    assert all(row.left_count == row.right_count for row in report.collectives)
+    assert not any(row.details for row in report.collectives)
+    assert report.triage is not None
+    assert report.triage.has_same_operations is True
+    assert report.causes
+    assert write_triage(report.triage, report.flags, report.causes)
+
+
+@needs_shared
+@pytest.mark.parametrize("path", sorted(PAIRS.glob("*.*/")), ids=lambda path: path.name)
+def test_nothing_to_explain(path: Path) -> None:
+    """A program has no reason to differ from itself."""
+    if path.is_dir() and "unroll" not in path.name:
+        report = compare(path.name, path.name)
+        assert not report.differs
+        assert report.causes == ()
+        assert report.triage is None
+
+
+LOOP = """\
+HloModule step, is_scheduled=true
+
+body {
+  state = (s32[], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = f32[64] get-tuple-element(state), index=1
+  y = f32[64] add(x, x)
+  ROOT out = (s32[], f32[64]) tuple(next, y)
+}
+
+condition {
+  state = (s32[], f32[64]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  n = s32[] constant(12)
+  ROOT less = pred[] compare(i, n), direction=LT
+}
+
+ENTRY main {
+  x = f32[64]{0} parameter(0), sharding={devices=[4]<=[4]}, metadata={op_name="x"}
+  zero = s32[] constant(0)
+  start = (s32[], f32[64]) tuple(zero, x)
+  loop = (s32[], f32[64]) while(start), condition=condition, body=body
+  ROOT end = f32[64]{0} get-tuple-element(loop), index=1
+}
+"""
+
+
+def compare_texts(left: str, right: str) -> DiffReport:
+    """Compare two texts."""
+    programs = [Program("step", parse_module(Source(text))) for text in (left, right)]
+    return compare_programs(DiffSide(programs[0]), DiffSide(programs[1]))
+
+
+def test_trip_count() -> None:
+    report = compare_texts(LOOP, LOOP.replace("constant(12)", "constant(13)"))
+    (cause,) = [one for one in report.causes if one.kind == "trip count"]
+    # One run of the body more: 64 floats and an s32 are added.
+    assert (cause.left, cause.right, cause.delta_flops) == ("12", "13", 65)
+    assert write_cause(cause, "auto").startswith("trip count of loop 12 → 13 (+65 flops/run")
+
+
+def test_sharding() -> None:
+    report = compare_texts(LOOP, LOOP.replace("[4]<=[4]", "[2]<=[4] last_tile_dim_replicate"))
+    (cause,) = [one for one in report.causes if one.kind == "sharding"]
+    assert (cause.subject, cause.count) == ("x", 1)
+    assert cause.left == "{devices=[4]<=[4]}"
+
+
+def test_the_rest_is_named() -> None:
+    """Where no reason is found, the kind of what differs is."""
+    report = compare_texts(LOOP, LOOP.replace("constant(1)\n", "constant(2)\n"))
+    assert report.causes
+    assert all(write_cause(one, "auto") for one in report.causes)
+
+
+@needs_shared
+def test_equal_input_texts_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    candidates, _ = find_candidates(Argument("", str(PAIRS / "gpu.base")), "after", None)
+    chosen = candidates[0].input
+    assert chosen is not None
+    monkeypatch.setattr(InputPair, "programs", property(lambda _: pytest.fail("parsed")))
+    assert InputPair(chosen.before, chosen.before).is_same is True
+    assert InputPair(chosen.before, None).is_same is None
