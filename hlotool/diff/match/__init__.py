@@ -6,3 +6,4 @@ Then who is whose partner: `structure` (two modules), `layers` (numbered repeats
 `matching` (two computations) by ever looser `views` and `colours`, `moved` (across computations,
 which `flow` looks through), and `replaced` (another opcode in the same place). `shape_changes`
 tells two shapes apart.
+"""
