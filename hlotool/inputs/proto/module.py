@@ -1,0 +1,217 @@
+"""How does XLA write a module? The header, the tables of stack frames, and the computations.
+
+Follows xla/hlo/ir/hlo_module.cc (`HloModule::Print`) and hlo_computation.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from hlotool.inputs.proto.dimensions import join_numbers
+from hlotool.inputs.proto.escape import escape_text
+from hlotool.inputs.proto.instruction import Surroundings, render_instruction
+from hlotool.inputs.proto.messages import (
+    HloModuleConfigProto,
+    HloModuleProto,
+    OriginalValueRecoveryTableProto,
+    ProgramShapeProto,
+    StackFrameIndexProto,
+)
+from hlotool.inputs.proto.nodes import Block, find_scheduled, link_module
+from hlotool.inputs.proto.order import order_blocks, order_nodes
+from hlotool.inputs.proto.origins import render_frontend_attributes, render_original_array
+from hlotool.inputs.proto.shapes import ShapeTexts, join_annotated
+
+_INDENT: Final = "  "
+_MUST_ALIAS: Final = 2
+
+
+def render_module(
+    module: HloModuleProto, config: HloModuleConfigProto | None, name: str, depth: int = 0
+) -> str:
+    """Return the text of a module; `name` is the file's, for errors.
+
+    What only a configuration holds is written where there is one. `depth` is how far the lines
+    are indented: by two for a module inside the recovery table of another.
+    """
+    blocks = link_module(module, name)
+    shapes = ShapeTexts()
+    around = Surroundings(shapes, module.payloads)
+    tab = _INDENT * depth
+    header = [f"{tab}HloModule {module.name}", *_list_header(module, config, shapes)]
+    parts = [", ".join(header), *_list_tables(module, name, depth), "\n\n"]
+    by_channel = _is_by_channel(module, config)
+    schedule = module.schedule.sequences if module.HasField("schedule") else {}
+    for block in order_blocks(blocks):
+        if block.is_wrapped and block.is_single:
+            continue
+        is_entry = block.number == module.entry_computation_id
+        ids = schedule[block.number].instruction_ids if block.number in schedule else ()
+        lines = _list_lines(block, ids, around, name, by_channel=by_channel)
+        parts.append(f"{tab}{_render_signature(block, shapes, is_entry=is_entry)} {{\n")
+        parts += [f"{tab}  {line}\n" for line in lines]
+        parts.append(f"{tab}}}{_render_thread(block)}\n\n")
+    return "".join(parts)
+
+
+def _list_header(
+    module: HloModuleProto, config: HloModuleConfigProto | None, shapes: ShapeTexts
+) -> Iterator[str]:
+    """Yield what stands behind the module's name, in the order of XLA."""
+    if module.HasField("schedule"):
+        yield "is_scheduled=true"
+    if module.input_output_alias.entries:
+        yield f"input_output_alias={{ {_render_aliases(module)} }}"
+    if module.buffer_donor.entries:
+        donors = sorted(
+            (each.parameter_number, tuple(each.parameter_shape_index))
+            for each in module.buffer_donor.entries
+        )
+        places = ", ".join(f"({number}, {join_numbers(index)})" for number, index in donors)
+        yield f"buffer_donor={{ {places} }}"
+    if config is not None and config.alias_passthrough_params:
+        yield "alias_passthrough_params=true"
+    program = module.host_program_shape
+    if config is not None and config.HasField("entry_computation_layout"):
+        program = config.entry_computation_layout
+    yield f"entry_computation_layout={{{_render_program(program, shapes)}}}"
+    if config is not None:
+        yield from _list_propagation(config)
+    yield from _list_counts(module, config)
+    if module.frontend_attributes.map:
+        attributes = render_frontend_attributes(module.frontend_attributes.map)
+        yield f"frontend_attributes={attributes}"
+
+
+def _render_aliases(module: HloModuleProto) -> str:
+    """Return which output lies in which parameter's memory, sorted by output."""
+    entries = sorted(module.input_output_alias.entries, key=lambda e: list(e.output_shape_index))
+    return ", ".join(
+        f"{join_numbers(each.output_shape_index)}: ({each.parameter_number}, "
+        f"{join_numbers(each.parameter_shape_index)}, "
+        f"{'must-alias' if each.kind == _MUST_ALIAS else 'may-alias'})"
+        for each in entries
+    )
+
+
+def _render_program(program: ProgramShapeProto, shapes: ShapeTexts) -> str:
+    parameters = join_annotated(list(map(shapes.long, program.parameters)))
+    return f"({parameters})->{shapes.long(program.result)}"
+
+
+def _list_propagation(config: HloModuleConfigProto) -> Iterator[str]:
+    """Yield where shardings may be changed; `false` alone is what is meant without it."""
+    for key, flags in (
+        ("parameters", config.allow_spmd_sharding_propagation_to_parameters),
+        ("output", config.allow_spmd_sharding_propagation_to_output),
+    ):
+        if list(flags) != [False]:
+            words = ",".join("true" if each else "false" for each in flags)
+            yield f"allow_spmd_sharding_propagation_to_{key}={{{words}}}"
+
+
+def _list_counts(module: HloModuleProto, config: HloModuleConfigProto | None) -> Iterator[str]:
+    """Yield how many replicas and partitions there are, where that is not one."""
+    replicas, partitions = find_counts(module, config) or (1, 1)
+    if replicas != 1:
+        yield f"replica_count={replicas}"
+    if partitions != 1:
+        yield f"num_partitions={partitions}"
+
+
+def find_counts(
+    module: HloModuleProto, config: HloModuleConfigProto | None
+) -> tuple[int, int] | None:
+    """Return the replicas and partitions that a configuration or the devices say, None if none."""
+    if config is not None:
+        return max(config.replica_count, 1), max(config.num_partitions, 1)
+    devices = module.device_assignment
+    if devices.replica_count > 0 and devices.computation_count > 0:
+        return devices.replica_count, devices.computation_count
+    return None
+
+
+def _is_by_channel(module: HloModuleProto, config: HloModuleConfigProto | None) -> bool:
+    """Whether the order of collectives of one channel is kept: not where the parts are the same."""
+    devices = module.device_assignment
+    is_assigned = module.HasField("device_assignment")
+    if config is not None and config.HasField("static_device_assignment"):
+        devices, is_assigned = config.static_device_assignment, True
+    is_spmd = config is not None and config.use_spmd_partitioning
+    return not (is_assigned and (devices.computation_count == 1 or is_spmd))
+
+
+def _list_tables(module: HloModuleProto, name: str, depth: int) -> Iterator[str]:
+    """Yield what follows the header: modules that recover values, and the tables of frames."""
+    if module.original_value_recovery_table.entries:
+        yield ", origin_recovery_table={\n"
+        yield from _list_recovery(module.original_value_recovery_table, name, depth + 1)
+        yield "}\n"
+    index = module.stack_frame_index
+    if any((index.file_names, index.function_names, index.file_locations, index.stack_frames)):
+        yield from _list_frames(index)
+
+
+def _list_recovery(
+    table: OriginalValueRecoveryTableProto, name: str, depth: int
+) -> Iterator[str]:
+    """Yield the entries: `{"a"} : {"b"},` and a module in quotes."""
+    tab = _INDENT * depth
+    for each in table.entries:
+        old, new = each.old_original_array, each.new_original_array
+        yield f"{tab}{{{render_original_array(old)}}} : {{{render_original_array(new)}}}"
+        if each.HasField("recovery_module"):
+            inner = render_module(each.recovery_module, None, name, depth + 1)
+            yield f',\n{tab}"\n{inner}\n{tab}"'
+        yield "\n"
+
+
+def _list_frames(index: StackFrameIndexProto) -> Iterator[str]:
+    """Yield the four tables; numbers begin at 1. XLA writes the parent of a frame one higher."""
+    yield "\n\nFileNames\n"
+    for number, text in enumerate(index.file_names, 1):
+        yield f'{number} "{escape_text(text)}"\n'
+    yield "\nFunctionNames\n"
+    for number, text in enumerate(index.function_names, 1):
+        yield f'{number} "{escape_text(text)}"\n'
+    yield "\nFileLocations\n"
+    for number, place in enumerate(index.file_locations, 1):
+        yield (
+            f"{number} {{file_name_id={place.file_name_id} "
+            f"function_name_id={place.function_name_id} line={place.line} "
+            f"end_line={place.end_line} column={place.column} end_column={place.end_column}}}\n"
+        )
+    yield "\nStackFrames\n"
+    for number, frame in enumerate(index.stack_frames, 1):
+        yield (
+            f"{number} {{file_location_id={frame.file_location_id} "
+            f"parent_frame_id={frame.parent_frame_id + 1}}}\n"
+        )
+
+
+def _render_signature(block: Block, shapes: ShapeTexts, *, is_entry: bool) -> str:
+    """Return what stands before the brace: the name, the parameters and the result."""
+    numbered = {
+        node.proto.parameter_number: f"{node.name}: {shapes.short(node.proto.shape)}"
+        for node in block.nodes
+        if node.opcode == "parameter"
+    }
+    parameters = ", ".join(numbered[number] for number in sorted(numbered))
+    result = shapes.short(block.root.proto.shape) if block.root else ""
+    return f"{'ENTRY ' * is_entry}%{block.name} ({parameters}) -> {result}"
+
+
+def _list_lines(
+    block: Block, ids: Sequence[int], around: Surroundings, name: str, *, by_channel: bool
+) -> Iterator[str]:
+    """Yield the instructions in the order of the schedule, or in that of what they need."""
+    nodes = find_scheduled(block, ids, name) if ids else order_nodes(block, by_channel=by_channel)
+    for node in nodes:
+        line = render_instruction(node, around)
+        yield f"ROOT {line}" if node is block.root else line
+
+
+def _render_thread(block: Block) -> str:
+    thread = block.proto.execution_thread
+    return f', execution_thread="{escape_text(thread)}"' if thread not in {"", "main"} else ""

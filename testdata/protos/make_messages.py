@@ -1,0 +1,112 @@
+"""Compile hlo.proto: into hlo.binpb, which hlotool loads, and messages.pyi, which mypy reads.
+
+    python testdata/protos/make_messages.py        (needs grpcio-tools)
+
+Nothing that protoc generates is kept: such code asks for the very version of protobuf it was
+generated for. A descriptor is read by all of them.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDER = Path(__file__).parent.parent.parent / "hlotool" / "inputs" / "proto"
+_HEAD = '''"""What the messages of hlo.proto hold; made from it by testdata/protos/make_messages.py."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Self
+
+class Message:
+    @classmethod
+    def FromString(cls, data: bytes, /) -> Self: ...
+    def SerializeToString(self) -> bytes: ...
+
+def enum_names(name: str) -> Mapping[int, str]: ...
+def find_message(name: str) -> type[Message]: ...
+def list_submessages(name: str) -> Mapping[int, str]: ...
+'''
+
+
+def compile_descriptor() -> bytes:
+    """Return hlo.proto as a descriptor set."""
+    import tempfile
+
+    from grpc_tools import protoc
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hlo.binpb"
+        code = protoc.main(
+            ["protoc", f"-I{FOLDER}", f"--descriptor_set_out={path}", str(FOLDER / "hlo.proto")]
+        )
+        if code:
+            sys.exit(code)
+        return path.read_bytes()
+
+
+def make_stub(data: bytes) -> str:
+    """Return the stub: a class for each message, an attribute for each field."""
+    from google.protobuf import descriptor_pb2
+
+    file = descriptor_pb2.FileDescriptorSet.FromString(data).file[0]
+    lines = [line for message in file.message_type for line in _message_lines(message, "")]
+    return "\n".join([_HEAD, *lines]).rstrip() + "\n"
+
+
+def _message_lines(message, indent: str) -> Iterator[str]:
+    """Yield the lines of a message's class; an entry of a map has none."""
+    entries = {
+        f".{name}": each
+        for each in message.nested_type
+        if each.options.map_entry
+        for name in [each.name]
+    }
+    yield f"{indent}class {message.name}(Message):"
+    for nested in message.nested_type:
+        if not nested.options.map_entry:
+            yield from _message_lines(nested, indent + "    ")
+    optional: list[str] = []
+    for field in message.field:
+        entry = next((e for name, e in entries.items() if field.type_name.endswith(name)), None)
+        yield f"{indent}    {field.name}: {_type_of(field, entry)}"
+        has_presence = field.label != field.LABEL_REPEATED and (
+            field.type == field.TYPE_MESSAGE or field.HasField("oneof_index")
+        )
+        optional += [f'"{field.name}"'] * has_presence
+    if not message.field:
+        yield f"{indent}    ..."
+    if optional:
+        yield f"{indent}    def HasField(self, name: Literal[{', '.join(optional)}]) -> bool: ..."
+    if indent == "":
+        yield ""
+
+
+def _type_of(field, entry) -> str:
+    if entry is not None:
+        key, value = entry.field
+        return f"Mapping[{_plain_type(key)}, {_plain_type(value)}]"
+    plain = _plain_type(field)
+    return f"Sequence[{plain}]" if field.label == field.LABEL_REPEATED else plain
+
+
+def _plain_type(field) -> str:
+    """Return the type of one value; an enum's is its number."""
+    plain = {
+        field.TYPE_STRING: "str",
+        field.TYPE_BYTES: "bytes",
+        field.TYPE_BOOL: "bool",
+        field.TYPE_DOUBLE: "float",
+        field.TYPE_FLOAT: "float",
+        field.TYPE_MESSAGE: field.type_name.removeprefix(".hlotool.xla."),
+    }
+    return plain.get(field.type, "int")
+
+
+def main() -> None:
+    """Write both files."""
+    data = compile_descriptor()
+    (FOLDER / "hlo.binpb").write_bytes(data)
+    (FOLDER / "messages.pyi").write_text(make_stub(data), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
