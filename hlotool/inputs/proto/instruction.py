@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.errors import InputError
 from hlotool.inputs.proto.attributes import ATTRIBUTES
 from hlotool.inputs.proto.collectives import COLLECTIVES
 from hlotool.inputs.proto.custom_calls import list_custom_call
@@ -47,6 +48,7 @@ _WITH_TO_APPLY: Final = frozenset(
     }
 )
 _PRED: Final = 1
+_MANY: Final = 100
 
 
 class Surroundings(Struct, eq=False):
@@ -54,6 +56,20 @@ class Surroundings(Struct, eq=False):
 
     shapes: ShapeTexts
     payloads: Sequence[bytes]
+    name: str  # of the file, for errors
+    left: int  # how many characters there may be yet
+
+    def spend(self, count: int) -> None:
+        """Count characters; raise InputError for more than there may be."""
+        self.left -= count
+        if self.left < 0:
+            raise InputError(f"{self.name}: the module's text would be many times the file's size.")
+
+    def list_names(self, nodes: Sequence[Node] | Sequence[Block]) -> list[str]:
+        """Return names as they are used; very many are counted before they are joined."""
+        if len(nodes) > _MANY and sum(len(each.name) for each in nodes) > self.left:
+            self.spend(self.left + 1)
+        return [f"%{each.name}" for each in nodes]
 
 
 def render_instruction(node: Node, around: Surroundings) -> str:
@@ -63,7 +79,7 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     if sugar and sugar.root:
         opcode = sugar.root.opcode + _ASYNC_SUFFIXES[opcode]
     parts = [
-        f"%{node.name} = {around.shapes.long(proto.shape)} {opcode}({_render_operands(node)})",
+        f"%{node.name} = {around.shapes.long(proto.shape)} {opcode}({_render_operands(node, around)})",
         *_list_attributes(node, around),
     ]
     if proto.HasField("original_value"):
@@ -80,7 +96,7 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     return ", ".join(parts)
 
 
-def _render_operands(node: Node) -> str:
+def _render_operands(node: Node, around: Surroundings) -> str:
     if node.opcode == "constant":
         return render_constant(node.proto.literal, node.proto.shape)
     if node.opcode == "parameter":
@@ -88,7 +104,7 @@ def _render_operands(node: Node) -> str:
     operands = node.operands
     if len(operands) == 1:
         return f"%{operands[0].name}"
-    return join_annotated([f"%{each.name}" for each in operands])
+    return join_annotated(around.list_names(operands))
 
 
 def _list_attributes(node: Node, around: Surroundings) -> list[str]:
@@ -96,14 +112,14 @@ def _list_attributes(node: Node, around: Surroundings) -> list[str]:
     proto, opcode = node.proto, node.opcode
     parts = _list_own(node, around)
     if node.callees:
-        parts += _list_callees(node)
+        parts += _list_callees(node, around)
     if proto.HasField("sharding"):
         parts.append(f"sharding={render_sharding(proto.sharding)}")
     if proto.HasField("frontend_attributes") and proto.frontend_attributes.map:
         attributes = render_frontend_attributes(proto.frontend_attributes.map)
         parts.append(f"frontend_attributes={attributes}")
     if node.predecessors:
-        names = ", ".join(f"%{each.name}" for each in node.predecessors)
+        names = ", ".join(around.list_names(node.predecessors))
         parts.append(f"control-predecessors={{{names}}}")
     if proto.HasField("statistics_viz") and proto.statistics_viz.statistics:
         parts.append(f"statistics={render_statistics(proto.statistics_viz)}")
@@ -138,9 +154,9 @@ def _list_async(node: Node, around: Surroundings) -> list[str]:
     return parts
 
 
-def _list_callees(node: Node) -> list[str]:
+def _list_callees(node: Node, around: Surroundings) -> list[str]:
     """Return the computations that an instruction calls, under the keys of its opcode."""
-    opcode, names = node.opcode, [f"%{each.name}" for each in node.callees]
+    opcode, names = node.opcode, around.list_names(node.callees)
     if opcode == "fusion":
         return [f"calls={names[0]}"]
     if opcode in _WITH_TO_APPLY:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from hlotool.errors import InputError
 from hlotool.inputs.proto.dimensions import join_numbers
 from hlotool.inputs.proto.escape import escape_text
 from hlotool.inputs.proto.instruction import Surroundings, render_instruction
@@ -27,20 +28,35 @@ _INDENT: Final = "  "
 _MUST_ALIAS: Final = 2
 
 
+def render_head(module: HloModuleProto, config: HloModuleConfigProto | None) -> str:
+    """Return the header line of a module, as far as one line."""
+    return ", ".join([f"HloModule {module.name}", *_list_header(module, config, ShapeTexts())])
+
+
 def render_module(
-    module: HloModuleProto, config: HloModuleConfigProto | None, name: str, depth: int = 0
+    module: HloModuleProto,
+    config: HloModuleConfigProto | None,
+    name: str,
+    limit: int,
+    depth: int = 0,
 ) -> str:
     """Return the text of a module; `name` is the file's, for errors.
 
-    What only a configuration holds is written where there is one. `depth` is how far the lines
+    What only a configuration holds is written where there is one. A text of more than `limit`
+    characters is refused: a name may be long, and used often. `depth` is how far the lines
     are indented: by two for a module inside the recovery table of another.
     """
     blocks = link_module(module, name)
+    if all(block.number != module.entry_computation_id for block in blocks):
+        raise InputError(
+            f"{name}: the module has no computation of the id {module.entry_computation_id}, "
+            "which it names as its entry; was the file copied to its end?"
+        )
     shapes = ShapeTexts()
-    around = Surroundings(shapes, module.payloads)
+    around = Surroundings(shapes, module.payloads, name, limit)
     tab = _INDENT * depth
-    header = [f"{tab}HloModule {module.name}", *_list_header(module, config, shapes)]
-    parts = [", ".join(header), *_list_tables(module, name, depth), "\n\n"]
+    header = f"{tab}{render_head(module, config)}"
+    parts = [header, *_list_tables(module, around, depth), "\n\n"]
     by_channel = _is_by_channel(module, config)
     schedule = module.schedule.sequences if module.HasField("schedule") else {}
     for block in order_blocks(blocks):
@@ -48,7 +64,7 @@ def render_module(
             continue
         is_entry = block.number == module.entry_computation_id
         ids = schedule[block.number].instruction_ids if block.number in schedule else ()
-        lines = _list_lines(block, ids, around, name, by_channel=by_channel)
+        lines = _list_lines(block, ids, around, by_channel=by_channel)
         parts.append(f"{tab}{_render_signature(block, shapes, is_entry=is_entry)} {{\n")
         parts += [f"{tab}  {line}\n" for line in lines]
         parts.append(f"{tab}}}{_render_thread(block)}\n\n")
@@ -142,11 +158,11 @@ def _is_by_channel(module: HloModuleProto, config: HloModuleConfigProto | None) 
     return not (is_assigned and (devices.computation_count == 1 or is_spmd))
 
 
-def _list_tables(module: HloModuleProto, name: str, depth: int) -> Iterator[str]:
+def _list_tables(module: HloModuleProto, around: Surroundings, depth: int) -> Iterator[str]:
     """Yield what follows the header: modules that recover values, and the tables of frames."""
     if module.original_value_recovery_table.entries:
         yield ", origin_recovery_table={\n"
-        yield from _list_recovery(module.original_value_recovery_table, name, depth + 1)
+        yield from _list_recovery(module.original_value_recovery_table, around, depth + 1)
         yield "}\n"
     index = module.stack_frame_index
     if any((index.file_names, index.function_names, index.file_locations, index.stack_frames)):
@@ -154,7 +170,7 @@ def _list_tables(module: HloModuleProto, name: str, depth: int) -> Iterator[str]
 
 
 def _list_recovery(
-    table: OriginalValueRecoveryTableProto, name: str, depth: int
+    table: OriginalValueRecoveryTableProto, around: Surroundings, depth: int
 ) -> Iterator[str]:
     """Yield the entries: `{"a"} : {"b"},` and a module in quotes."""
     tab = _INDENT * depth
@@ -162,7 +178,10 @@ def _list_recovery(
         old, new = each.old_original_array, each.new_original_array
         yield f"{tab}{{{render_original_array(old)}}} : {{{render_original_array(new)}}}"
         if each.HasField("recovery_module"):
-            inner = render_module(each.recovery_module, None, name, depth + 1)
+            inner = render_module(
+                each.recovery_module, None, around.name, around.left, depth + 1
+            )
+            around.spend(len(inner))
             yield f',\n{tab}"\n{inner}\n{tab}"'
         yield "\n"
 
@@ -203,12 +222,13 @@ def _render_signature(block: Block, shapes: ShapeTexts, *, is_entry: bool) -> st
 
 
 def _list_lines(
-    block: Block, ids: Sequence[int], around: Surroundings, name: str, *, by_channel: bool
+    block: Block, ids: Sequence[int], around: Surroundings, *, by_channel: bool
 ) -> Iterator[str]:
     """Yield the instructions in the order of the schedule, or in that of what they need."""
-    nodes = find_scheduled(block, ids, name) if ids else order_nodes(block, by_channel=by_channel)
+    nodes = find_scheduled(block, ids, around.name) if ids else order_nodes(block, by_channel=by_channel)
     for node in nodes:
         line = render_instruction(node, around)
+        around.spend(len(line))
         yield f"ROOT {line}" if node is block.root else line
 
 
