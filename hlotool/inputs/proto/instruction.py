@@ -15,6 +15,7 @@ from hlotool.inputs.proto.attributes import ATTRIBUTES
 from hlotool.inputs.proto.collectives import COLLECTIVES
 from hlotool.inputs.proto.custom_calls import list_custom_call
 from hlotool.inputs.proto.escape import escape_text, render_config
+from hlotool.inputs.proto.frames import FrameTables
 from hlotool.inputs.proto.literals import render_constant
 from hlotool.inputs.proto.nodes import Block, Node
 from hlotool.inputs.proto.origins import (
@@ -56,6 +57,7 @@ class Surroundings(Struct, eq=False):
 
     shapes: ShapeTexts
     payloads: Sequence[bytes]
+    frames: FrameTables
     name: str  # of the file, for errors
     left: int  # how many characters there may be yet
 
@@ -85,7 +87,8 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     if proto.HasField("original_value"):
         parts.append(f"origin={{{render_original_value(proto.original_value)}}}")
     if proto.HasField("metadata"):
-        metadata = render_metadata(proto.metadata, around.payloads)
+        frame = around.frames.numbers.get(proto.metadata.stack_frame_id, 0)
+        metadata = render_metadata(proto.metadata, frame, around.payloads)
         if metadata:
             parts.append(f"metadata={{{metadata}}}")
     config = proto.backend_config

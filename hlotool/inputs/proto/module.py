@@ -11,13 +11,13 @@ from typing import Final
 from hlotool.errors import InputError
 from hlotool.inputs.proto.dimensions import join_numbers
 from hlotool.inputs.proto.escape import escape_text
+from hlotool.inputs.proto.frames import FrameTables
 from hlotool.inputs.proto.instruction import Surroundings, render_instruction
 from hlotool.inputs.proto.messages import (
     HloModuleConfigProto,
     HloModuleProto,
     OriginalValueRecoveryTableProto,
     ProgramShapeProto,
-    StackFrameIndexProto,
 )
 from hlotool.inputs.proto.nodes import Block, find_scheduled, link_module
 from hlotool.inputs.proto.order import order_blocks, order_nodes
@@ -53,7 +53,8 @@ def render_module(
             "which it names as its entry; was the file copied to its end?"
         )
     shapes = ShapeTexts()
-    around = Surroundings(shapes, module.payloads, name, limit)
+    frames = FrameTables(module.stack_frame_index, blocks)
+    around = Surroundings(shapes, module.payloads, frames, name, limit)
     tab = _INDENT * depth
     header = f"{tab}{render_head(module, config)}"
     parts = [header, *_list_tables(module, around, depth), "\n\n"]
@@ -164,9 +165,7 @@ def _list_tables(module: HloModuleProto, around: Surroundings, depth: int) -> It
         yield ", origin_recovery_table={\n"
         yield from _list_recovery(module.original_value_recovery_table, around, depth + 1)
         yield "}\n"
-    index = module.stack_frame_index
-    if any((index.file_names, index.function_names, index.file_locations, index.stack_frames)):
-        yield from _list_frames(index)
+    yield from around.frames.lines()
 
 
 def _list_recovery(
@@ -184,29 +183,6 @@ def _list_recovery(
             around.spend(len(inner))
             yield f',\n{tab}"\n{inner}\n{tab}"'
         yield "\n"
-
-
-def _list_frames(index: StackFrameIndexProto) -> Iterator[str]:
-    """Yield the four tables; numbers begin at 1. XLA writes the parent of a frame one higher."""
-    yield "\n\nFileNames\n"
-    for number, text in enumerate(index.file_names, 1):
-        yield f'{number} "{escape_text(text)}"\n'
-    yield "\nFunctionNames\n"
-    for number, text in enumerate(index.function_names, 1):
-        yield f'{number} "{escape_text(text)}"\n'
-    yield "\nFileLocations\n"
-    for number, place in enumerate(index.file_locations, 1):
-        yield (
-            f"{number} {{file_name_id={place.file_name_id} "
-            f"function_name_id={place.function_name_id} line={place.line} "
-            f"end_line={place.end_line} column={place.column} end_column={place.end_column}}}\n"
-        )
-    yield "\nStackFrames\n"
-    for number, frame in enumerate(index.stack_frames, 1):
-        yield (
-            f"{number} {{file_location_id={frame.file_location_id} "
-            f"parent_frame_id={frame.parent_frame_id + 1}}}\n"
-        )
 
 
 def _render_signature(block: Block, shapes: ShapeTexts, *, is_entry: bool) -> str:

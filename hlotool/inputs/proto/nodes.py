@@ -52,7 +52,7 @@ class Block(Struct, eq=False):
 
 
 def link_module(module: HloModuleProto, name: str) -> list[Block]:
-    """Return the computations of a module, sorted by id; `name` is the file's, for errors."""
+    """Return the computations of a module in their order; `name` is the file's, for errors."""
     blocks: dict[int, Block] = {}
     for proto in module.computations:
         block = Block(proto, _check_name(proto.name, name), proto.id)
@@ -60,7 +60,7 @@ def link_module(module: HloModuleProto, name: str) -> list[Block]:
             raise InputError(f"{name}: two computations of the module have the id {block.number}.")
         _link_block(block, blocks, name)
         blocks[block.number] = block
-    return [blocks[number] for number in sorted(blocks)]
+    return list(blocks.values())
 
 
 def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:

@@ -21,8 +21,14 @@ from hlotool.inputs.proto.messages import (
 )
 
 
-def render_metadata(metadata: OpMetadata, payloads: Sequence[bytes] = ()) -> str:
-    """Return metadata without its braces: `op_name="f" source_file="a.py" source_line=3`."""
+def render_metadata(
+    metadata: OpMetadata, frame: int | None = None, payloads: Sequence[bytes] = ()
+) -> str:
+    """Return metadata without its braces: `op_name="f" source_file="a.py" source_line=3`.
+
+    `frame` is the number that its stack frame has in the text, if that is another.
+    """
+    frame = metadata.stack_frame_id if frame is None else frame
     parts: list[str] = []
     for key, text in (
         ("op_type", metadata.op_type),
@@ -45,8 +51,8 @@ def render_metadata(metadata: OpMetadata, payloads: Sequence[bytes] = ()) -> str
         parts.append(f'deduplicated_name="{escape_text(metadata.deduplicated_name)}"')
     if metadata.scheduling_name:
         parts.append(f'scheduling_name="{escape_text(metadata.scheduling_name)}"')
-    if metadata.stack_frame_id:
-        parts.append(f"stack_frame_id={metadata.stack_frame_id}")
+    if frame:
+        parts.append(f"stack_frame_id={frame}")
     if payload := find_payload(metadata.metadata_payload, payloads):
         parts.append(f'metadata_payload="{escape_text(payload)}"')
     return " ".join(parts)
