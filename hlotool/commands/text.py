@@ -23,9 +23,7 @@ Example:
 @click.command("text", epilog=f"\b\n{_EXAMPLE}")
 @dump_options
 @click.option("--computation", metavar="NAME", default="", help="Only this computation.")
-@click.option(
-    "-o", "--output", metavar="FILE", default="", help="Write to FILE instead of stdout."
-)
+@click.option("-o", "--output", metavar="FILE", default="", help="Write to FILE instead of stdout.")
 def text(request: Request, *, computation: str, output: str) -> None:
     """Print the HLO text of a module; of a protobuf, what XLA would print.
 

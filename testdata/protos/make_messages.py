@@ -7,11 +7,15 @@ generated for. A descriptor is read by all of them.
 """
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorSet
+from grpc_tools import protoc
+
 FOLDER = Path(__file__).parent.parent.parent / "hlotool" / "inputs" / "proto"
-_HEAD = '''"""What the messages of hlo.proto hold; made from it by testdata/protos/make_messages.py."""
+_HEAD = '''"""What the messages of hlo.proto hold; testdata/protos/make_messages.py wrote this."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self
@@ -29,10 +33,6 @@ def list_submessages(name: str) -> Mapping[int, str]: ...
 
 def compile_descriptor() -> bytes:
     """Return hlo.proto as a descriptor set."""
-    import tempfile
-
-    from grpc_tools import protoc
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hlo.binpb"
         code = protoc.main(
@@ -45,42 +45,32 @@ def compile_descriptor() -> bytes:
 
 def make_stub(data: bytes) -> str:
     """Return the stub: a class for each message, an attribute for each field."""
-    from google.protobuf import descriptor_pb2
-
-    file = descriptor_pb2.FileDescriptorSet.FromString(data).file[0]
+    file = FileDescriptorSet.FromString(data).file[0]
     lines = [line for message in file.message_type for line in _message_lines(message, "")]
     return "\n".join([_HEAD, *lines]).rstrip() + "\n"
 
 
-def _message_lines(message, indent: str) -> Iterator[str]:
+def _message_lines(message: DescriptorProto, indent: str) -> Iterator[str]:
     """Yield the lines of a message's class; an entry of a map has none."""
-    entries = {
-        f".{name}": each
-        for each in message.nested_type
-        if each.options.map_entry
-        for name in [each.name]
-    }
+    entries = {each.name: each for each in message.nested_type if each.options.map_entry}
     yield f"{indent}class {message.name}(Message):"
     for nested in message.nested_type:
-        if not nested.options.map_entry:
-            yield from _message_lines(nested, indent + "    ")
-    optional: list[str] = []
+        if nested.name not in entries:
+            yield from _message_lines(nested, f"{indent}    ")
+    optional = []
     for field in message.field:
-        entry = next((e for name, e in entries.items() if field.type_name.endswith(name)), None)
+        entry = entries.get(field.type_name.rpartition(".")[2])
         yield f"{indent}    {field.name}: {_type_of(field, entry)}"
-        has_presence = field.label != field.LABEL_REPEATED and (
-            field.type == field.TYPE_MESSAGE or field.HasField("oneof_index")
-        )
-        optional += [f'"{field.name}"'] * has_presence
-    if not message.field:
-        yield f"{indent}    ..."
+        is_single = field.label != field.LABEL_REPEATED
+        if is_single and (field.type == field.TYPE_MESSAGE or field.HasField("oneof_index")):
+            optional.append(f'"{field.name}"')
     if optional:
         yield f"{indent}    def HasField(self, name: Literal[{', '.join(optional)}]) -> bool: ..."
-    if indent == "":
+    if not indent:
         yield ""
 
 
-def _type_of(field, entry) -> str:
+def _type_of(field: FieldDescriptorProto, entry: DescriptorProto | None) -> str:
     if entry is not None:
         key, value = entry.field
         return f"Mapping[{_plain_type(key)}, {_plain_type(value)}]"
@@ -88,7 +78,7 @@ def _type_of(field, entry) -> str:
     return f"Sequence[{plain}]" if field.label == field.LABEL_REPEATED else plain
 
 
-def _plain_type(field) -> str:
+def _plain_type(field: FieldDescriptorProto) -> str:
     """Return the type of one value; an enum's is its number."""
     plain = {
         field.TYPE_STRING: "str",
@@ -98,7 +88,7 @@ def _plain_type(field) -> str:
         field.TYPE_FLOAT: "float",
         field.TYPE_MESSAGE: field.type_name.removeprefix(".hlotool.xla."),
     }
-    return plain.get(field.type, "int")
+    return str(plain.get(field.type, "int"))
 
 
 def main() -> None:

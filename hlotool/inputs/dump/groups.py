@@ -69,9 +69,7 @@ def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
 
 def _leave_out_protos(members: tuple[GroupMember, ...]) -> tuple[GroupMember, ...]:
     """Leave out the protos that say no more than a text, or for which a package is missing."""
-    texts = {
-        (each.directory, each.name.stem) for each in members if each.name.role is Role.MODULE
-    }
+    texts = {(each.directory, each.name.stem) for each in members if each.name.role is Role.MODULE}
     is_readable = is_proto_readable()
     return tuple(
         each

@@ -221,7 +221,10 @@ def _list_infeed(node: Node, _: ShapeTexts) -> list[str]:
 def _list_outfeed(node: Node, shapes: ShapeTexts) -> list[str]:
     config = node.proto.outfeed_config
     shape = shapes.long(node.proto.outfeed_shape)
-    return [f"outfeed_shape={shape}", *([f'outfeed_config="{escape_text(config)}"'] if config else [])]
+    return [
+        f"outfeed_shape={shape}",
+        *([f'outfeed_config="{escape_text(config)}"'] if config else []),
+    ]
 
 
 def _list_pad(node: Node, _: ShapeTexts) -> list[str]:
@@ -231,8 +234,16 @@ def _list_pad(node: Node, _: ShapeTexts) -> list[str]:
 def _list_domain(node: Node, _: ShapeTexts) -> list[str]:
     """Return both sides; XLA fills the field named after the entry from the operand's, its exit."""
     proto = node.proto
-    entry = render_sharding(proto.domain_exit_sharding) if proto.HasField("domain_exit_sharding") else "{}"
-    leave = render_sharding(proto.domain_entry_sharding) if proto.HasField("domain_entry_sharding") else "{}"
+    entry = (
+        render_sharding(proto.domain_exit_sharding)
+        if proto.HasField("domain_exit_sharding")
+        else "{}"
+    )
+    leave = (
+        render_sharding(proto.domain_entry_sharding)
+        if proto.HasField("domain_entry_sharding")
+        else "{}"
+    )
     return [f'domain={{kind="sharding", entry={entry}, exit={leave}}}']
 
 

@@ -8,8 +8,9 @@ from typing import Final
 
 _PLAIN: Final = re.compile(rb"[ !#-&(-\[\]-~]*+")  # printable, but no quote and no backslash
 _SHORT: Final = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
+_PRINTABLE: Final = range(0x20, 0x7F)
 _ESCAPES: Final = [
-    _SHORT.get(byte, chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}") for byte in range(256)
+    _SHORT.get(byte, chr(byte) if byte in _PRINTABLE else f"\\{byte:03o}") for byte in range(256)
 ]
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 

@@ -65,7 +65,9 @@ class Surroundings(Struct, eq=False):
         """Count characters; raise InputError for more than there may be."""
         self.left -= count
         if self.left < 0:
-            raise InputError(f"{self.name}: the module's text would be many times the file's size.")
+            raise InputError(
+                f"{self.name}: the module's text would be many times the size of the file."
+            )
 
     def list_names(self, nodes: Sequence[Node] | Sequence[Block]) -> list[str]:
         """Return names as they are used; very many are counted before they are joined."""
@@ -81,7 +83,8 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     if sugar and sugar.root:
         opcode = sugar.root.opcode + _ASYNC_SUFFIXES[opcode]
     parts = [
-        f"%{node.name} = {around.shapes.long(proto.shape)} {opcode}({_render_operands(node, around)})",
+        f"%{node.name} = {around.shapes.long(proto.shape)} "
+        f"{opcode}({_render_operands(node, around)})",
         *_list_attributes(node, around),
     ]
     if proto.HasField("original_value"):
@@ -112,7 +115,7 @@ def _render_operands(node: Node, around: Surroundings) -> str:
 
 def _list_attributes(node: Node, around: Surroundings) -> list[str]:
     """Return what `PrintExtraAttributes` writes, in its order."""
-    proto, opcode = node.proto, node.opcode
+    proto = node.proto
     parts = _list_own(node, around)
     if node.callees:
         parts += _list_callees(node, around)
@@ -126,9 +129,7 @@ def _list_attributes(node: Node, around: Surroundings) -> list[str]:
         parts.append(f"control-predecessors={{{names}}}")
     if proto.HasField("statistics_viz") and proto.statistics_viz.statistics:
         parts.append(f"statistics={render_statistics(proto.statistics_viz)}")
-    if proto.HasField("result_accuracy") and (
-        accuracy := render_accuracy(proto.result_accuracy)
-    ):
+    if proto.HasField("result_accuracy") and (accuracy := render_accuracy(proto.result_accuracy)):
         parts.append(f"result_accuracy={accuracy}")
     return parts
 
@@ -150,7 +151,9 @@ def _list_own(node: Node, around: Surroundings) -> list[str]:
 def _list_async(node: Node, around: Surroundings) -> list[str]:
     """Return the thread, and all attributes of the instruction that is written in its place."""
     thread = node.proto.async_execution_thread
-    parts = [f'async_execution_thread="{escape_text(thread)}"'] if thread not in {"", "main"} else []
+    parts = (
+        [f'async_execution_thread="{escape_text(thread)}"'] if thread not in {"", "main"} else []
+    )
     block = node.wrapped
     if block and block.is_single and block.root:
         parts += _list_attributes(block.root, around)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -88,8 +89,6 @@ def choose_message(data: bytes, head: ProtoHead) -> str:
 def _list_whole(data: bytes, begin: int, end: int) -> list[Field]:
     """Return the fields before the first that is broken."""
     found: list[Field] = []
-    try:
+    with suppress(BrokenFieldError):
         found.extend(list_fields(data, begin, end))
-    except BrokenFieldError:
-        pass
     return found

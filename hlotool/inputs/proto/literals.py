@@ -14,16 +14,20 @@ from hlotool.inputs.proto.numbers import (
     SMALL_FLOATS,
     render_exponent,
     render_f32,
+    render_f32_nan,
     render_f64,
     render_small_float,
 )
 from hlotool.inputs.proto.shapes import TUPLE, ShapeTexts, primitive_name
+from hlotool.inputs.proto.wire import list_fields
 
 _LARGEST_SHOWN: Final = 10  # elements of a constant
 _UNCOMMENTED_RANK: Final = 3  # arrays of more dimensions have comments between their braces
 _HIGHEST_RANK: Final = 64
 _MOST_BRACES: Final = 1000
 _BYTE_BITS: Final = 8
+_F32S: Final = 8  # numbers of fields of LiteralProto
+_C64S: Final = 12
 
 
 def render_constant(literal: LiteralProto, shape: ShapeProto) -> str:
@@ -111,9 +115,15 @@ def _values(literal: LiteralProto) -> Iterable[str]:
         return (words[bool(value)] for value in literal.preds)
     if name in _PLAIN:
         return map(_PLAIN[name][1], _PLAIN[name][0](literal))
-    if name in _COMPLEX:
-        get, render = _COMPLEX[name]
-        numbers = [render(each) for each in get(literal)]
+    if name == "f32":
+        return _render_f32s(literal, literal.f32s, _F32S)
+    if name in {"c64", "c128"}:
+        is_double = name == "c128"
+        numbers = (
+            [render_f64(each) for each in literal.c128s]
+            if is_double
+            else _render_f32s(literal, literal.c64s, _C64S)
+        )
         return map("({}, {})".format, numbers[::2], numbers[1::2])
     data = getattr(literal, f"{name}s", b"")
     if not isinstance(data, bytes):
@@ -125,6 +135,23 @@ def _values(literal: LiteralProto) -> Iterable[str]:
         patterns = memoryview(_whole(data)).cast("H") if kind.bits > _BYTE_BITS else data
         return (render_small_float(each, kind) for each in patterns)
     return map(str, _integers(data, name))
+
+
+def _render_f32s(literal: LiteralProto, values: Sequence[float], field: int) -> list[str]:
+    """Return numbers of f32; the bits of NaNs are those of the field in the message."""
+    if not any(map(math.isnan, values)):
+        return [render_f32(each) for each in values]
+    data = literal.SerializeToString()
+    raw = b"".join(
+        data[each.begin : each.end]
+        for each in list_fields(data, 0, len(data))
+        if each.number == field
+    )
+    patterns = memoryview(raw).cast("I")
+    return [
+        render_f32_nan(pattern) if math.isnan(value) else render_f32(value)
+        for value, pattern in zip(values, patterns, strict=True)
+    ]
 
 
 def _integers(data: bytes, name: str) -> Iterable[int]:
@@ -146,10 +173,5 @@ _PLAIN: Final[dict[str, tuple[Callable[[LiteralProto], Sequence[float]], Callabl
     "s64": (lambda literal: literal.s64s, str),
     "u32": (lambda literal: literal.u32s, str),
     "u64": (lambda literal: literal.u64s, str),
-    "f32": (lambda literal: literal.f32s, render_f32),
     "f64": (lambda literal: literal.f64s, render_f64),
-}
-_COMPLEX: Final[dict[str, tuple[Callable[[LiteralProto], Sequence[float]], Callable[..., str]]]] = {
-    "c64": (lambda literal: literal.c64s, render_f32),
-    "c128": (lambda literal: literal.c128s, render_f64),
 }

@@ -80,9 +80,7 @@ def render_named_sharding(sharding: NamedShardingProto) -> str:
     if special := _find_special(sharding):
         parts.append(special)
     elif mesh.axes:
-        dimensions = ", ".join(
-            _render_dimension(each, mesh) for each in sharding.dim_shardings
-        )
+        dimensions = ", ".join(_render_dimension(each, mesh) for each in sharding.dim_shardings)
         parts.append(f"[{dimensions}]")
         for word, axes in lists:
             if axes:
@@ -96,22 +94,18 @@ def render_named_sharding(sharding: NamedShardingProto) -> str:
 def _find_special(sharding: NamedShardingProto) -> str:
     """Return the word for a sharding that uses all axes in one way, '' for any other."""
     mesh = sharding.mesh
-    is_split = any(each.axes for each in sharding.dim_shardings)
-    used = (sharding.replicated_axes, sharding.unreduced_axes, sharding.manual_axes)
-    if not mesh.axes or is_split:
+    if not mesh.axes or sharding.dim_shardings:
         return ""
-    if not any(used) and all(each.is_closed for each in sharding.dim_shardings):
+    if not any((sharding.replicated_axes, sharding.unreduced_axes, sharding.manual_axes)):
         return "replicated"
-    for word, axes in (("unreduced", used[1]), ("manual", used[2])):
+    for word, axes in (("unreduced", sharding.unreduced_axes), ("manual", sharding.manual_axes)):
         is_whole = [axis.mesh_axis_index for axis in axes] == list(range(len(mesh.axes)))
         if axes and is_whole and not any(axis.HasField("sub_axis_info") for axis in axes):
             return word
     return ""
 
 
-def _render_dimension(
-    dimension: NamedShardingProto.DimensionSharding, mesh: MeshProto
-) -> str:
+def _render_dimension(dimension: NamedShardingProto.DimensionSharding, mesh: MeshProto) -> str:
     """Return the axes that one dimension is split over, `?` where more may come."""
     axes = [render_axis(axis, mesh) for axis in dimension.axes]
     return f"{{{', '.join(axes if dimension.is_closed else [*axes, '?'])}}}"

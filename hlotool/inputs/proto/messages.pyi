@@ -1,4 +1,4 @@
-"""What the messages of hlo.proto hold; made from it by testdata/protos/make_messages.py."""
+"""What the messages of hlo.proto hold; testdata/protos/make_messages.py wrote this."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self

@@ -58,14 +58,13 @@ def render_module(
     tab = _INDENT * depth
     header = f"{tab}{render_head(module, config)}"
     parts = [header, *_list_tables(module, around, depth), "\n\n"]
-    by_channel = _is_by_channel(module, config)
     schedule = module.schedule.sequences if module.HasField("schedule") else {}
     for block in order_blocks(blocks):
         if block.is_wrapped and block.is_single:
             continue
         is_entry = block.number == module.entry_computation_id
         ids = schedule[block.number].instruction_ids if block.number in schedule else ()
-        lines = _list_lines(block, ids, around, by_channel=by_channel)
+        lines = _list_lines(block, ids, around)
         parts.append(f"{tab}{_render_signature(block, shapes, is_entry=is_entry)} {{\n")
         parts += [f"{tab}  {line}\n" for line in lines]
         parts.append(f"{tab}}}{_render_thread(block)}\n\n")
@@ -149,16 +148,6 @@ def find_counts(
     return None
 
 
-def _is_by_channel(module: HloModuleProto, config: HloModuleConfigProto | None) -> bool:
-    """Whether the order of collectives of one channel is kept: not where the parts are the same."""
-    devices = module.device_assignment
-    is_assigned = module.HasField("device_assignment")
-    if config is not None and config.HasField("static_device_assignment"):
-        devices, is_assigned = config.static_device_assignment, True
-    is_spmd = config is not None and config.use_spmd_partitioning
-    return not (is_assigned and (devices.computation_count == 1 or is_spmd))
-
-
 def _list_tables(module: HloModuleProto, around: Surroundings, depth: int) -> Iterator[str]:
     """Yield what follows the header: modules that recover values, and the tables of frames."""
     if module.original_value_recovery_table.entries:
@@ -177,9 +166,7 @@ def _list_recovery(
         old, new = each.old_original_array, each.new_original_array
         yield f"{tab}{{{render_original_array(old)}}} : {{{render_original_array(new)}}}"
         if each.HasField("recovery_module"):
-            inner = render_module(
-                each.recovery_module, None, around.name, around.left, depth + 1
-            )
+            inner = render_module(each.recovery_module, None, around.name, around.left, depth + 1)
             around.spend(len(inner))
             yield f',\n{tab}"\n{inner}\n{tab}"'
         yield "\n"
@@ -197,11 +184,9 @@ def _render_signature(block: Block, shapes: ShapeTexts, *, is_entry: bool) -> st
     return f"{'ENTRY ' * is_entry}%{block.name} ({parameters}) -> {result}"
 
 
-def _list_lines(
-    block: Block, ids: Sequence[int], around: Surroundings, *, by_channel: bool
-) -> Iterator[str]:
+def _list_lines(block: Block, ids: Sequence[int], around: Surroundings) -> Iterator[str]:
     """Yield the instructions in the order of the schedule, or in that of what they need."""
-    nodes = find_scheduled(block, ids, around.name) if ids else order_nodes(block, by_channel=by_channel)
+    nodes = find_scheduled(block, ids, around.name) if ids else order_nodes(block)
     for node in nodes:
         line = render_instruction(node, around)
         around.spend(len(line))

@@ -96,10 +96,9 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
         node.place = place
     block.root = by_id.get(block.proto.root_id & _LOCAL)
     if block.root is None:
-        raise InputError(f"{name}: the computation {block.name!r} has no root.")
-    block.is_single = all(
-        node is block.root or node.opcode == "parameter" for node in block.nodes
-    )
+        what = "root" if block.nodes else "instructions"
+        raise InputError(f"{name}: the computation {block.name!r} has no {what}.")
+    block.is_single = all(node is block.root or node.opcode == "parameter" for node in block.nodes)
 
 
 def _find_wrapped(opcode: str, operands: list[Node], callees: list[Block]) -> Block | None:

@@ -11,9 +11,6 @@ from typing import Final
 
 from msgspec import Struct
 
-_F32_NAN_PAYLOAD_BITS: Final = 22
-_F64_NAN_PAYLOAD_BITS: Final = 51
-
 
 class SmallFloat(Struct, frozen=True):
     """A floating-point type of at most 16 bits: how its bits are shared out.
@@ -70,17 +67,19 @@ def render_small_float(pattern: int, kind: SmallFloat) -> str:
 
 def render_exponent(pattern: int) -> str:
     """Return a number of f8e8m0fnu, which is all exponent."""
-    return "nan" if pattern == 0xFF else f"{math.ldexp(1.0, pattern - 127):.1g}"  # noqa: PLR2004
+    return "nan" if pattern == 0xFF else f"{math.ldexp(1.0, pattern - 127):.2g}"  # noqa: PLR2004
 
 
 def render_f32(value: float) -> str:
-    """Return a number of f32, given as a float of Python."""
+    """Return a number of f32, given as a float of Python; of a NaN see `render_f32_nan`."""
     text = f"{value:.6g}"
-    if math.isfinite(value):
-        return text if _as_f32(float(text)) == value else f"{value:.9g}"
-    if math.isinf(value):
+    if not math.isfinite(value):
         return text
-    pattern = struct.unpack("<I", struct.pack("<f", value))[0]
+    return text if _as_f32(float(text)) == value else f"{value:.9g}"
+
+
+def render_f32_nan(pattern: int) -> str:
+    """Return a NaN of f32 by its bits: a float of Python has lost one of them."""
     return ("-nan" if pattern >> 31 else "nan") + _render_payload(pattern & ((1 << 23) - 1), 23)
 
 

@@ -91,10 +91,7 @@ def render_original_value(value: OriginalValueProto) -> str:
     """
     if value.is_synthetic_call:
         return "[synthetic_call]"
-    leaves = [
-        (tuple(each.shape_index), _render_leaf(each))
-        for each in value.elements
-    ]
+    leaves = [(tuple(each.shape_index), _render_leaf(each)) for each in value.elements]
     return _render_tree(leaves, 0)
 
 

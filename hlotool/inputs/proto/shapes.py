@@ -5,7 +5,7 @@ Follows xla/shape_util.cc (`PrintHumanString`) and xla/layout.cc (`Layout::Print
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from hlotool.inputs.proto.messages import LayoutProto, ShapeProto, enum_names
@@ -60,7 +60,10 @@ def join_annotated(parts: Sequence[str]) -> str:
     )
 
 
-def _render(shape: ShapeProto, render_part, *, has_layout: bool) -> str:
+def _render(
+    shape: ShapeProto, render_part: Callable[[ShapeProto], str], *, has_layout: bool
+) -> str:
+    """Return a shape; `render_part` makes the texts of those inside it."""
     element_type = shape.element_type
     if element_type == TUPLE:
         return f"({join_annotated([render_part(each) for each in shape.tuple_shapes])})"
@@ -97,7 +100,10 @@ def render_layout(layout: LayoutProto) -> str:
 def _layout_parts(layout: LayoutProto) -> list[str]:
     parts: list[str] = []
     if layout.tiles:
-        tiles = (",".join("*" if n == UNBOUNDED else str(n) for n in tile.dimensions) for tile in layout.tiles)
+        tiles = (
+            ",".join("*" if n == UNBOUNDED else str(n) for n in tile.dimensions)
+            for tile in layout.tiles
+        )
         parts.append("T" + "".join(f"({each})" for each in tiles))
     if layout.tail_padding_alignment_in_elements not in {0, 1}:
         parts.append(f"L({layout.tail_padding_alignment_in_elements})")

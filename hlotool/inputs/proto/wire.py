@@ -49,14 +49,18 @@ def list_fields(data: bytes, begin: int, end: int) -> Iterator[Field]:
             length, after = read_varint(data, after, end)
             if length > end - after:
                 left = f"{end - after:,} are left"
-                raise BrokenFieldError(position, f"a field says it is {length:,} bytes long; {left}")
+                raise BrokenFieldError(
+                    position, f"a field says it is {length:,} bytes long; {left}"
+                )
             stop = after + length
         elif wire_type in _FIXED_BYTES:
             stop = after + _FIXED_BYTES[wire_type]
         else:
             raise BrokenFieldError(position, f"no field is stored in way {wire_type}")
         if number == 0 or stop > end:
-            raise BrokenFieldError(position, "a field ends too early" if number else "no field is 0")
+            raise BrokenFieldError(
+                position, "a field ends too early" if number else "no field is 0"
+            )
         yield Field(number, wire_type, position, after, stop)
         position = stop
 

@@ -44,7 +44,8 @@ def describe_binary(data: bytes) -> tuple[str, ...]:
 def find_binary_kind(data: bytes) -> str | None:
     """Say what binary content this is, as the end of "this is …."; None if it may be text.
 
-    None as well if it is an HLO proto, of which a text can be made. A NUL byte is what makes anything else binary: no text dump holds one, but UTF-16 with its mark.
+    None as well if it is an HLO proto, of which a text can be made. A NUL byte is what makes
+    anything else binary: no text dump holds one, but UTF-16 with its mark.
     """
     if data.startswith(UTF16_MARKS):
         return None
