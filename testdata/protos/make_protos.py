@@ -88,13 +88,17 @@ SHARDINGS = (
     "{devices=[4,1]<=[4] shard_like 2}",
 )
 ATTRIBUTES = (
-    'f32[4] negate(v), origin={{"a" {1,2}}}, metadata={op_type="a\\"b" op_name="\\303\\251\\n" '
-    'profile_type={1,2} deduplicated_name="x" scheduling_name="y"}',
+    (
+        'f32[4] negate(v), origin={{"a" {1,2}}}, metadata={op_type="a\\"b" op_name="\\303\\251\\n" '
+        'profile_type={1,2} deduplicated_name="x" scheduling_name="y"}'
+    ),
     "f32[4] exponential(v), result_accuracy={tolerance={atol=1e-7,rtol=0.2,ulps=3}}",
     "f32[4] tanh(v), result_accuracy={mode=highest}, statistics={visualizing_index=0,a=1e-9,b=2}",
     'f32[4] negate(v), frontend_attributes={a="x\'y",b={"k":1}}, backend_config="q\'r"',
-    "f32[] dot(v, v), lhs_contracting_dims={0}, rhs_contracting_dims={0}, "
-    "operand_precision={high,default}, algorithm=dot_bf16_bf16_f32",
+    (
+        "f32[] dot(v, v), lhs_contracting_dims={0}, rhs_contracting_dims={0}, "
+        "operand_precision={high,default}, algorithm=dot_bf16_bf16_f32"
+    ),
     "pred[4] compare(v, v), direction=LT, type=TOTALORDER",
     "f32[4] all-reduce(v), replica_groups=[2,2]<=[2,2]T(1,0), constrain_layout=true, to_apply=sum",
     "f32[7] pad(v, s), padding=1_2_0",

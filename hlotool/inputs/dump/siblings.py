@@ -38,7 +38,8 @@ def find_sibling(path: str, role: Role) -> DumpFile | None:
     """Return the file that stands beside `path` in a role, if there is one.
 
     The plain file wins over a compressed one, the text of a module over its proto. No file is its
-    own sibling, compressed or not: an assignment called `x.txt` has the name its module's text would have.
+    own sibling, compressed or not: an assignment called `x.txt` has the name its module's text
+    would have.
     """
     stem = find_stem(path)
     stems = [stem]

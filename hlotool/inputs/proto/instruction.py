@@ -83,8 +83,10 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     if sugar and sugar.root:
         opcode = sugar.root.opcode + _ASYNC_SUFFIXES[opcode]
     parts = [
-        f"%{node.name} = {around.shapes.long(proto.shape)} "
-        f"{opcode}({_render_operands(node, around)})",
+        (
+            f"%{node.name} = {around.shapes.long(proto.shape)} "
+            f"{opcode}({_render_operands(node, around)})"
+        ),
         *_list_attributes(node, around),
     ]
     if proto.HasField("original_value"):
