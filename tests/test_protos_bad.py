@@ -193,7 +193,8 @@ def test_time_is_linear() -> None:
             new.CopyFrom(last)
             new.id = (1 << 20) + number
             new.name = f"more.{number}"
-            new.operand_ids[:] = [(1 << 20) + number - 1 if number else last.id]
+            new.ClearField("operand_ids")
+            new.operand_ids.append((1 << 20) + number - 1 if number else last.id)
         module.ClearField("schedule")
         data = module.SerializeToString()
         start = time.perf_counter()

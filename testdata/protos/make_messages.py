@@ -17,13 +17,23 @@ from grpc_tools import protoc
 FOLDER = Path(__file__).parent.parent.parent / "hlotool" / "inputs" / "proto"
 _HEAD = '''"""What the messages of hlo.proto hold; testdata/protos/make_messages.py wrote this."""
 
+from abc import ABCMeta
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
+
+_Value = TypeVar("_Value")
 
 class Message:
     @classmethod
     def FromString(cls, data: bytes, /) -> Self: ...
     def SerializeToString(self) -> bytes: ...
+    def ClearField(self, name: str) -> None: ...
+    def CopyFrom(self, other: Self) -> None: ...
+
+class Repeated(Sequence[_Value], metaclass=ABCMeta):
+    def add(self) -> _Value: ...
+    def append(self, value: _Value) -> None: ...
+    def extend(self, values: Sequence[_Value]) -> None: ...
 
 def enum_names(name: str) -> Mapping[int, str]: ...
 def find_message(name: str) -> type[Message]: ...
@@ -75,7 +85,7 @@ def _type_of(field: FieldDescriptorProto, entry: DescriptorProto | None) -> str:
         key, value = entry.field
         return f"Mapping[{_plain_type(key)}, {_plain_type(value)}]"
     plain = _plain_type(field)
-    return f"Sequence[{plain}]" if field.label == field.LABEL_REPEATED else plain
+    return f"Repeated[{plain}]" if field.label == field.LABEL_REPEATED else plain
 
 
 def _plain_type(field: FieldDescriptorProto) -> str:

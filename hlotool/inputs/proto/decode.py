@@ -8,6 +8,7 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from hlotool.errors import InputError
+from hlotool.inputs.proto.counts import find_counts, prove_counts
 from hlotool.inputs.proto.damage import find_damage
 from hlotool.inputs.proto.kind import ProtoHead, choose_message
 from hlotool.inputs.proto.messages import (
@@ -79,5 +80,10 @@ def print_module(decoded: DecodedModule, name: str) -> str:
 
 
 def print_head(decoded: DecodedModule) -> str:
-    """Return the header line alone."""
-    return render_head(decoded.module, decoded.config)
+    """Return the header line alone; a count of devices that nobody knows is `?` in it."""
+    counts = prove_counts(decoded.module, decoded.config)
+    line = render_head(decoded.module, decoded.config)
+    if find_counts(decoded.module, decoded.config) is not None:
+        return line
+    told = (("replica_count", counts.replica_count), ("num_partitions", counts.num_partitions))
+    return line + "".join(f", {key}={'?' if count is None else count}" for key, count in told)

@@ -1,12 +1,22 @@
 """What the messages of hlo.proto hold; testdata/protos/make_messages.py wrote this."""
 
+from abc import ABCMeta
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
+
+_Value = TypeVar("_Value")
 
 class Message:
     @classmethod
     def FromString(cls, data: bytes, /) -> Self: ...
     def SerializeToString(self) -> bytes: ...
+    def ClearField(self, name: str) -> None: ...
+    def CopyFrom(self, other: Self) -> None: ...
+
+class Repeated(Sequence[_Value], metaclass=ABCMeta):
+    def add(self) -> _Value: ...
+    def append(self, value: _Value) -> None: ...
+    def extend(self, values: Sequence[_Value]) -> None: ...
 
 def enum_names(name: str) -> Mapping[int, str]: ...
 def find_message(name: str) -> type[Message]: ...
@@ -39,30 +49,30 @@ class HloModuleConfigProto(Message):
     use_spmd_partitioning: bool
     static_device_assignment: DeviceAssignmentProto
     alias_passthrough_params: bool
-    allow_spmd_sharding_propagation_to_parameters: Sequence[bool]
-    allow_spmd_sharding_propagation_to_output: Sequence[bool]
+    allow_spmd_sharding_propagation_to_parameters: Repeated[bool]
+    allow_spmd_sharding_propagation_to_output: Repeated[bool]
     def HasField(self, name: Literal["entry_computation_layout", "static_device_assignment"]) -> bool: ...
 
 class DeviceAssignmentProto(Message):
     class ComputationDevice(Message):
-        replica_device_ids: Sequence[int]
+        replica_device_ids: Repeated[int]
     replica_count: int
     computation_count: int
-    computation_devices: Sequence[DeviceAssignmentProto.ComputationDevice]
+    computation_devices: Repeated[DeviceAssignmentProto.ComputationDevice]
 
 class HloModuleProto(Message):
     name: str
     entry_computation_name: str
     entry_computation_id: int
-    computations: Sequence[HloComputationProto]
+    computations: Repeated[HloComputationProto]
     host_program_shape: ProgramShapeProto
     id: int
     schedule: HloScheduleProto
     input_output_alias: HloInputOutputAliasProto
-    payloads: Sequence[bytes]
+    payloads: Repeated[bytes]
     buffer_donor: HloBufferDonorProto
     spmd_output_sharding: OpSharding
-    spmd_parameters_shardings: Sequence[OpSharding]
+    spmd_parameters_shardings: Repeated[OpSharding]
     device_assignment: DeviceAssignmentProto
     stack_frame_index: StackFrameIndexProto
     frontend_attributes: FrontendAttributes
@@ -72,22 +82,22 @@ class HloModuleProto(Message):
 
 class HloScheduleProto(Message):
     class InstructionSequence(Message):
-        instruction_ids: Sequence[int]
+        instruction_ids: Repeated[int]
     sequences: Mapping[int, HloScheduleProto.InstructionSequence]
 
 class HloInputOutputAliasProto(Message):
     class AliasEntryProto(Message):
-        output_shape_index: Sequence[int]
+        output_shape_index: Repeated[int]
         parameter_number: int
-        parameter_shape_index: Sequence[int]
+        parameter_shape_index: Repeated[int]
         kind: int
-    entries: Sequence[HloInputOutputAliasProto.AliasEntryProto]
+    entries: Repeated[HloInputOutputAliasProto.AliasEntryProto]
 
 class HloBufferDonorProto(Message):
     class BufferDonorEntryProto(Message):
         parameter_number: int
-        parameter_shape_index: Sequence[int]
-    entries: Sequence[HloBufferDonorProto.BufferDonorEntryProto]
+        parameter_shape_index: Repeated[int]
+    entries: Repeated[HloBufferDonorProto.BufferDonorEntryProto]
 
 class StackFrameIndexProto(Message):
     class FileLocation(Message):
@@ -100,10 +110,10 @@ class StackFrameIndexProto(Message):
     class StackFrame(Message):
         file_location_id: int
         parent_frame_id: int
-    file_names: Sequence[str]
-    function_names: Sequence[str]
-    file_locations: Sequence[StackFrameIndexProto.FileLocation]
-    stack_frames: Sequence[StackFrameIndexProto.StackFrame]
+    file_names: Repeated[str]
+    function_names: Repeated[str]
+    file_locations: Repeated[StackFrameIndexProto.FileLocation]
+    stack_frames: Repeated[StackFrameIndexProto.StackFrame]
 
 class OriginalValueRecoveryTableProto(Message):
     class Entry(Message):
@@ -111,11 +121,11 @@ class OriginalValueRecoveryTableProto(Message):
         new_original_array: OriginalArrayProto
         recovery_module: HloModuleProto
         def HasField(self, name: Literal["old_original_array", "new_original_array", "recovery_module"]) -> bool: ...
-    entries: Sequence[OriginalValueRecoveryTableProto.Entry]
+    entries: Repeated[OriginalValueRecoveryTableProto.Entry]
 
 class HloComputationProto(Message):
     name: str
-    instructions: Sequence[HloInstructionProto]
+    instructions: Repeated[HloInstructionProto]
     program_shape: ProgramShapeProto
     id: int
     root_id: int
@@ -136,15 +146,15 @@ class HloInstructionProto(Message):
     parameter_number: int
     fusion_kind: str
     tuple_index: int
-    dimensions: Sequence[int]
+    dimensions: Repeated[int]
     window: Window
     convolution_dimension_numbers: ConvolutionDimensionNumbers
     feature_group_count: int
     batch_group_count: int
-    slice_dimensions: Sequence[HloInstructionProto.SliceDimensions]
+    slice_dimensions: Repeated[HloInstructionProto.SliceDimensions]
     exponent_bits: int
     mantissa_bits: int
-    dynamic_slice_sizes: Sequence[int]
+    dynamic_slice_sizes: Repeated[int]
     padding_config: PaddingConfig
     outfeed_config: bytes
     distribution: int
@@ -157,34 +167,34 @@ class HloInstructionProto(Message):
     dot_dimension_numbers: DotDimensionNumbers
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers
     fft_type: int
-    fft_length: Sequence[int]
+    fft_length: Repeated[int]
     comparison_direction: str
     gather_dimension_numbers: GatherDimensionNumbers
-    gather_slice_sizes: Sequence[int]
+    gather_slice_sizes: Repeated[int]
     id: int
-    operand_ids: Sequence[int]
-    control_predecessor_ids: Sequence[int]
-    called_computation_ids: Sequence[int]
+    operand_ids: Repeated[int]
+    control_predecessor_ids: Repeated[int]
+    called_computation_ids: Repeated[int]
     sharding: OpSharding
     backend_config: bytes
     backend_config_payload: Payload
-    replica_groups: Sequence[ReplicaGroup]
+    replica_groups: Repeated[ReplicaGroup]
     all_reduce_id: int
     use_global_device_ids: bool
     is_host_transfer: bool
     is_stable: bool
     scatter_dimension_numbers: ScatterDimensionNumbers
     precision_config: PrecisionConfig
-    source_target_pairs: Sequence[SourceTarget]
+    source_target_pairs: Repeated[SourceTarget]
     domain_entry_sharding: OpSharding
     domain_exit_sharding: OpSharding
     constrain_layout: bool
-    operand_shapes_with_layout: Sequence[ShapeProto]
+    operand_shapes_with_layout: Repeated[ShapeProto]
     triangular_solve_options: TriangularSolveOptions
     cholesky_options: CholeskyOptions
     parameter_replication: ParameterReplication
     custom_call_has_side_effect: bool
-    output_operand_aliasing: Sequence[OutputOperandAliasing]
+    output_operand_aliasing: Repeated[OutputOperandAliasing]
     custom_call_schedule: int
     delta: int
     indices_are_sorted: bool
@@ -215,24 +225,24 @@ class HloInstructionProto(Message):
 
 class ShapeProto(Message):
     element_type: int
-    dimensions: Sequence[int]
-    is_dynamic_dimension: Sequence[bool]
-    tuple_shapes: Sequence[ShapeProto]
+    dimensions: Repeated[int]
+    is_dynamic_dimension: Repeated[bool]
+    tuple_shapes: Repeated[ShapeProto]
     layout: LayoutProto
     def HasField(self, name: Literal["layout"]) -> bool: ...
 
 class ProgramShapeProto(Message):
-    parameters: Sequence[ShapeProto]
+    parameters: Repeated[ShapeProto]
     result: ShapeProto
-    parameter_names: Sequence[str]
+    parameter_names: Repeated[str]
     def HasField(self, name: Literal["result"]) -> bool: ...
 
 class LayoutProto(Message):
-    minor_to_major: Sequence[int]
-    dim_level_types: Sequence[int]
-    dim_unique: Sequence[bool]
-    dim_ordered: Sequence[bool]
-    tiles: Sequence[TileProto]
+    minor_to_major: Repeated[int]
+    dim_level_types: Repeated[int]
+    dim_unique: Repeated[bool]
+    dim_ordered: Repeated[bool]
+    tiles: Repeated[TileProto]
     tail_padding_alignment_in_elements: int
     element_size_in_bits: int
     memory_space: int
@@ -240,19 +250,19 @@ class LayoutProto(Message):
     pointer_primitive_type: int
     physical_shape: ShapeProto
     dynamic_shape_metadata_prefix_bytes: int
-    split_configs: Sequence[SplitConfigProto]
+    split_configs: Repeated[SplitConfigProto]
     def HasField(self, name: Literal["physical_shape"]) -> bool: ...
 
 class TileProto(Message):
-    dimensions: Sequence[int]
+    dimensions: Repeated[int]
 
 class SplitConfigProto(Message):
     dimension: int
-    split_indices: Sequence[int]
+    split_indices: Repeated[int]
 
 class LiteralProto(Message):
     shape: ShapeProto
-    preds: Sequence[bool]
+    preds: Repeated[bool]
     s1s: bytes
     s2s: bytes
     s4s: bytes
@@ -261,15 +271,15 @@ class LiteralProto(Message):
     u2s: bytes
     u4s: bytes
     u8s: bytes
-    s32s: Sequence[int]
-    s64s: Sequence[int]
-    u32s: Sequence[int]
-    u64s: Sequence[int]
-    f32s: Sequence[float]
-    f64s: Sequence[float]
-    c64s: Sequence[float]
-    c128s: Sequence[float]
-    tuple_literals: Sequence[LiteralProto]
+    s32s: Repeated[int]
+    s64s: Repeated[int]
+    u32s: Repeated[int]
+    u64s: Repeated[int]
+    f32s: Repeated[float]
+    f64s: Repeated[float]
+    c64s: Repeated[float]
+    c128s: Repeated[float]
+    tuple_literals: Repeated[LiteralProto]
     f16s: bytes
     bf16s: bytes
     u16s: bytes
@@ -285,8 +295,8 @@ class LiteralProto(Message):
     f8e8m0fnus: bytes
     f6e3m2fns: bytes
     f6e2m3fns: bytes
-    sparse_indices: Sequence[int]
-    dynamic_sizes: Sequence[int]
+    sparse_indices: Repeated[int]
+    dynamic_sizes: Repeated[int]
     def HasField(self, name: Literal["shape"]) -> bool: ...
 
 class OpMetadata(Message):
@@ -297,7 +307,7 @@ class OpMetadata(Message):
     source_end_line: int
     source_column: int
     source_end_column: int
-    profile_type: Sequence[int]
+    profile_type: Repeated[int]
     deduplicated_name: str
     stack_frame_id: int
     scheduling_name: str
@@ -310,24 +320,24 @@ class Payload(Message):
     def HasField(self, name: Literal["value", "id"]) -> bool: ...
 
 class OriginalValueProto(Message):
-    elements: Sequence[OriginalValueElementProto]
+    elements: Repeated[OriginalValueElementProto]
     is_synthetic_call: bool
 
 class OriginalValueElementProto(Message):
-    shape_index: Sequence[int]
+    shape_index: Repeated[int]
     original_array: OriginalArrayProto
     def HasField(self, name: Literal["original_array"]) -> bool: ...
 
 class OriginalArrayProto(Message):
     instruction_name: str
-    shape_index: Sequence[int]
+    shape_index: Repeated[int]
 
 class FrontendAttributes(Message):
     map: Mapping[str, str]
 
 class StatisticsViz(Message):
     stat_index_to_visualize: int
-    statistics: Sequence[Statistic]
+    statistics: Repeated[Statistic]
 
 class Statistic(Message):
     stat_name: str
@@ -336,14 +346,14 @@ class Statistic(Message):
 class OpSharding(Message):
     type: int
     tile_shape: ShapeProto
-    tile_assignment_dimensions: Sequence[int]
-    tile_assignment_devices: Sequence[int]
-    tuple_shardings: Sequence[OpSharding]
+    tile_assignment_dimensions: Repeated[int]
+    tile_assignment_devices: Repeated[int]
+    tuple_shardings: Repeated[OpSharding]
     replicate_on_last_tile_dim: bool
-    metadata: Sequence[OpMetadata]
-    last_tile_dims: Sequence[int]
-    iota_reshape_dims: Sequence[int]
-    iota_transpose_perm: Sequence[int]
+    metadata: Repeated[OpMetadata]
+    last_tile_dims: Repeated[int]
+    iota_reshape_dims: Repeated[int]
+    iota_transpose_perm: Repeated[int]
     is_shard_group: bool
     shard_group_id: int
     shard_group_type: int
@@ -352,14 +362,14 @@ class OpSharding(Message):
 
 class NamedShardingProto(Message):
     class DimensionSharding(Message):
-        axes: Sequence[AxisRefProto]
+        axes: Repeated[AxisRefProto]
         is_closed: bool
     mesh: MeshProto
-    dim_shardings: Sequence[NamedShardingProto.DimensionSharding]
-    replicated_axes: Sequence[AxisRefProto]
-    unreduced_axes: Sequence[AxisRefProto]
-    manual_axes: Sequence[AxisRefProto]
-    metadata: Sequence[OpMetadata]
+    dim_shardings: Repeated[NamedShardingProto.DimensionSharding]
+    replicated_axes: Repeated[AxisRefProto]
+    unreduced_axes: Repeated[AxisRefProto]
+    manual_axes: Repeated[AxisRefProto]
+    metadata: Repeated[OpMetadata]
     def HasField(self, name: Literal["mesh"]) -> bool: ...
 
 class MeshProto(Message):
@@ -367,10 +377,10 @@ class MeshProto(Message):
         name: str
         size: int
     class IotaTransform(Message):
-        reshape_dims: Sequence[int]
-        transpose_perm: Sequence[int]
-    axes: Sequence[MeshProto.MeshAxis]
-    device_ids: Sequence[int]
+        reshape_dims: Repeated[int]
+        transpose_perm: Repeated[int]
+    axes: Repeated[MeshProto.MeshAxis]
+    device_ids: Repeated[int]
     iota_transform: MeshProto.IotaTransform
     def HasField(self, name: Literal["iota_transform"]) -> bool: ...
 
@@ -383,20 +393,20 @@ class AxisRefProto(Message):
     def HasField(self, name: Literal["sub_axis_info"]) -> bool: ...
 
 class ReplicaGroup(Message):
-    replica_ids: Sequence[int]
+    replica_ids: Repeated[int]
 
 class CollectiveDeviceListProto(Message):
-    replica_groups: Sequence[ReplicaGroup]
+    replica_groups: Repeated[ReplicaGroup]
 
 class IotaReplicaGroupListProto(Message):
     num_replica_groups: int
     num_devices_per_group: int
-    iota_reshape_dims: Sequence[int]
-    iota_transpose_perm: Sequence[int]
+    iota_reshape_dims: Repeated[int]
+    iota_transpose_perm: Repeated[int]
 
 class MeshAxesReplicaGroupListProto(Message):
     mesh: MeshProto
-    axes: Sequence[AxisRefProto]
+    axes: Repeated[AxisRefProto]
     def HasField(self, name: Literal["mesh"]) -> bool: ...
 
 class SourceTarget(Message):
@@ -404,10 +414,10 @@ class SourceTarget(Message):
     target: int
 
 class ParameterReplication(Message):
-    replicated_at_leaf_buffers: Sequence[bool]
+    replicated_at_leaf_buffers: Repeated[bool]
 
 class Window(Message):
-    dimensions: Sequence[WindowDimension]
+    dimensions: Repeated[WindowDimension]
 
 class WindowDimension(Message):
     size: int
@@ -423,29 +433,29 @@ class PaddingConfig(Message):
         edge_padding_low: int
         edge_padding_high: int
         interior_padding: int
-    dimensions: Sequence[PaddingConfig.PaddingConfigDimension]
+    dimensions: Repeated[PaddingConfig.PaddingConfigDimension]
 
 class ConvolutionDimensionNumbers(Message):
     input_batch_dimension: int
     input_feature_dimension: int
-    input_spatial_dimensions: Sequence[int]
+    input_spatial_dimensions: Repeated[int]
     kernel_input_feature_dimension: int
     kernel_output_feature_dimension: int
-    kernel_spatial_dimensions: Sequence[int]
+    kernel_spatial_dimensions: Repeated[int]
     output_batch_dimension: int
     output_feature_dimension: int
-    output_spatial_dimensions: Sequence[int]
+    output_spatial_dimensions: Repeated[int]
 
 class DotDimensionNumbers(Message):
-    lhs_contracting_dimensions: Sequence[int]
-    rhs_contracting_dimensions: Sequence[int]
-    lhs_batch_dimensions: Sequence[int]
-    rhs_batch_dimensions: Sequence[int]
+    lhs_contracting_dimensions: Repeated[int]
+    rhs_contracting_dimensions: Repeated[int]
+    lhs_batch_dimensions: Repeated[int]
+    rhs_batch_dimensions: Repeated[int]
 
 class RaggedDotDimensionNumbers(Message):
     dot_dimension_numbers: DotDimensionNumbers
-    lhs_ragged_dimensions: Sequence[int]
-    rhs_group_dimensions: Sequence[int]
+    lhs_ragged_dimensions: Repeated[int]
+    rhs_group_dimensions: Repeated[int]
     def HasField(self, name: Literal["dot_dimension_numbers"]) -> bool: ...
 
 class SparsityConfig(Message):
@@ -459,23 +469,23 @@ class SparsityConfig(Message):
     def HasField(self, name: Literal["lhs", "rhs"]) -> bool: ...
 
 class GatherDimensionNumbers(Message):
-    offset_dims: Sequence[int]
-    collapsed_slice_dims: Sequence[int]
-    start_index_map: Sequence[int]
+    offset_dims: Repeated[int]
+    collapsed_slice_dims: Repeated[int]
+    start_index_map: Repeated[int]
     index_vector_dim: int
-    operand_batching_dims: Sequence[int]
-    start_indices_batching_dims: Sequence[int]
+    operand_batching_dims: Repeated[int]
+    start_indices_batching_dims: Repeated[int]
 
 class ScatterDimensionNumbers(Message):
-    update_window_dims: Sequence[int]
-    inserted_window_dims: Sequence[int]
-    scatter_dims_to_operand_dims: Sequence[int]
+    update_window_dims: Repeated[int]
+    inserted_window_dims: Repeated[int]
+    scatter_dims_to_operand_dims: Repeated[int]
     index_vector_dim: int
-    input_batching_dims: Sequence[int]
-    scatter_indices_batching_dims: Sequence[int]
+    input_batching_dims: Repeated[int]
+    scatter_indices_batching_dims: Repeated[int]
 
 class PrecisionConfig(Message):
-    operand_precision: Sequence[int]
+    operand_precision: Repeated[int]
     algorithm: int
 
 class ResultAccuracy(Message):
@@ -497,9 +507,9 @@ class CholeskyOptions(Message):
     lower: bool
 
 class OutputOperandAliasing(Message):
-    output_shape_index: Sequence[int]
+    output_shape_index: Repeated[int]
     operand_index: int
-    operand_shape_index: Sequence[int]
+    operand_shape_index: Repeated[int]
 
 class BufferAssignmentProto(Message):
     class BufferAlias(Message):
@@ -508,18 +518,18 @@ class BufferAssignmentProto(Message):
         def HasField(self, name: Literal["location"]) -> bool: ...
     class PeakBuffers(Message):
         index: int
-        logical_buffer_ids: Sequence[int]
-    logical_buffers: Sequence[LogicalBufferProto]
-    buffer_aliases: Sequence[BufferAssignmentProto.BufferAlias]
-    buffer_allocations: Sequence[BufferAllocationProto]
-    heap_simulator_traces: Sequence[HeapSimulatorTrace]
-    peak_buffers: Sequence[BufferAssignmentProto.PeakBuffers]
+        logical_buffer_ids: Repeated[int]
+    logical_buffers: Repeated[LogicalBufferProto]
+    buffer_aliases: Repeated[BufferAssignmentProto.BufferAlias]
+    buffer_allocations: Repeated[BufferAllocationProto]
+    heap_simulator_traces: Repeated[HeapSimulatorTrace]
+    peak_buffers: Repeated[BufferAssignmentProto.PeakBuffers]
 
 class LogicalBufferProto(Message):
     class Location(Message):
         instruction_name: str
         instruction_id: int
-        shape_index: Sequence[int]
+        shape_index: Repeated[int]
     id: int
     size: int
     defined_at: LogicalBufferProto.Location
@@ -539,11 +549,11 @@ class BufferAllocationProto(Message):
     is_entry_computation_parameter: bool
     is_constant: bool
     parameter_number: int
-    parameter_shape_index: Sequence[int]
+    parameter_shape_index: Repeated[int]
     is_parameter_aliased_with_output: bool
     maybe_live_out: bool
     color: int
-    assigned: Sequence[BufferAllocationProto.Assigned]
+    assigned: Repeated[BufferAllocationProto.Assigned]
 
 class HeapSimulatorTrace(Message):
     class Event(Message):
@@ -552,6 +562,6 @@ class HeapSimulatorTrace(Message):
         computation_name: str
         instruction_name: str
         share_with_canonical_id: int
-    events: Sequence[HeapSimulatorTrace.Event]
+    events: Repeated[HeapSimulatorTrace.Event]
     whole_module_simulation: bool
     buffer_allocation_index: int

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hlotool.errors import InputError
+from hlotool.inputs.proto.counts import find_counts
 from hlotool.inputs.proto.dimensions import join_numbers
 from hlotool.inputs.proto.escape import escape_text
 from hlotool.inputs.proto.frames import FrameTables
@@ -122,30 +123,18 @@ def _list_propagation(config: HloModuleConfigProto) -> Iterator[str]:
         ("parameters", config.allow_spmd_sharding_propagation_to_parameters),
         ("output", config.allow_spmd_sharding_propagation_to_output),
     ):
-        if list(flags) != [False]:
+        if flags and list(flags) != [False]:
             words = ",".join("true" if each else "false" for each in flags)
             yield f"allow_spmd_sharding_propagation_to_{key}={{{words}}}"
 
 
 def _list_counts(module: HloModuleProto, config: HloModuleConfigProto | None) -> Iterator[str]:
     """Yield how many replicas and partitions there are, where that is not one."""
-    replicas, partitions = find_counts(module, config) or (1, 1)
-    if replicas != 1:
-        yield f"replica_count={replicas}"
-    if partitions != 1:
-        yield f"num_partitions={partitions}"
-
-
-def find_counts(
-    module: HloModuleProto, config: HloModuleConfigProto | None
-) -> tuple[int, int] | None:
-    """Return the replicas and partitions that a configuration or the devices say, None if none."""
-    if config is not None:
-        return max(config.replica_count, 1), max(config.num_partitions, 1)
-    devices = module.device_assignment
-    if devices.replica_count > 0 and devices.computation_count > 0:
-        return devices.replica_count, devices.computation_count
-    return None
+    counts = find_counts(module, config)
+    if counts is not None and counts.replica_count != 1:
+        yield f"replica_count={counts.replica_count}"
+    if counts is not None and counts.num_partitions != 1:
+        yield f"num_partitions={counts.num_partitions}"
 
 
 def _list_tables(module: HloModuleProto, around: Surroundings, depth: int) -> Iterator[str]:

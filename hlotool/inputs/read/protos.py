@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from hlotool.errors import MissingPackageError
 from hlotool.inputs.proto.kind import ProtoHead
+from hlotool.source import Source
 
 
 def is_proto_readable() -> bool:
@@ -16,12 +17,18 @@ def is_proto_readable() -> bool:
         return False
 
 
-def print_proto(data: bytes, head: ProtoHead, name: str) -> str:
-    """Return the text of the module in a proto; raise InputError if it is broken."""
+def print_proto(data: bytes, head: ProtoHead, name: str) -> Source:
+    """Return the text of the module in a proto; raise InputError if it is broken.
+
+    With it, on how many devices the proto proves that it runs.
+    """
     _expect_package(name, head)
+    from hlotool.inputs.proto.counts import prove_counts  # noqa: PLC0415  optional
     from hlotool.inputs.proto.decode import decode_module, print_module  # noqa: PLC0415  optional
 
-    return print_module(decode_module(data, head, name), name)
+    decoded = decode_module(data, head, name)
+    counts = prove_counts(decoded.module, decoded.config)
+    return Source(print_module(decoded, name), name, counts=counts)
 
 
 def print_proto_head(data: bytes, head: ProtoHead, name: str) -> str:

@@ -37,7 +37,9 @@ def read_source(path: str) -> Source:
     name = display_name(path)
     data = decompress(read_bytes(path), name)
     head = find_proto_head(data)
-    return Source(decode_text(data, name) if head is None else print_proto(data, head, name), name)
+    if head is not None:
+        return print_proto(data, head, name)
+    return Source(decode_text(data, name), name)
 
 
 def read_bytes(path: str) -> bytes:
