@@ -14,7 +14,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,zst]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test,zst,pb]'
 	touch $@
 
 $(VENV)/installed-lint: $(VENV)/installed-test

@@ -95,6 +95,12 @@ class UsageError(HlotoolError):
     exit_code = 2
 
 
+class MissingPackageError(HlotoolError):
+    """The input can be read, but not without an optional package that is not installed."""
+
+    exit_code = 2
+
+
 class NothingCheckedError(HlotoolError):
     """No module matched, or a rule matched nothing: silence would look like success."""
 

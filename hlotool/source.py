@@ -9,15 +9,25 @@ from __future__ import annotations
 from msgspec import Struct
 
 
+class DeviceCounts(Struct, frozen=True):
+    """How many replicas and partitions a module runs on, None where nobody knows."""
+
+    replica_count: int | None
+    num_partitions: int | None
+
+
 class Source(Struct, frozen=True):
     """The text of one dump; `name` is the path as the user typed it.
 
     It may be a part of a file, whole lines of it: `first_line` is the number there of the first.
+    `counts` are given where the text was made of something that does not say them itself: the
+    header of a text that leaves them out means one of each.
     """
 
     text: str
     name: str = "<string>"
     first_line: int = 1
+    counts: DeviceCounts | None = None
 
     def location(self, pos: int) -> tuple[int, int]:
         """Return the 1-based (line, column) of an offset in the file, both in characters."""

@@ -37,6 +37,7 @@ TOP = {"api", "testing"}  # what users import: may use everything but cli
 HOMES = {
     "click": {"commands", "cli"},
     "distributed": {"inputs"},
+    "google": {"inputs"},
     "humanize": {"render"},
     "pyarrow": {"render"},
     "pyparsing": {"query"},

@@ -16,5 +16,6 @@ COMMANDS: Final = {
     "fusions": "What each fusion costs.",
     "collectives": "What crosses the interconnect.",
     "diff": "What changed between two dumps.",
+    "text": "The HLO text of a module, also of a protobuf.",
     "check": "Budgets from hlotool.toml, for CI.",
 }

@@ -171,5 +171,7 @@ def _name(rows: Sequence[CollectiveRow]) -> str:
     return f"{names} and {rest:,} more" if rest > 0 else names
 
 
-def _plural(count: int, noun: str) -> str:
+def _plural(count: int | None, noun: str) -> str:
+    if count is None:
+        return f"? {noun}s"
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

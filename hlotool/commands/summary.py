@@ -208,7 +208,9 @@ def _findings(found: Summary) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _plural(count: int, noun: str) -> str:
+def _plural(count: int | None, noun: str) -> str:
+    if count is None:
+        return f"? {noun}s"
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

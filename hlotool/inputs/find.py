@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 
+from msgspec.structs import replace
+
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.inputs.dump.directory import find_among_modules, find_in_directory, find_in_stream
-from hlotool.inputs.dump.files import Inputs, StageChoice
+from hlotool.inputs.dump.files import DumpFile, Inputs, StageChoice
+from hlotool.inputs.dump.header import read_header_line
 from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
+from hlotool.inputs.dump.siblings import find_text_beside
+from hlotool.inputs.read.module_head import read_module_head
 from hlotool.inputs.read.modules import find_modules
 from hlotool.inputs.read.text import STDIN, display_name, read_source
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
 from hlotool.pattern import Pattern, PatternError, parse_pattern
-from hlotool.source import Source
+from hlotool.source import DeviceCounts, Source
 
 
 def find_inputs(
@@ -94,6 +99,21 @@ def parse_module_pattern(text: str | None) -> Pattern | None:
 def _read(path: str) -> Source:
     """Read PATH; where it is no text, mention the text that lies beside it."""
     try:
-        return read_source(path)
+        return _count_beside(path, read_source(path))
     except InputError as error:
         raise InputError(*error.lines, *mention_text(path)) from error
+
+
+def _count_beside(path: str, source: Source) -> Source:
+    """Take the devices that a proto does not count from the text of the same module beside it."""
+    counts = source.counts
+    if path == STDIN or counts is None or None not in {counts.replica_count, counts.num_partitions}:
+        return source
+    beside = find_text_beside(path)
+    if beside is None:
+        return source
+    head = read_module_head(read_header_line(DumpFile(beside, ())), with_signature=False)
+    own = read_module_head(source.text, with_signature=False)
+    if head.name != own.name:
+        return source
+    return replace(source, counts=DeviceCounts(head.replica_count, head.num_partitions))

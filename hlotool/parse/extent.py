@@ -6,7 +6,10 @@ Nothing inside a computation is looked at but brackets, strings and comments.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
+
+from msgspec import Struct
 
 from hlotool.errors import ParseError
 from hlotool.parse.header import parse_header
@@ -15,8 +18,16 @@ from hlotool.parse.shape import ShapeCache, parse_shape
 from hlotool.parse.tables import parse_tables
 from hlotool.source import Source
 
-_NAME: Final = re.compile(rf"(?:ENTRY\s++)?+(?:%?{NAME}\s*+)?+(?=[{{(])")
+_NAME: Final = re.compile(rf"(?:ENTRY\s++)?+(?:%?(?P<name>{NAME})\s*+)?+(?=[{{(])")
 _BODY: Final = re.compile(rf"ROOT\s|%?{NAME}\s*+=")
+
+
+class ComputationExtent(Struct, frozen=True):
+    """A computation: its name, '' without one, and where its text lies."""
+
+    name: str
+    start: int
+    end: int
 
 
 def find_module_end(source: Source, start: int, limit: int | None = None) -> int | None:
@@ -26,36 +37,63 @@ def find_module_end(source: Source, start: int, limit: int | None = None) -> int
     header does not read: whoever parses it can say what.
     """
     scanner = Scanner(source, start, limit)
-    scanner.skip_blanks()
     try:
-        if scanner.starts_with("HloModule"):
-            parse_header(scanner, ShapeCache(source))
-            parse_tables(scanner)
-        end = scanner.pos
-        while _accept_head(scanner):
-            scanner.skip_group("the body of the computation")
-            if not scanner.starts_with("\n") and scanner.accept_token(","):
-                scanner.expect("execution_thread=", "after the computation")
-                scanner.expect_string("the execution thread")
-            end = scanner.pos
+        end = _skip_head(scanner)
+        for each in _list_computations(scanner):
+            end = each.end
     except ParseError:
         return None
     return end
 
 
-def _accept_head(scanner: Scanner) -> bool:
-    """Step over what stands before the body of a computation, and say whether one begins there."""
+def list_computations(source: Source, start: int) -> tuple[ComputationExtent, ...]:
+    """Return the computations of the module that begins at `start`; raise ParseError as a parser.
+
+    Nothing inside them is read.
+    """
+    scanner = Scanner(source, start)
+    _skip_head(scanner)
+    return tuple(_list_computations(scanner))
+
+
+def _skip_head(scanner: Scanner) -> int:
+    """Step over the header and the tables of a module, and return the offset behind them."""
+    scanner.skip_blanks()
+    if scanner.starts_with("HloModule"):
+        parse_header(scanner, ShapeCache(scanner.source))
+        parse_tables(scanner)
+    return scanner.pos
+
+
+def _list_computations(scanner: Scanner) -> Iterator[ComputationExtent]:
+    """Yield the computations that follow one another."""
+    while (head := _accept_head(scanner)) is not None:
+        start, name = head
+        scanner.skip_group("the body of the computation")
+        if not scanner.starts_with("\n") and scanner.accept_token(","):
+            scanner.expect("execution_thread=", "after the computation")
+            scanner.expect_string("the execution thread")
+        yield ComputationExtent(name, start, scanner.pos)
+
+
+def _accept_head(scanner: Scanner) -> tuple[int, str] | None:
+    """Step over what stands before the body of a computation, where one begins.
+
+    Return where it begins and its name, None where no computation does.
+    """
+    before = scanner.pos
+    scanner.skip_blanks()
     start = scanner.pos
+    name = scanner.accept_match(_NAME)
+    found = name is not None and _accept_signature(scanner)
     scanner.skip_blanks()
-    found = scanner.accept_match(_NAME) is not None and _accept_signature(scanner)
-    scanner.skip_blanks()
-    if found and scanner.starts_with("{"):
+    if name is not None and found and scanner.starts_with("{"):
         body = Scanner(scanner.source, scanner.pos + 1)
         body.skip_blanks()
         if _BODY.match(scanner.text, body.pos):
-            return True
-    scanner.pos = start
-    return False
+            return start, name["name"] or ""
+    scanner.pos = before
+    return None
 
 
 def _accept_signature(scanner: Scanner) -> bool:

@@ -17,10 +17,12 @@ from hlotool.parse.attributes.split import skip_value
 from hlotool.parse.scanner import NAME, Scanner
 from hlotool.parse.shape import ShapeCache, parse_shape
 from hlotool.parse.strings import parse_string_map
+from hlotool.source import DeviceCounts
 
 T = TypeVar("T")
 _EntryLayout = tuple[tuple[Shape, ...], Shape]  # parameters and result
 
+_ONE_DEVICE = DeviceCounts(1, 1)
 _NAME = re.compile(NAME)
 _KEY = re.compile(rf"({NAME})=")
 _BOOL = re.compile(r"true|false")
@@ -62,10 +64,11 @@ def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: Shap
         return find_entry_layout(value, shapes) or parse_entry_layout(value)
 
     layout = read("entry_computation_layout", parse_layout, None)
+    counts = scanner.source.counts or _ONE_DEVICE
     return Header(
         is_scheduled=read("is_scheduled", _parse_bool, absent=False),
-        replica_count=read("replica_count", _parse_count, 1),
-        num_partitions=read("num_partitions", _parse_count, 1),
+        replica_count=read("replica_count", _parse_count, counts.replica_count),
+        num_partitions=read("num_partitions", _parse_count, counts.num_partitions),
         aliases=read("input_output_alias", parse_aliases, ()),
         donors=read("buffer_donor", parse_donors, ()),
         entry_parameters=layout[0] if layout else None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hlotool.analysis.collectives.groups.program_mesh import find_printed_mesh
 from hlotool.inputs import DumpFile
 from hlotool.inputs.dump.header import read_header_line
@@ -38,7 +40,12 @@ def find_mesh_beside(module: Module, before: DumpFile) -> Mesh | None:
     """
     line = read_header_line(before)
     begin = detect_kind(module.source.text).begin
-    own = read_module_head(module.source.text, begin)
+    header = module.header
+    own = replace(
+        read_module_head(module.source.text, begin),
+        num_partitions=header.num_partitions,
+        replica_count=header.replica_count,
+    )
     if not line or not may_be_same_program(read_module_head(line), own):
         return None
-    return find_printed_mesh(line, own.num_partitions * own.replica_count)
+    return find_printed_mesh(line, header.device_count)

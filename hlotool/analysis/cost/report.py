@@ -130,7 +130,7 @@ def _find_scope(module: Module) -> CostScope:
     """
     header = module.header
     is_partitioned = header.is_scheduled or module.entry.name.endswith(_PARTITIONED)
-    if header.num_partitions <= 1 or is_partitioned:
+    if header.num_partitions in {0, 1} or is_partitioned:
         return "device"
     is_mixed = any(name.startswith(_MANUAL_BODY) for name in module.computations) or any(
         one.opcode == "custom-call" and one.custom_call_target in _MANUAL_CALLS

@@ -22,8 +22,12 @@ class ModuleFacts(Struct, frozen=True):
         figure("the backend, recognized by its marks in the text; null before optimization"),
     ]
     is_scheduled: Annotated[bool, figure("whether the order of instructions is a schedule")]
-    num_partitions: Annotated[int, figure("partitions the program is split into", COUNT)]
-    replica_count: Annotated[int, figure("copies of the program that run", COUNT)]
+    num_partitions: Annotated[
+        int | None, figure("partitions the program is split into; null if nothing says", COUNT)
+    ]
+    replica_count: Annotated[
+        int | None, figure("copies of the program that run; null if nothing says", COUNT)
+    ]
     entry: Annotated[str, figure("the entry computation")]
     computation_count: Annotated[int, figure("computations in the text", COUNT)]
     instruction_count: Annotated[int, figure("instructions in the text", COUNT)]

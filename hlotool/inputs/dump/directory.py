@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from hlotool.errors import InputError, NothingCheckedError
+from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.groups import group_files
 from hlotool.inputs.dump.member import make_member
@@ -18,6 +18,7 @@ from hlotool.inputs.dump.several_modules import make_parts, take_parts
 from hlotool.inputs.dump.split_name import split_file_name
 from hlotool.inputs.dump.walk import FoundFile, walk_directory
 from hlotool.inputs.read.modules import FoundModules
+from hlotool.inputs.read.protos import is_proto_readable
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.inputs.read.streams import split_stream
 from hlotool.inputs.read.text import display_name
@@ -71,6 +72,7 @@ def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str,
     groups, more = adopt_buffers(groups)
     programs = pair_programs(groups) + parts
     if not programs:
+        _refuse_protos(display_name(directory), files)
         what, *how = _describe_no_programs(files)
         raise InputError(f"{display_name(directory)}: {what}", *how)
     return programs, notes + around + more
@@ -144,16 +146,21 @@ def _inputs_of(
     )
 
 
+def _refuse_protos(name: str, files: Iterable[FoundFile]) -> None:
+    """Say which package is missing where the modules of a directory are protos."""
+    count = [split_file_name(each.name).role for each in files].count(Role.PROTO)
+    if count and not is_proto_readable():
+        raise MissingPackageError(
+            f"{name}: the directory holds HLO protobufs (.hlo.pb, {count:,} of them) and no text; "
+            "they need one more package: pip install 'hlotool[pb]'."
+        )
+
+
 def _describe_no_programs(files: Iterable[FoundFile]) -> tuple[str, ...]:
     """Say in lines why a directory gives nothing."""
     roles = [split_file_name(each.name).role for each in files]
     if not roles:
         return "the directory is empty.", HOW_TO_DUMP
-    protos = roles.count(Role.PROTO)
-    if protos:
-        what = f"HLO protobufs (.hlo.pb, {protos:,} of them), but no text, which is what hlotool"
-        how = "Add --xla_dump_hlo_as_text to XLA_FLAGS and run again."
-        return (f"the directory holds {what} reads. {how}",)
     if len(roles) == 1:
         return "the only file in this directory is not an HLO module.", HOW_TO_DUMP
     return f"none of the {len(roles):,} files in this directory is an HLO module.", HOW_TO_DUMP

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hlotool.inputs.dump.files import DumpFile
 from hlotool.inputs.dump.member import GroupMember, ModuleText, find_role
 from hlotool.inputs.dump.role import KINDS_OF_ROLE, Role, Stage
+from hlotool.inputs.read.protos import is_proto_readable
 
 
 class FileGroup(Struct, eq=False):
@@ -37,7 +38,11 @@ class FileGroup(Struct, eq=False):
 
 
 def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
-    """Sort files into groups; files that are no part of a dump are left out."""
+    """Sort files into groups; files that are no part of a dump are left out.
+
+    So are protos beside whose module's text they stand, and all that cannot be read.
+    """
+    members = _leave_out_protos(tuple(members))
     groups: dict[tuple[str, str, int | None, str], FileGroup] = {}
     options: list[GroupMember] = []
     for member in members:
@@ -60,6 +65,18 @@ def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
     merged = _merge_nameless(list(groups.values()))
     _attach_options(merged, options)
     return merged
+
+
+def _leave_out_protos(members: tuple[GroupMember, ...]) -> tuple[GroupMember, ...]:
+    """Leave out the protos that say no more than a text, or for which a package is missing."""
+    texts = {(each.directory, each.name.stem) for each in members if each.name.role is Role.MODULE}
+    is_readable = is_proto_readable()
+    return tuple(
+        each
+        for each in members
+        if each.name.role is not Role.PROTO
+        or (is_readable and (each.directory, each.name.stem) not in texts)
+    )
 
 
 def _merge_nameless(groups: list[FileGroup]) -> list[FileGroup]:

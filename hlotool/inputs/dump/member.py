@@ -24,6 +24,7 @@ _PASSED_OVER: Final = frozenset(
         *("so", "a", "bc", "toml", "yaml", "yml", "flagfile", "zip", "tar", "npz", "pkl"),
     )
 )
+MODULE_ROLES: Final = (Role.MODULE, Role.PROTO)  # a proto is read as the text XLA prints of it
 _COMPANION_ROLES: Final = (Role.BUFFERS, Role.VALUES, Role.LIVE_RANGE)
 
 
@@ -59,13 +60,13 @@ def find_role(member: GroupMember) -> tuple[Role, ModuleText | None] | None:
     name, role = member.name, member.name.role
     if role in _COMPANION_ROLES and name.number is not None:
         return role, None
-    if role is Role.MODULE and name.stage in (Stage.PASS, Stage.OTHER):
-        return role, ModuleText(member.file, name, name.stage, ModuleHead())
-    if role is Role.MODULE and name.stage is not None and name.number is not None:
-        return role, ModuleText(
+    if role in MODULE_ROLES and name.stage in (Stage.PASS, Stage.OTHER):
+        return Role.MODULE, ModuleText(member.file, name, name.stage, ModuleHead())
+    if role in MODULE_ROLES and name.stage is not None and name.number is not None:
+        return Role.MODULE, ModuleText(
             member.file, name, name.stage, read_module_head(read_header_line(member.file))
         )
-    if role not in (Role.MODULE, Role.OTHER, *_COMPANION_ROLES) or _is_passed_over(name):
+    if role not in (*MODULE_ROLES, Role.OTHER, *_COMPANION_ROLES) or _is_passed_over(name):
         return None
     return _find_role_by_content(member)
 

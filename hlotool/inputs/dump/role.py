@@ -33,6 +33,7 @@ class Role(Enum):
 # A file whose name gives it one of these roles, or that stands in it, holds such a text.
 KINDS_OF_ROLE: Final = {
     Role.MODULE: (TextKind.MODULE,),
+    Role.PROTO: (TextKind.MODULE,),
     Role.BUFFERS: (TextKind.ALLOCATIONS, TextKind.BUFFERS),
     Role.VALUES: (TextKind.VALUES,),
     Role.LIVE_RANGE: (TextKind.LIVE_RANGE,),

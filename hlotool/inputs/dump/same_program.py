@@ -22,7 +22,9 @@ def may_be_same_program(before: ModuleHead, after: ModuleHead) -> bool:
     devices = after.num_partitions
     if before.parameters is None or after.parameters is None:
         return True
-    if (before.num_partitions, before.replica_count) != (devices, after.replica_count):
+    if _differ(before.num_partitions, devices) or _differ(
+        before.replica_count, after.replica_count
+    ):
         return False
     left = (before.parameters, before.results or ())
     right = (after.parameters, after.results or ())
@@ -32,18 +34,22 @@ def may_be_same_program(before: ModuleHead, after: ModuleHead) -> bool:
     )
 
 
-def _may_be_part(whole: ArrayText, part: ArrayText, devices: int) -> bool:
+def _differ(before: int | None, after: int | None) -> bool:
+    return before is not None and after is not None and before != after
+
+
+def _may_be_part(whole: ArrayText, part: ArrayText, devices: int | None) -> bool:
     """Whether an array may be one device's part of another."""
     if whole[0] != part[0] or len(whole[1]) != len(part[1]):
         return False
     return all(map(_may_divide, whole[1], part[1], [devices] * len(part[1])))
 
 
-def _may_divide(whole: str, part: str, devices: int) -> bool:
+def _may_divide(whole: str, part: str, devices: int | None) -> bool:
     """Whether a dimension may be another one, padded and cut into at most `devices` parts."""
     if whole == part:
         return True
     if not (_NUMBER.fullmatch(whole) and _NUMBER.fullmatch(part)) or int(part) == 0:
         return False
     shards = -(-int(whole) // int(part))
-    return 1 < shards <= devices and -(-int(whole) // shards) == int(part)
+    return 1 < shards <= (devices or shards) and -(-int(whole) // shards) == int(part)

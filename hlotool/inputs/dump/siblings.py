@@ -15,9 +15,11 @@ from hlotool.inputs.dump.split_name import (
     split_file_name,
     strip_compression,
 )
+from hlotool.inputs.read.protos import is_proto_readable
 
 _ENDING: Final = {role: ending for ending, role in COMPANIONS} | {Role.MODULE: ".txt"}
-_BEFORE: Final = "before_optimizations.txt"
+_PROTO: Final = ".hlo.pb"
+_BEFORE: Final = "before_optimizations"
 _TPU_FLAGS: Final = "tpu_comp_env.txt"
 # TPU prints one module as after_optimizations and again, unchanged, under this name.
 _SAME_TEXT: Final = "after_optimizations_after_buffer_assignment"
@@ -26,7 +28,7 @@ _SAME_TEXT: Final = "after_optimizations_after_buffer_assignment"
 def find_stem(path: str) -> str:
     """Return a path without the ending of a module's text or of a companion, or as it is."""
     plain = strip_compression(path)
-    for ending in (*_ENDING.values(), ".hlo"):
+    for ending in (*_ENDING.values(), ".hlo", _PROTO):
         if plain.endswith(ending):
             return plain.removesuffix(ending)
     return plain
@@ -35,14 +37,16 @@ def find_stem(path: str) -> str:
 def find_sibling(path: str, role: Role) -> DumpFile | None:
     """Return the file that stands beside `path` in a role, if there is one.
 
-    The plain file wins over a compressed one. No file is its own sibling, compressed or not:
-    an assignment called `x.txt` has the name its module's text would have.
+    The plain file wins over a compressed one, the text of a module over its proto. No file is its
+    own sibling, compressed or not: an assignment called `x.txt` has the name its module's text
+    would have.
     """
     stem = find_stem(path)
     stems = [stem]
     if role is not Role.MODULE and stem.endswith(_SAME_TEXT):
         stems.append(stem.removesuffix("_after_buffer_assignment"))
-    found = _first_file(role, [each + _ENDING[role] for each in stems])
+    endings = _list_endings() if role is Role.MODULE else (_ENDING[role],)
+    found = _first_file(role, [each + ending for ending in endings for each in stems])
     is_itself = found and strip_compression(found.raw_path) == strip_compression(path)
     return None if is_itself else found
 
@@ -65,22 +69,23 @@ def find_debug_options(path: str) -> DumpFile | None:
 
 def find_before(path: str) -> DumpFile | None:
     """Return the text before optimization of the module that a dump file belongs to, by name."""
-    return _find_of_module(path, _BEFORE, Role.MODULE)
+    return _find_of_module(path, [_BEFORE + each for each in _list_endings()], Role.MODULE)
 
 
 def find_tpu_flags(path: str) -> DumpFile | None:
     """Return the flags of the TPU compiler for the module that a dump file belongs to, by name."""
-    return _find_of_module(path, _TPU_FLAGS, Role.DEBUG_OPTIONS)
+    return _find_of_module(path, [_TPU_FLAGS], Role.DEBUG_OPTIONS)
 
 
-def _find_of_module(path: str, ending: str, role: Role) -> DumpFile | None:
-    """Return the file that is called like another of its module, but for the ending."""
+def _find_of_module(path: str, endings: list[str], role: Role) -> DumpFile | None:
+    """Return the first file that is called like another of its module, but for the ending."""
     directory, filename = os.path.split(path)
     name = split_file_name(filename)
     if not name.suffix or not name.stem.endswith(name.suffix):
         return None
     stem = name.stem.removesuffix(name.suffix)
-    return _first_file(role, [os.path.join(directory, f"{stem}{ending}")])
+    paths = [os.path.join(directory, f"{stem}{ending}") for ending in endings]
+    return _first_file(role, paths)
 
 
 def find_build(path: str) -> int | None:
@@ -109,6 +114,12 @@ def find_text_beside(path: str) -> str | None:
             rank = (name.suffix != own.suffix, not_after, name.after_rank, other)
             found.append((rank, os.path.join(directory, other)))
     return min(found)[1] if found else None
+
+
+def _list_endings() -> tuple[str, ...]:
+    """Return how the files of modules end, the one to be preferred first."""
+    text = _ENDING[Role.MODULE]
+    return (text, _PROTO) if is_proto_readable() else (text,)
 
 
 def _list_files(directory: str) -> list[str]:

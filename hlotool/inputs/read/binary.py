@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import re
 from typing import Final
 
+from hlotool.inputs.proto.kind import find_proto_head
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -31,7 +31,6 @@ _MAGIC: Final = (
     (b"%PDF", f"a PDF document{_NO_TEXT}"),
 )
 _TAR: Final = (257, b"ustar")
-_MODULE_NAME: Final = re.compile(rb"[\w.\-<>()\[\] ]{1,1024}")
 
 
 def describe_binary(data: bytes) -> tuple[str, ...]:
@@ -45,7 +44,8 @@ def describe_binary(data: bytes) -> tuple[str, ...]:
 def find_binary_kind(data: bytes) -> str | None:
     """Say what binary content this is, as the end of "this is …."; None if it may be text.
 
-    A NUL byte is what makes anything else binary: no text dump holds one, but UTF-16 with its mark.
+    None as well if it is an HLO proto, of which a text can be made. A NUL byte is what makes
+    anything else binary: no text dump holds one, but UTF-16 with its mark.
     """
     if data.startswith(UTF16_MARKS):
         return None
@@ -54,38 +54,6 @@ def find_binary_kind(data: bytes) -> str | None:
             return what
     if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
         return f"a tar archive{_UNPACK}"
-    name = find_proto_module(data)
-    if name is not None:
-        return f"the HLO module {name!r} as a protobuf (.hlo.pb){_NO_TEXT}"
-    return f"a binary file{_NO_TEXT}" if b"\x00" in data else None
-
-
-def find_proto_module(data: bytes) -> str | None:
-    """Return the module's name if this is an HloProto, HloSnapshot or HloModuleProto.
-
-    message := 0x0A length inner      field 1 of HloSnapshot (hlo) and of HloProto (hlo_module)
-    inner   := message | module
-    module  := 0x0A length name 0x12  fields 1 and 2 of HloModuleProto
-    """
-    position = 0
-    for _ in range(3):
-        if data[position : position + 1] != b"\x0a":
-            return None
-        length, position = _read_varint(data, position + 1)
-        after = position + length
-        name = data[position : min(after, position + 1024)]
-        if data[after : after + 1] == b"\x12" and _MODULE_NAME.fullmatch(name):
-            return name.decode("utf-8", "replace")
-    return None
-
-
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Read a base-128 number; return it and the offset after it."""
-    value = 0
-    for shift in range(0, 70, 7):
-        byte = data[position] if position < len(data) else 0
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004  (the continuation bit)
-            break
-    return value, position
+    if b"\x00" not in data or find_proto_head(data) is not None:
+        return None
+    return f"a binary file{_NO_TEXT}"

@@ -18,7 +18,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _MAGIC: Final = (_GZIP, _XZ, _ZSTD)
 _FIRST_BLOCK_BYTES: Final = 1 << 10
 _LAST_BLOCK_BYTES: Final = 1 << 20
-_TELLING_BYTES: Final = 1 << 10  # what a binary file is recognized by
+_TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
 _ZEROS: Final = re.compile(rb"\x00*+")
 
 

@@ -16,7 +16,7 @@ _NAME: Final = re.compile(r"\s*+HloModule\s++([^\s,]*+)")
 _SCHEDULED: Final = re.compile(r",\s*+is_scheduled=true\b")
 _LAYOUT: Final = re.compile(r",\s*+entry_computation_layout=\{")
 _BRACE: Final = re.compile(r"[{}]")
-_COUNT: Final = re.compile(r",\s*+(num_partitions|replica_count)=(\d{1,18})")
+_COUNT: Final = re.compile(r",\s*+(num_partitions|replica_count)=(\d{1,18}|\?)")
 _COMMENT: Final = re.compile(r"/\*[^*]*+\*/")
 _SHAPE_LAYOUT: Final = re.compile(r"\{[^{}]*+\}")
 _ARRAY: Final = re.compile(r"([a-z]\w*+)\[([^\[\]]*+)\]")
@@ -27,8 +27,8 @@ class ModuleHead(Struct, frozen=True):
 
     name: str = ""
     is_scheduled: bool = False
-    num_partitions: int = 1
-    replica_count: int = 1
+    num_partitions: int | None = 1
+    replica_count: int | None = 1
     parameters: tuple[ArrayText, ...] | None = None  # arrays of the entry's parameters, flattened
     results: tuple[ArrayText, ...] | None = None
 
@@ -47,7 +47,10 @@ def read_module_head(text: str, begin: int = 0, *, with_signature: bool = True) 
         return ModuleHead()
     end = text.find("\n", begin)
     line = text[begin : end if end >= 0 else len(text)]
-    counts = {key: int(value) for key, value in _COUNT.findall(line)}
+    counts = {
+        key: None if value == "?" else int(value)  # that of a proto, which need not say it
+        for key, value in _COUNT.findall(line)
+    }
     parameters, results = _read_signature(line) if with_signature else (None, None)
     return ModuleHead(
         name[1],

@@ -86,7 +86,7 @@ def find_modules(source: Source, detection: Detection) -> FoundModules:
             part = Prefix(heading.prefix).blank_out(part)
         cut = _find_tail(Source(part, source.name, line), heading.position - start)
         behind_count += _count_others(part[cut:]) + _count_others(text[edge:following])
-        modules.append(Source(part[:cut], source.name, line))
+        modules.append(Source(part[:cut], source.name, line, source.counts))
     prefix = next((one.prefix for one in headings if one.prefix), "")
     return FoundModules(tuple(modules), _count_others(text[: starts[0]]), behind_count, prefix)
 

@@ -14,8 +14,10 @@ import zlib
 from typing import BinaryIO, Final
 
 from hlotool.errors import InputError
+from hlotool.inputs.proto.kind import find_proto_head
 from hlotool.inputs.read.binary import UTF16_MARKS, describe_binary, find_binary_kind
 from hlotool.inputs.read.compression import decompress, describe_error, read_decompressed
+from hlotool.inputs.read.protos import print_proto, print_proto_head
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.source import Source
 
@@ -28,9 +30,16 @@ def display_name(path: str) -> str:
 
 
 def read_source(path: str) -> Source:
-    """Read a whole file, or standard input for `-`, as text; raise InputError if it is none."""
+    """Read a whole file, or standard input for `-`, as text; raise InputError if it is none.
+
+    The text of an HLO proto is what XLA prints of it.
+    """
     name = display_name(path)
-    return Source(decode_text(decompress(read_bytes(path), name), name), name)
+    data = decompress(read_bytes(path), name)
+    head = find_proto_head(data)
+    if head is not None:
+        return print_proto(data, head, name)
+    return Source(decode_text(data, name), name)
 
 
 def read_bytes(path: str) -> bytes:
@@ -53,7 +62,8 @@ def read_head(path: str, limit_bytes: int) -> str:
     """Read the first part of a file as text, whatever follows; '' if it is not text.
 
     For looking at many files of a directory. Decompresses no more than it needs, opens
-    regular files only, and raises InputError where nothing can be read.
+    regular files only, and raises InputError where nothing can be read. Of an HLO proto, which
+    has to be read whole, the header line comes back.
     """
     name = display_name(path)
     try:
@@ -63,6 +73,8 @@ def read_head(path: str, limit_bytes: int) -> str:
         raise InputError(f"{name}: {describe_error(error)}") from error
     if data.startswith(UTF16_MARKS):
         return data.decode("utf-16", "replace")
+    if (head := find_proto_head(data)) is not None:
+        return print_proto_head(decompress(read_bytes(path), name), head, name)
     if find_binary_kind(data) is not None:
         return ""
     return data.decode("utf-8", "replace").removeprefix("\ufeff")

@@ -33,7 +33,8 @@ class DeviceGroups(Struct, frozen=True):
     `least_size` the smallest; both and `group_count` are None for what goes in pairs, and where
     nobody knows. `pairs` are the (source, target) as printed, () for what goes in groups.
     `problem` says where the text contradicts the module's num_partitions × replica_count, None
-    if it does not. `is_listed` is False where it would be too much to list the devices.
+    if it does not. `is_listed` is False where it would be too much to list the devices, and where
+    nobody knows how many there are: then `is_counted` is False, too, and the counts say nothing.
     """
 
     mode: GroupMode
@@ -47,6 +48,7 @@ class DeviceGroups(Struct, frozen=True):
     replica_count: int = 1
     num_partitions: int = 1
     is_listed: bool = True
+    is_counted: bool = True
 
     @property
     def pair_count(self) -> int | None:
@@ -131,7 +133,7 @@ class DeviceGroups(Struct, frozen=True):
 
         The largest step first. None for pairs, and where groups or the ids of a mesh are listed.
         """
-        if self.has_pairs or not self.is_known:
+        if self.has_pairs or not self.is_known or not self.is_counted:
             return None
         inside = self._find_printed_steps()
         if inside is None:
@@ -169,16 +171,21 @@ class DeviceGroups(Struct, frozen=True):
         return self.replica_count if self.mode == "cross_partition" else self.num_partitions
 
     def _universe(self) -> int:
-        return count_ids(self.mode, self.replica_count, self.num_partitions)
+        return count_ids(self.mode, self.replica_count, self.num_partitions) or 0
 
 
-def count_ids(mode: GroupMode, replica_count: int, num_partitions: int) -> int:
-    """Return how many different ids a group of that mode may name."""
+def count_ids(mode: GroupMode, replica_count: int | None, num_partitions: int | None) -> int | None:
+    """Return how many different ids a group of that mode may name, None where nobody knows."""
     if mode == "cross_partition":
         return num_partitions
     if mode == "flattened_id":
-        return replica_count * num_partitions
+        return multiply(replica_count, num_partitions)
     return replica_count
+
+
+def multiply(count: int | None, by: int | None) -> int | None:
+    """Return a product, None where a factor is unknown."""
+    return None if count is None or by is None else count * by
 
 
 def find_mode(operation: Instruction) -> GroupMode:

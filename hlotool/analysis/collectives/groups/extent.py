@@ -58,7 +58,7 @@ class ExtentFinder:
         devices_per_node: int | None,
     ) -> None:
         _check_size(module, mesh)
-        self._device_count = module.header.replica_count * module.header.num_partitions
+        self._device_count = module.header.device_count
         self._is_given = mesh is not None
         self._devices_per_node = devices_per_node
         self._known: dict[int, tuple[DeviceGroups, Extent]] = {}  # by id: groups can be long
@@ -91,7 +91,7 @@ class ExtentFinder:
             return self._follow(groups, tuple(Stride(*one) for one in steps))
         pairs = groups.expand_pairs() if groups.has_pairs else None
         expanded = join_pairs(pairs) if pairs else groups.expand()
-        if expanded is None:
+        if expanded is None or self._device_count is None:
             return Extent(None, None, "cross" if self._never_stays(groups) else None)
         strides = find_strides(expanded, self._device_count)
         axes = self._name_printed(groups)
@@ -111,7 +111,7 @@ class ExtentFinder:
             if axes is None and (expanded := groups.expand()) is not None:
                 axes = self._finder.find_axes(expanded)
         span = None
-        if self._devices_per_node is not None:
+        if self._devices_per_node is not None and self._device_count is not None:
             span = find_strided_span(strides, self._device_count, self._devices_per_node)
         return self._make(axes, strides, span)
 
@@ -134,8 +134,8 @@ class ExtentFinder:
 
 
 def _check_size(module: Module, mesh: Mesh | None) -> None:
-    devices = module.header.replica_count * module.header.num_partitions
-    if mesh is not None and prod(mesh.dims) != devices:
+    devices = module.header.device_count
+    if mesh is not None and devices not in {None, prod(mesh.dims)}:
         raise UsageError(
             f"The mesh has {prod(mesh.dims):,} devices, but the module runs on {devices:,} "
             f"(num_partitions {module.header.num_partitions:,} × replica_count "

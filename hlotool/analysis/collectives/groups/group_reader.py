@@ -14,6 +14,7 @@ from hlotool.analysis.collectives.groups.device_groups import (
     Pairs,
     count_ids,
     find_mode,
+    multiply,
 )
 from hlotool.analysis.collectives.groups.group_problems import (
     find_group_problem,
@@ -38,6 +39,7 @@ class GroupReader:
     def __init__(self, module: Module) -> None:
         self._replica_count = module.header.replica_count
         self._num_partitions = module.header.num_partitions
+        self._is_counted = module.header.device_count is not None
         self._known: dict[tuple[str, GroupMode, str], DeviceGroups] = {}
         self._listed = 0
 
@@ -85,39 +87,33 @@ class GroupReader:
         return self._make_groups(mode, printed, is_partial=kind == "collective-broadcast")
 
     def _make_pairs(self, mode: GroupMode, pairs: Pairs, *, has_pairs: bool) -> DeviceGroups:
-        problem = find_pair_problem(pairs, self._count_ids(mode), mode)
+        universe = self._count_ids(mode)
+        problem = None if universe is None else find_pair_problem(pairs, universe, mode)
         return DeviceGroups(
             mode,
             problem=problem,
             pairs=pairs,
             has_pairs=has_pairs,
-            replica_count=self._replica_count,
-            num_partitions=self._num_partitions,
+            replica_count=self._replica_count or 1,
+            num_partitions=self._num_partitions or 1,
+            is_listed=self._is_counted,
+            is_counted=self._is_counted,
         )
 
     def _make_groups(
         self, mode: GroupMode, printed: ReplicaGroups | None, *, is_partial: bool
     ) -> DeviceGroups:
         universe = self._count_ids(mode)
-        if printed is None or printed.is_everybody:
-            size, count, least, problem = universe, 1, universe, None
-        elif printed.listed is not None:
-            sizes = [len(group) for group in printed.listed]
-            size, count, least = max(sizes), len(sizes), min(sizes)
-            problem = find_group_problem(printed.listed, universe, mode, is_partial=is_partial)
-        else:
-            total, size = _measure(printed)
-            count, least = total // size if size else 0, size
-            problem = find_total_problem(total, universe, mode)
-            if problem is None and printed.mesh is not None and printed.mesh.device_ids is not None:
-                ids = [printed.mesh.devices()]
-                problem = find_group_problem(ids, universe, mode, is_partial=False)
+        size, count, least = _measure_groups(printed, universe)
+        problem = None
+        if universe is not None and printed is not None:
+            problem = _find_problem(printed, universe, mode, is_partial=is_partial)
         if mode == "cross_replica_and_partition":
-            size, least = size * self._num_partitions, least * self._num_partitions
+            size, least = (multiply(each, self._num_partitions) for each in (size, least))
         elif mode == "cross_replica":
-            count *= self._num_partitions
+            count = multiply(count, self._num_partitions)
         elif mode == "cross_partition":
-            count *= self._replica_count
+            count = multiply(count, self._replica_count)
         return DeviceGroups(
             mode,
             size,
@@ -125,12 +121,42 @@ class GroupReader:
             least,
             problem,
             printed=printed,
-            replica_count=self._replica_count,
-            num_partitions=self._num_partitions,
+            replica_count=self._replica_count or 1,
+            num_partitions=self._num_partitions or 1,
+            is_listed=self._is_counted,
+            is_counted=self._is_counted,
         )
 
-    def _count_ids(self, mode: GroupMode) -> int:
+    def _count_ids(self, mode: GroupMode) -> int | None:
         return count_ids(mode, self._replica_count, self._num_partitions)
+
+
+def _measure_groups(
+    printed: ReplicaGroups | None, universe: int | None
+) -> tuple[int | None, int | None, int | None]:
+    """Return the size of the largest group, how many there are, and the size of the smallest."""
+    if printed is None or printed.is_everybody:
+        return universe, 1, universe
+    if printed.listed is not None:
+        sizes = [len(group) for group in printed.listed]
+        return max(sizes), len(sizes), min(sizes)
+    total, size = _measure(printed)
+    return size, total // size if size else 0, size
+
+
+def _find_problem(
+    printed: ReplicaGroups, universe: int, mode: GroupMode, *, is_partial: bool
+) -> str | None:
+    """Say where printed groups contradict how many ids there are."""
+    if printed.is_everybody:
+        return None
+    if printed.listed is not None:
+        return find_group_problem(printed.listed, universe, mode, is_partial=is_partial)
+    problem = find_total_problem(_measure(printed)[0], universe, mode)
+    if problem is None and printed.mesh is not None and printed.mesh.device_ids is not None:
+        ids = [printed.mesh.devices()]
+        problem = find_group_problem(ids, universe, mode, is_partial=False)
+    return problem
 
 
 def _measure(printed: ReplicaGroups) -> tuple[int, int]:

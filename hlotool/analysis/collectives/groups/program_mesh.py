@@ -30,17 +30,19 @@ _MOST_DIGITS: Final = 9
 def find_header_mesh(module: Module) -> Mesh | None:
     """Return the mesh in a module's own header, if there is exactly one of all its devices."""
     text = module.header.frontend_attributes.get(_ATTRIBUTE, "")
-    return read_mesh(text, module.header.replica_count * module.header.num_partitions)
+    return read_mesh(text, module.header.device_count)
 
 
-def find_printed_mesh(header: str, device_count: int) -> Mesh | None:
+def find_printed_mesh(header: str, device_count: int | None) -> Mesh | None:
     """Return the mesh that a header line names, if exactly one is of so many devices."""
     _, _, rest = header.partition(f"{_ATTRIBUTE}=")
     return read_mesh(rest.replace('\\"', '"'), device_count)
 
 
-def read_mesh(text: str, device_count: int) -> Mesh | None:
+def read_mesh(text: str, device_count: int | None) -> Mesh | None:
     """Return the one mesh of so many devices in a text; None if there are several, or none.
+
+    Where nobody knows how many devices there are, the one mesh of any size.
 
     mesh = '#sdy.mesh<[' axis { ',' axis } ']' [ ', device_ids=[' id { ',' id } ']' ] '>'
     axis = '"' name '"' '=' size
@@ -51,12 +53,12 @@ def read_mesh(text: str, device_count: int) -> Mesh | None:
         if (
             axes := tuple(MeshAxis(name, int(size)) for name, size in re.findall(_MESH_AXIS, inner))
         )
-        and prod(axis.size for axis in axes) == device_count
+        and device_count in {None, prod(axis.size for axis in axes)}
     }
     mesh = found.pop() if len(found) == 1 else None
     if mesh is None or mesh.device_ids is None:
         return mesh
-    return mesh if sorted(mesh.devices()) == list(range(device_count)) else None
+    return mesh if sorted(mesh.devices()) == list(range(prod(mesh.dims))) else None
 
 
 def _read_ids(text: str) -> tuple[int, ...] | None:

@@ -45,10 +45,10 @@ def price(module: Module, machine: Machine | None) -> Pricing:
     chip = known.chip or find_reference(backend)
     is_known = known.chip is not None or backend != "cpu"
     per_node = known.devices_per_node
-    devices = module.header.replica_count * module.header.num_partitions
-    usual = chip.devices_per_node
+    devices, usual = module.header.device_count, chip.devices_per_node
     is_node_known = known.chip is not None or backend == "gpu"
-    is_assumed = per_node is None and is_node_known and usual is not None and devices > usual
+    spans_nodes = usual is not None and devices is not None and devices > usual
+    is_assumed = per_node is None and is_node_known and spans_nodes
     per_node = usual if is_assumed else per_node
     shown = Links(known.link, known.between, per_node is not None)
     own = link_of(chip, chip.link_latency_seconds or 0.0) if is_known else None

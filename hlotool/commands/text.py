@@ -1,0 +1,66 @@
+"""`hlotool text`: the HLO text of a module, as XLA prints it, or one computation of it."""
+
+from __future__ import annotations
+
+import click
+
+from hlotool.commands.shared.command import write_text
+from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.request import Request
+from hlotool.errors import InputError, UsageError
+from hlotool.inputs.read.text import display_name
+from hlotool.inputs.read.text_kind import detect_kind
+from hlotool.parse.extent import ComputationExtent, list_computations
+from hlotool.query.names import suggest
+from hlotool.source import Source
+
+_EXAMPLE = """\
+Example:
+  hlotool text module_0001.jit_step.gpu_after_optimizations.hlo.pb > step.txt
+  hlotool text dump/ --module jit_step --computation fused_add"""
+
+
+@click.command("text", epilog=f"\b\n{_EXAMPLE}")
+@dump_options
+@click.option("--computation", metavar="NAME", default="", help="Only this computation.")
+@click.option("-o", "--output", metavar="FILE", default="", help="Write to FILE instead of stdout.")
+def text(request: Request, *, computation: str, output: str) -> None:
+    """Print the HLO text of a module; of a protobuf, what XLA would print.
+
+    A text is printed as it stands.
+    """
+    source = _read_one(request)
+    found = _cut(source, computation) if computation else source.text
+    write_text((found if found.endswith("\n") else f"{found}\n",), output)
+
+
+def _read_one(request: Request) -> Source:
+    """Return the text of the one module that PATH and the options lead to."""
+    inputs = request.find().inputs
+    name = display_name(request.path)
+    if len(inputs) > 1:
+        raise UsageError(f"{name}: {len(inputs):,} modules match; choose one with --module.")
+    module = inputs[0].module
+    if module is None:
+        raise InputError(f"{name}: there is no module here, and nothing else is printed as text.")
+    return module.read()
+
+
+def _cut(source: Source, name: str) -> str:
+    """Return one computation of a module, from its name to its closing brace."""
+    computations = list_computations(source, detect_kind(source.text).begin)
+    wanted = name.removeprefix("%")
+    for each in computations:
+        if each.name == wanted:
+            return source.text[each.start : each.end]
+    raise UsageError(
+        f"--computation: {display_name(source.name)} has no computation {wanted!r}; "
+        f"{suggest(wanted, _list_names(computations))}"
+    )
+
+
+def _list_names(computations: tuple[ComputationExtent, ...]) -> list[str]:
+    return [each.name for each in computations if each.name]
+
+
+DOCUMENTS = ()

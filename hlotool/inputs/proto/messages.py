@@ -1,0 +1,58 @@
+"""Where do the classes of the messages in hlo.proto come from? Made when first asked for.
+
+Importing this needs the package protobuf. `messages.pyi` says what each class holds. The
+descriptors have a pool of their own: other packages may have XLA's messages in the common one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+_PACKAGE: Final = "hlotool.xla"
+
+
+@cache
+def _pool() -> descriptor_pool.DescriptorPool:
+    """Return the pool with all messages of hlo.proto."""
+    pool = descriptor_pool.DescriptorPool()
+    data = resources.files(__package__).joinpath("hlo.binpb").read_bytes()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(data).file:
+        pool.AddSerializedFile(file.SerializeToString())
+    return pool
+
+
+@cache
+def find_message(name: str) -> type:
+    """Return the class of a message by its name: `HloModuleProto`, `HloInstructionProto.X`."""
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+@cache
+def list_submessages(name: str) -> Mapping[int, str]:
+    """Return the fields of a message that hold messages: by number, the name of the message."""
+    fields = _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}").fields
+    return {
+        field.number: field.message_type.full_name.removeprefix(f"{_PACKAGE}.")
+        for field in fields
+        if field.message_type is not None
+    }
+
+
+@cache
+def enum_names(name: str) -> Mapping[int, str]:
+    """Return the names of an enum's values by number."""
+    values = _pool().FindEnumTypeByName(f"{_PACKAGE}.{name}").values
+    return {value.number: value.name for value in values}
+
+
+def __getattr__(name: str) -> type:
+    """Return the class of a message, as an attribute of this module."""
+    try:
+        return find_message(name)
+    except KeyError as error:
+        raise AttributeError(name) from error
