@@ -129,7 +129,7 @@ class TextReader:
         return unquote(instruction.attributes.get(key, ""))
 
     def metadata(self, instruction: Instruction) -> Metadata:
-        """Return the metadata; nothing is cached, hardly any two are alike."""
+        """Return the metadata."""
         text = instruction.attributes.get("metadata")
         if text is None:
             return _NO_METADATA
