@@ -31,6 +31,8 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
 
 def render_table(cells: Cells, look: Look) -> str:
     """Lay one table out; without a width nothing is cut."""
+    from tabulate import tabulate  # noqa: PLC0415  only tables need it
+
     if not cells.rows:
         return _NOTHING
     shown, dropped = _fit(cells, look.width)
@@ -38,7 +40,17 @@ def render_table(cells: Cells, look: Look) -> str:
     titles = tuple(column.title for column in cells.columns)
     totals = [total for total in cells.totals if _says_something(total, shown)]
     rows = [titles, *cells.rows, *(total.cells for total in totals)]
-    heading, *lines = [_join(cells, row, shown, widths) for row in rows]
+    text = tabulate(
+        [
+            [_cut(row[each], width) for each, width in zip(shown, widths, strict=True)]
+            for row in rows
+        ],
+        tablefmt="plain",  # its own headings would widen every column by two
+        disable_numparse=True,
+        colalign=["right" if cells.columns[index].is_number else "left" for index in shown],
+        preserve_whitespace=True,
+    )
+    heading, *lines = [line.rstrip() for line in text.split("\n")]
     begin = len(cells.rows)
     lines[begin:] = [look.bold(line) for line in lines[begin:]]
     lines = _add_below(lines, cells, look)
@@ -49,16 +61,6 @@ def render_table(cells: Cells, look: Look) -> str:
         lines.append(look.dim(f"(no room for {names}; -w shows all)"))
     rule = (" " * _GAP).join("-" * width for width in widths)
     return "\n".join([look.bold(heading), rule, *lines])
-
-
-def _join(cells: Cells, row: Sequence[str], shown: Sequence[int], widths: Sequence[int]) -> str:
-    """Write one line of the table: numbers stand right, names left."""
-    made = []
-    for index, width in zip(shown, widths, strict=True):
-        text = _cut(row[index], width)
-        is_number = cells.columns[index].is_number
-        made.append(text.rjust(width) if is_number else text.ljust(width))
-    return (" " * _GAP).join(made).rstrip()
 
 
 def _add_below(lines: list[str], cells: Cells, look: Look) -> list[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Final
 
 from hlotool.ir.values import Metadata
 from hlotool.parse.scanner import STRING, Scanner
@@ -21,10 +19,7 @@ _NUMBERS = frozenset(
     ("source_line", "source_end_line", "source_column", "source_end_column", "stack_frame_id")
 )
 
-_CACHE_SIZE: Final = 1 << 14  # whoever looks for where a value comes from reads the same again
 
-
-@lru_cache(maxsize=_CACHE_SIZE)
 def read_metadata(text: str) -> Metadata | None:
     """Read a value as machines print it; None when it is not of that form."""
     if not text.startswith("{") or not text.endswith("}"):

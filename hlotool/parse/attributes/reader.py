@@ -129,7 +129,7 @@ class TextReader:
         return unquote(instruction.attributes.get(key, ""))
 
     def metadata(self, instruction: Instruction) -> Metadata:
-        """Return the metadata."""
+        """Return the metadata; nothing is cached, hardly any two are alike."""
         text = instruction.attributes.get("metadata")
         if text is None:
             return _NO_METADATA
