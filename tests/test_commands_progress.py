@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
+from itertools import chain, repeat
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from hlotool.cli import run
 from hlotool.commands.shared import progress as module
 from hlotool.commands.shared.progress import progress, track
+
+TEXT = str(Path(__file__).parent.parent / "testdata" / "hlo" / "gpu_train_step.txt")
+RECURSION = """\
+HloModule m
+
+f {
+  p = f32[] parameter(0)
+  ROOT r = f32[] call(p), to_apply=f
+}
+
+ENTRY e {
+  p = f32[] parameter(0)
+  ROOT r = f32[] call(p), to_apply=f
+}
+"""
 
 
 class Terminal(io.StringIO):
@@ -38,6 +58,40 @@ def test_slow_work_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "reading" in terminal.getvalue()
     assert "100%" in terminal.getvalue()
     assert terminal.getvalue().endswith("\n")
+
+
+def test_time_left_counts_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of four steps took ten seconds: the others take thirty."""
+    terminal = on_terminal(monkeypatch, 1.0)
+    clock = chain([0.0], repeat(10.0))
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with progress("reading", 4) as advance:
+        advance(1)
+    assert " 25%  00:00:30" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("command", ["summary", "buffers", "fusions", "collectives"])
+def test_one_text_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    terminal = on_terminal(monkeypatch, -1.0)
+    assert run([command, TEXT]) == 0
+    shares = [int(share) for share in re.findall(r" (\d+)%", terminal.getvalue())]
+    assert len(shares) > 1
+    assert shares == sorted(shares)
+    assert shares[-1] == 100
+
+
+def test_errors_are_those_of_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """What a stage cannot work out is told by the command, once."""
+    path = tmp_path / "module.txt"
+    path.write_text(RECURSION)
+    code = run(["fusions", str(path)])
+    expected = capsys.readouterr().err
+    assert "calls itself" in expected
+    terminal = on_terminal(monkeypatch, -1.0)
+    assert run(["fusions", str(path)]) == code
+    assert terminal.getvalue().endswith("\n" + expected)
 
 
 def fail_half_way() -> None:

@@ -90,7 +90,7 @@ def buffers(
         raise UsageError(
             "--all shows values at any time, --at those of one instant; give only one."
         )
-    program = load_one(request, with_buffers=True)
+    program = load_one(request, "memory", with_buffers=True)
     print_document(_document(program, asked, options), options)
 
 

@@ -51,7 +51,7 @@ def collectives(
         with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
         with_operands=expand,
     )
-    program = load_one(request)
+    program = load_one(request, "executions", "costs")
     report = program.analyze_collectives(wanted)
     rows = report.rows
     spec, notes = (

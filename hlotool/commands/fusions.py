@@ -70,7 +70,7 @@ def fusions(
 ) -> None:
     """List the fusions of a module, most bytes accessed in a run first."""
     least_bytes = parse_size(above, "--above")
-    program = load_one(request)
+    program = load_one(request, "executions", "costs", "prints", "fusions")
     chip = program.machine.chip if program.machine else None
     report = program.fusions
     calls = program.custom_call_totals

@@ -57,7 +57,7 @@ def summary(request: Request, means: DirectoryMeans, no_findings: bool, options:
     if request.find().is_directory:
         return print_modules(request, means, options)
     means.refuse()
-    program = load_one(request, with_buffers=True)
+    program = load_one(request, "executions", "costs", "memory", with_buffers=True)
     answer = program.summarize(with_findings=not no_findings)
     print_document(_describe(answer, program.paths, has_findings=not no_findings), options)
     return 0

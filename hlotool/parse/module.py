@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from hlotool.errors import ParseError
 from hlotool.ir.debug_info import DebugInfo
@@ -27,19 +28,20 @@ _COMPUTATION_AHEAD = re.compile(rf"ENTRY\s|(?:%?{NAME})?+\s*+[{{(]")
 
 
 @collector_paused()
-def parse_module(source: Source) -> Module:
+def parse_module(source: Source, watch: Callable[[int], None] | None = None) -> Module:
     """Read an HLO module as text, in any style that XLA prints.
 
     module = ["HloModule" header tables] computation { computation }
 
     Attributes are split and read on first access; everything else is read here. Raises
     ParseError at the first character that is not HLO, for a text yet to be filled in, and for
-    one that has not the entry its header tells of.
+    one that has not the entry its header tells of. `watch` is called with the characters that
+    were read since its last call.
     """
     if len(source.text) <= LONGEST_HAND_WRITTEN:
         check_template(source)
     try:
-        module = read_module(source, is_slow=False)
+        module = read_module(source, is_slow=False, watch=watch)
     except ParseError:  # the descent has the last word, and the better place
         module = _read_slowly(source)
     check_entry(module)
@@ -55,7 +57,9 @@ def _read_slowly(source: Source) -> Module:
         raise
 
 
-def read_module(source: Source, *, is_slow: bool) -> Module:
+def read_module(
+    source: Source, *, is_slow: bool, watch: Callable[[int], None] | None = None
+) -> Module:
     """Read a module with the fast reader where that fits, or by recursive descent alone.
 
     The descent is the authority, which tests compare with.
@@ -75,7 +79,10 @@ def read_module(source: Source, *, is_slow: bool) -> Module:
     builder = Builder(scanner, module, shapes)
     read = read_computation_slowly if is_slow else read_computation
     while not scanner.at_end():
+        begin = scanner.pos
         read(builder)
+        if watch is not None:
+            watch(scanner.pos - begin)
     if not module.computations:
         scanner.fail("the module has no computations: the text ends here", hint=TRUNCATED)
     check_style(module)

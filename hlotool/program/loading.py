@@ -6,12 +6,15 @@ Python API read dumps alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hlotool.analysis.memory.memory_map import map_memory
 from hlotool.analysis.memory.space_sums import add_up_space
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.inputs import DumpFile, Failure, Input, Inputs, map_inputs
 from hlotool.ir.buffers import BufferAssignment
+from hlotool.ir.module import Module
 from hlotool.parse import parse_module
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.mesh_beside import MeshBeside
@@ -25,16 +28,18 @@ def load_program(
     *,
     with_buffers: bool = False,
     assumptions: Assumptions = NO_ASSUMPTIONS,
+    watch: Callable[[int, int], None] | None = None,
 ) -> Program:
     """Read one input; `path` is what the user typed.
 
-    The buffer assignment is read only on request. Raises HlotoolError for what cannot be
-    read, is a saved JSON document, or does not parse, UsageError for a chip of another backend
-    that must fit.
+    The buffer assignment is read only on request. `watch` is called with the characters of the
+    module that were read since its last call, and with those that it has. Raises HlotoolError
+    for what cannot be read, is a saved JSON document, or does not parse, UsageError for a chip
+    of another backend that must fit.
     """
     if chosen.document is not None:
         raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
-    module = parse_module(chosen.module.read()) if chosen.module else None
+    module = _parse_module(chosen.module.read(), watch) if chosen.module else None
     assignment = read_assignment(chosen) if with_buffers else None
     name = (module.name if module else "") or chosen.name
     paths = input_paths(path, chosen, with_buffers=with_buffers)
@@ -83,6 +88,12 @@ def allocated_bytes(chosen: Input) -> int | None:
         return None
     assignment = _parse_buffers(chosen.buffers.read())
     return add_up_space(map_memory(assignment, None), 0).allocated
+
+
+def _parse_module(source: Source, watch: Callable[[int, int], None] | None) -> Module:
+    if watch is None:
+        return parse_module(source)
+    return parse_module(source, lambda count: watch(count, len(source.text)))
 
 
 def _parse_buffers(

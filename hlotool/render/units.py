@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
 
 from hlotool.escape import escape
 from hlotool.fields import VARIOUS, Field, Sum, Unit
@@ -11,6 +13,7 @@ from hlotool.fields import VARIOUS, Field, Sum, Unit
 UNKNOWN = "?"
 UNITS = ("auto", "B", "KiB", "MiB", "GiB")
 _SCALES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_CACHE_SIZE: Final = 1 << 14  # the rows of a long table have few different numbers
 _EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a prefix above
 
 
@@ -31,6 +34,8 @@ def format_field(field: Field, record: object, units: str = "auto") -> str:
 
 def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:
     """Return the text of a value in its unit; None is `?`."""
+    if type(value) is str:  # most cells of a long table
+        return escape(value)
     if value is None:
         return UNKNOWN
     if value is VARIOUS:
@@ -83,6 +88,7 @@ def format_bounds(text: str, *, is_lower: bool, is_upper: bool) -> str:
     return f"{'≥' if is_lower else '≤'} {text}" if is_lower or is_upper else text
 
 
+@lru_cache(maxsize=_CACHE_SIZE, typed=True)
 def _format_number(value: float, unit: Unit, units: str) -> str:
     """Return the text of a number that is not negative."""
     if unit is Unit.BYTES:

@@ -1,4 +1,7 @@
-"""A progress bar on stderr, when stderr is a terminal and the work lasts above a second."""
+"""A progress bar on stderr, when stderr is a terminal and the work lasts above a second.
+
+It ends with an estimate of the time left: what is not done yet takes as long as what is.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,8 @@ class _Meter:
             import click  # noqa: PLC0415  most runs are over before
 
             self.bar = click.progressbar(length=self.length, label=self.label, file=sys.stderr)
-            self.bar.render_progress()
+            self.bar.start -= time.monotonic() - self.started  # it counts from when it is drawn
+            self.bar.last_eta = 0.0
             self.bar.update(self.done)
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from hlotool.check.config import Config
 from hlotool.commands.shared.say import say, say_all
+from hlotool.commands.shared.stages import Stage, show_stages
 from hlotool.fields import Unit
 from hlotool.inputs import Input, Inputs, NamedFiles, StageChoice, find_inputs
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
@@ -46,15 +47,15 @@ class Request(Struct, frozen=True):
         self.told.update(notes)
 
 
-def load_one(request: Request, *, with_buffers: bool = False) -> Program:
-    """Read the one program a command is about.
+def load_one(request: Request, *stages: Stage, with_buffers: bool = False) -> Program:
+    """Read the one program a command is about, and work out what it will ask for: the stages.
 
     Where several match, the one with the most allocated memory, and stderr says so. The
     buffer assignment is read only on request.
     """
     found, path = request.find(), request.path
     if len(found.inputs) == 1:
-        return _load(request, found.inputs[0], with_buffers=with_buffers)
+        return _load(request, found.inputs[0], stages, with_buffers=with_buffers)
 
     chosen, size_bytes = find_largest(found)
     why = (
@@ -66,13 +67,21 @@ def load_one(request: Request, *, with_buffers: bool = False) -> Program:
         f"{len(found.inputs)} modules match in {path}; this shows {chosen.path}, {why}. "
         "Choose with --module."
     )
-    return _load(request, chosen, with_buffers=with_buffers)
+    return _load(request, chosen, stages, with_buffers=with_buffers)
 
 
-def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
+def _load(
+    request: Request, chosen: Input, stages: tuple[Stage, ...], *, with_buffers: bool
+) -> Program:
     """Read a program, and tell the user what of it was not understood."""
-    program = load_program(
-        chosen, request.path, with_buffers=with_buffers, assumptions=request.assumptions
-    )
+    with show_stages(stages) as shown:
+        program = load_program(
+            chosen,
+            request.path,
+            with_buffers=with_buffers,
+            assumptions=request.assumptions,
+            watch=shown.watch,
+        )
+        shown.work_out(program, stages)
     request.tell(program.notes())
     return program
