@@ -19,6 +19,8 @@ from hlotool.ir import Instruction
 MayPair = Callable[[Instruction, Instruction], bool]
 Pair = Callable[[Instruction, Instruction], None]
 
+# What nothing that computes is replaced by: it only hands on what stands elsewhere.
+_NOT_COMPUTED: Final = frozenset(("parameter", "get-tuple-element", "tuple", "constant"))
 _ROUNDS: Final = 4  # steps upwards from what has partners
 
 
@@ -80,7 +82,8 @@ class Replacer:
             if all(user in self._landmarks for user in one.users):
                 uses = [(self._landmarks[user], user.operands.index(one)) for user in one.users]
                 dims = self._signatures.dims(one.shape)
-                found[dims, one.opcode == "parameter", tuple(sorted(uses))].append(one)
+                kind = one.opcode if one.opcode in _NOT_COMPUTED else ""
+                found[dims, kind, tuple(sorted(uses))].append(one)
         return found
 
     def _find_partner(self, one: Instruction, *, is_left: bool) -> Instruction | None:
