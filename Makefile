@@ -38,7 +38,7 @@ test: $(VENV)/installed-test ## Install what the tests need and run all tests
 	$(BIN)/pytest -n auto -q
 
 mutants: $(VENV)/installed-test ## Ask about a million injured dumps, or COUNT=100000
-	$(BIN)/pytest -n auto -q tests/test_mutants.py --mutants $(COUNT)
+	$(BIN)/pytest -n auto -q tests/test_mutants.py tests/test_protos_bad.py --mutants $(COUNT)
 
 lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/ruff check .

@@ -167,8 +167,9 @@ def test_output_goes_to_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 def test_the_verdict_tells_what_is_exposed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Without its copy, all of the 235,000,000 B of `moved` are exposed: 16,800,000 B more.
+    """Without its copy, all of the 235,000,000 B of `moved` are exposed: 2,233,980 B more.
 
+    The copy takes 5.0119 of the 527.22 us of the transfer, at the ratios of an H100.
     That is 5.0 us more of 4.23 s, at 1 GB/s beside an H100.
     """
     old = ROOT / "testdata" / "collectives" / "overlap_share.txt"
@@ -178,12 +179,12 @@ def test_the_verdict_tells_what_is_exposed(
     made = diff(capsys, old, new)
     rows = {row["metric"]: row for row in made["metrics"]}
     exposed = rows["collectives.exposed_wire_bytes_per_run"]
-    assert (exposed["delta"], exposed["is_lower_bound"]) == (16_800_000, True)
+    assert (exposed["delta"], exposed["is_lower_bound"]) == (2_233_980, True)
     assert "collectives.exposed_seconds" not in rows
     (change,) = made["collectives"]
-    assert change["right_exposed_bytes"] - change["left_exposed_bytes"] == 16_800_000
+    assert change["right_exposed_bytes"] - change["left_exposed_bytes"] == 2_233_980
     assert run(["diff", str(old), str(new)]) == 0
-    assert "exposed/run about +16.0 MiB (+0.9 %)" in capsys.readouterr().out
+    assert "exposed/run about +2.1 MiB (+0.1 %)" in capsys.readouterr().out
     machine = ("--chip", "h100", "--bandwidth", "1GB/s")
     seconds = {row["metric"]: row for row in diff(capsys, old, new, *machine)["metrics"]}
     found = seconds["collectives.exposed_seconds"]["delta"]

@@ -50,6 +50,7 @@ _KEYS: Final[tuple[_Key, ...]] = (
 )
 _MOVED: Final[_Key] = lambda row: (  # noqa: E731  one of a kind with those above
     row.kind,
+    row.network == "dcn",
     row.dtype,
     row.payload_bytes,
     row.executions,
