@@ -28,6 +28,7 @@ WRONG = {
     "convolution_backward_filter.txt",
     "convolution_both_dilated.txt",
     "convolution_lhs_dilated_strided.txt",
+    "typed_attributes.txt",
 }
 
 

@@ -30,6 +30,7 @@ def make_text(count: int) -> str:
     free_at = [0] * _SLOTS
     lines = [f"allocation 0: size {_SLOTS * _SLOT_BYTES}, preallocated-temp:\n"]
     ranges = []
+    at_first: list[int] = []
     for number in range(count):
         slot = chance.randrange(_SLOTS)
         start = min(max(free_at[slot], number * length // count), length)
@@ -40,18 +41,20 @@ def make_text(count: int) -> str:
             f" value: <{number} fusion.{number} @0> (size={_SLOT_BYTES},"
             f"offset={slot * _SLOT_BYTES + shift}): f32[128,128]{{1,0}}\n"
         )
+        if start == 0:
+            at_first.append(number)
         ranges.append(f"    fusion.{number}{{}}:{start}-{end}\n")
     steps = [f"    {place}:step.{place}\n" for place in range(length)]
     return "".join(
         (
             "BufferAssignment:\n",
             *lines,
-            f"\nTotal bytes used: {_SLOTS * _SLOT_BYTES} (256.00MiB)\n\n",
             f"\nHloLiveRange (max {length}):\n  InstructionSequence:\n",
             *steps,
             "  BufferLiveRange:\n",
             *ranges,
             "  Live ranges at 0 (peak):\n",
+            *(f"    fusion.{number}: {_SLOT_BYTES} bytes\n" for number in at_first),
         )
     )
 
