@@ -65,13 +65,13 @@ class Flow:
         opcode = one.opcode
         if opcode == "parameter":
             caller = self._callers.get(one.computation)
-            return caller.operands[one.parameter_number] if caller else None
+            return _at(caller.operands, one.parameter_number) if caller else None
         if opcode in CONTAINERS:
             body = one.callee()
             return body.root if body and self._callers.get(body) is one else None
         if opcode == "get-tuple-element":
             whole = self.meanings(one.operands[0])[-1]
-            return whole.operands[one.tuple_index] if whole.opcode == "tuple" else None
+            return _at(whole.operands, one.tuple_index) if whole.opcode == "tuple" else None
         return None
 
     def _passed_on(self, user: Instruction, value: Instruction) -> list[Instruction] | None:
@@ -81,7 +81,8 @@ class Flow:
             if body is None or self._callers.get(body) is not user:
                 return None
             places = [place for place, one in enumerate(user.operands) if one is value]
-            return [body.parameters[place] for place in places]
+            entered = [_at(body.parameters, place) for place in places]
+            return [one for one in entered if one is not None]
         if user.opcode == "tuple" and user.is_root:
             caller = self._callers.get(user.computation)
             if caller is None:
@@ -93,3 +94,8 @@ class Flow:
                 if one.opcode == "get-tuple-element" and one.tuple_index in places
             ]
         return None
+
+
+def _at(values: tuple[Instruction, ...], place: int) -> Instruction | None:
+    """Return one of several; None where a text that fits nowhere has not as many."""
+    return values[place] if place < len(values) else None
