@@ -117,15 +117,6 @@ def notes(report: MemoryReport, color: int, headroom: Headroom | None) -> tuple[
     lines: list[Line] = []
     if headroom is not None:
         lines.append(_headroom(report, headroom))
-    if report.figures.totals.reported_total_matches is False:
-        lines.append(
-            Line(
-                "The file reports {reported_total_bytes} in total, which its allocations do not "
-                "add up to: it may have been edited, or pieced together from two dumps.",
-                TOTALS,
-                report.figures.totals,
-            )
-        )
     if report.figures.source == "buffer-assignment" and report.figures.lifetimes == "derived":
         lines.append(
             Line("Lifetimes are derived from the schedule, as no live ranges were dumped.")
