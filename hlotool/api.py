@@ -23,6 +23,7 @@ from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.values.value_rows import BufferRow
+from hlotool.analysis.show.report import ShowReport
 from hlotool.analysis.summary.program_row import ProgramRow
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import NothingCheckedError
@@ -105,6 +106,13 @@ class Dump:
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Return what `hlotool fusions --rows custom_calls` shows."""
         return self.program.custom_calls
+
+    def show(self, *names: str, hops: int = 1) -> ShowReport:
+        """Return what `hlotool show` shows of some names.
+
+        Raises UsageError where a name means nothing, or several things.
+        """
+        return self.program.show(names, hops)
 
     def collectives(self) -> CollectiveReport:
         """Return what `hlotool collectives` shows."""

@@ -38,6 +38,8 @@ from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
+from hlotool.analysis.show.evidence import ShowEvidence
+from hlotool.analysis.show.report import ShowReport, show_names
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import InputError
@@ -246,6 +248,20 @@ class Program:
             self.machine,
         )
         return find_findings(evidence)
+
+    def show(self, names: Sequence[str], hops: int = 1) -> ShowReport:
+        """Return what there is to know about some names."""
+        evidence = ShowEvidence(
+            self.expect_module(),
+            self.graph,
+            self.executions,
+            self.costs,
+            self.cost,
+            self.memory,
+            self.collectives.rows,
+            self.findings,
+        )
+        return show_names(names, hops, evidence)
 
     def summarize(self, *, with_findings: bool = True) -> Summary:
         """Return all that is worth knowing first."""

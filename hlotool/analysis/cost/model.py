@@ -95,6 +95,12 @@ class CostModel:
             return self._flow_cost(instruction, self._once, None)
         return self._own.get(instruction) or self._own_cost(instruction)
 
+    def of_with_trip_counts(self, instruction: Instruction, trips: TripCounts) -> Cost:
+        """Return the cost of one execution of an instruction, loops run as `trips` says."""
+        if instruction.opcode not in _FLOW:
+            return self.of(instruction)
+        return self._flow_cost(instruction, self.all_with_trip_counts(trips), trips)
+
     def of_computation(self, computation: Computation) -> Cost:
         """Return the cost of one execution of a computation."""
         return self._once[computation]

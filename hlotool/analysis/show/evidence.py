@@ -1,0 +1,72 @@
+"""What is an answer about one thing made from? The analyses of its program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost import CostModel, CostReport
+from hlotool.analysis.cost.cost import Cost
+from hlotool.analysis.findings.finding import Finding
+from hlotool.analysis.graph.call_graph import CallGraph
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.ir.module import Computation, Instruction, Module
+
+
+class Runs(Struct, frozen=True):
+    """How often something runs in one run of the entry: `known`, or more if not `is_exact`."""
+
+    known: int = 0
+    is_exact: bool = True
+
+    @property
+    def count(self) -> int | None:
+        """The runs, None under a loop of unknown trip count."""
+        return self.known if self.is_exact else None
+
+
+class ShowEvidence(Struct, frozen=True, dict=True):
+    """The analyses of one program; `memory` is None where nothing tells of it."""
+
+    module: Module
+    graph: CallGraph
+    executions: Executions
+    costs: CostModel
+    cost: CostReport
+    memory: MemoryReport | None
+    collectives: Sequence[CollectiveRow]
+    findings: Sequence[Finding]
+
+    @cached_property
+    def callers(self) -> dict[Computation, list[Instruction]]:
+        """The instructions that name each computation."""
+        return self.graph.find_callers()
+
+    @cached_property
+    def runs(self) -> dict[Computation, Runs]:
+        """How often each computation runs, those inside fusions and reducers as their callers.
+
+        What a reducer or a sort does for each element counts once for each of its runs.
+        """
+        found: dict[Computation, Runs] = {}
+        for one in reversed(self.graph.callees_first):
+            if one in self.executions.counts:
+                known = self.executions.lower_bound(one)
+                found[one] = Runs(known, self.executions.of(one) is not None)
+            else:
+                above = [found[each.computation] for each in self.callers.get(one, ())]
+                found[one] = Runs(
+                    sum(each.known for each in above), all(each.is_exact for each in above)
+                )
+        return found
+
+    def cost_per_run(self, instruction: Instruction) -> Cost:
+        """Return what all executions of an instruction cost in one run of the entry."""
+        trips = {loop.instruction: loop.trip_count for loop in self.executions.loops}
+        once = self.costs.of_with_trip_counts(instruction, trips)
+        runs = self.runs[instruction.computation]
+        return once.times(runs.known, is_exact=runs.is_exact)

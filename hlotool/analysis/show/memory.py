@@ -1,0 +1,122 @@
+"""Which bytes hold the results of an instruction, when, and what else lies in them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from msgspec import Struct, field
+
+from hlotool.analysis.memory.holdings import find_holdings
+from hlotool.analysis.memory.memory_map import MemoryMap
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.fields import BYTES, NUMBER, column, figure
+from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue
+from hlotool.ir.values import ShapeIndex
+
+
+class ShownValue(Struct, frozen=True, kw_only=True):
+    """One value that an instruction defines, and where it lies."""
+
+    of: Annotated[str, figure("the subject")]
+    value: Annotated[str, column("defining instruction and index")]
+    size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
+    class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
+    space: Annotated[int, figure("number of the memory space", NUMBER)]
+    allocation: Annotated[
+        int | None, column("number of its allocation; null in an estimate", NUMBER, null_text="–")
+    ]
+    offset: Annotated[
+        int | None,
+        column("first byte inside the allocation; null in an estimate", NUMBER, null_text="–"),
+    ]
+    born: Annotated[int | None, column("first position at which it is live", NUMBER)]
+    dies: Annotated[int | None, column("last position at which it is live", NUMBER)]
+    peak_bytes: Annotated[
+        int | None,
+        column(
+            "bytes that it holds at the peak of its space; 0 where it is not live there, or "
+            "another value has its bytes",
+            BYTES,
+            heading="at peak",
+            is_summed=False,
+        ),
+    ]
+
+
+class SharingValue(Struct, frozen=True):
+    """A value that lies, at some time, in bytes of a value of the subject."""
+
+    of: Annotated[str, figure("the subject's value")]
+    value: Annotated[str, column("defining instruction and index", heading="in the same bytes")]
+    shared_bytes: Annotated[int, column("bytes that both lie in", BYTES, is_summed=False)]
+    size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
+    born: Annotated[int | None, column("first position at which it is live", NUMBER)]
+    dies: Annotated[int | None, column("last position at which it is live", NUMBER)]
+
+
+def list_values(
+    of: str, instruction: str, index: ShapeIndex | None, report: MemoryReport
+) -> tuple[tuple[ShownValue, ...], tuple[SharingValue, ...]]:
+    """Return the values that an instruction defines, at one index or all, and what shares them."""
+    memory = report.map
+    is_estimate = report.figures.source == "estimate"
+    values: list[ShownValue] = []
+    sharing: list[SharingValue] = []
+    for allocation, value in _find_values(instruction, index, memory):
+        live = None if allocation.is_thread_local else memory.range_of(value)
+        values.append(
+            ShownValue(
+                of=of,
+                value=value.name,
+                size_bytes=value.size_bytes,
+                class_=allocation.allocation_class,
+                space=value.color,
+                allocation=None if is_estimate else allocation.number,
+                offset=None if is_estimate else value.offset,
+                born=live.start if live else None,
+                dies=live.end if live else None,
+                peak_bytes=_measure_at_peak(value, allocation, report),
+            )
+        )
+        if not is_estimate:
+            sharing += _list_sharing(value, allocation, memory)
+    return tuple(values), tuple(sharing)
+
+
+def _find_values(
+    instruction: str, index: ShapeIndex | None, memory: MemoryMap
+) -> Iterator[tuple[Allocation, BufferValue]]:
+    for allocation in memory.assignment.allocations:
+        for value in allocation.values:
+            if value.instruction == instruction and index in {None, value.index or ()}:
+                yield allocation, value
+
+
+def _measure_at_peak(
+    value: BufferValue, allocation: Allocation, report: MemoryReport
+) -> int | None:
+    position = report.peak_of(allocation.color).position
+    if position is None or allocation.is_thread_local:
+        return None
+    held = find_holdings(report.map, position, allocation.color)
+    return next((one.occupied_bytes for one in held if one.value is value), 0)
+
+
+def _list_sharing(
+    value: BufferValue, allocation: Allocation, memory: MemoryMap
+) -> Iterable[SharingValue]:
+    low, high = value.offset, value.offset + value.size_bytes
+    for other in allocation.values:
+        shared = min(high, other.offset + other.size_bytes) - max(low, other.offset)
+        if other is value or shared <= 0:
+            continue
+        live = None if allocation.is_thread_local else memory.range_of(other)
+        yield SharingValue(
+            value.name,
+            other.name,
+            shared,
+            other.size_bytes,
+            live.start if live else None,
+            live.end if live else None,
+        )

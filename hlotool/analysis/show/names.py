@@ -1,0 +1,109 @@
+"""Which instructions or computation does a name mean that a user typed?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.errors import UsageError
+from hlotool.ir.module import Computation, Instruction, Module
+
+_MOST_CANDIDATES: Final = 8
+_VALUE: Final = re.compile(r"(?P<name>.+)\{(?P<index>\d+(?:,\s*\d+)*|)\}")
+_PLACE: Final = re.compile(r"(?P<file>[^:]+):(?P<line>\d+)")
+_COPIES: Final = re.compile(r"(?:\.(?:clone|remat\d*|cloned))+$")
+
+
+class Meant(Struct, frozen=True):
+    """What one name means: instructions, or one computation.
+
+    `index` is the part of the instruction's tuple that was named, None for all of it.
+    """
+
+    name: str
+    instructions: tuple[Instruction, ...] = ()
+    computation: Computation | None = None
+    index: tuple[int, ...] | None = None
+
+
+def find_meant(name: str, module: Module) -> Meant:
+    """Return what a name means, in the first of these ways in which it means anything.
+
+    An instruction by its full name or its name, a leading `%` ignored; a computation; a value
+    `fusion.3{0,1}`; a parameter of the entry by the program's name, `params['wq']`; a source line
+    `model.py:120`, which is every instruction it made; a name less or more the endings `.clone`
+    and `.remat`; the only name that begins so. Raises UsageError with candidates where nothing
+    fits, or several names begin so.
+    """
+    wanted = name.removeprefix("%")
+    value = _VALUE.fullmatch(wanted)
+    place = _PLACE.fullmatch(wanted)
+    found = _find_named(name, wanted, module)
+    if found is None and value and (whole := _find_named(name, value["name"], module)):
+        index = tuple(map(int, value["index"].split(","))) if value["index"] else ()
+        found = Meant(name, whole.instructions, whole.computation, index)
+    if found is None:
+        found = _find_parameter(name, wanted, module)
+    if found is None and place:
+        found = _find_made_by(name, place["file"], int(place["line"]), module)
+    return found or _find_alike(name, wanted, module)
+
+
+def _find_named(name: str, wanted: str, module: Module) -> Meant | None:
+    """Return the instruction of a full name, else those of a name, else the computation of it."""
+    called = tuple(one for one in module.instructions() if wanted in {one.name, one.full_name})
+    exact = tuple(one for one in called if one.full_name == wanted)
+    if called:
+        return Meant(name, exact or called)
+    computation = module.computations.get(wanted)
+    return Meant(name, computation=computation) if computation else None
+
+
+def _find_parameter(name: str, wanted: str, module: Module) -> Meant | None:
+    found = [one for one in module.entry.parameters if one.metadata().op_name == wanted]
+    return Meant(name, tuple(found)) if found else None
+
+
+def _find_made_by(name: str, file: str, line: int, module: Module) -> Meant | None:
+    """Return the instructions of a source line; the file may be given without directories."""
+    ending = f"/{file}"
+    found = []
+    for one in module.instructions():
+        location = one.source_location()
+        if location and location.line == line and f"/{location.file}".endswith(ending):
+            found.append(one)
+    return Meant(name, tuple(found)) if found else None
+
+
+def _find_alike(name: str, wanted: str, module: Module) -> Meant:
+    """Return the only thing whose name differs in its ending alone; raise UsageError otherwise."""
+    known = _list_names(module)
+    stem = _COPIES.sub("", wanted)
+    alike = [one for one in known if _COPIES.sub("", one) == stem]
+    if len(alike) != 1:
+        alike = alike or [one for one in known if one.startswith(wanted)]
+    if len(alike) == 1:
+        return find_meant(alike[0], module)
+    if alike:
+        raise UsageError(f"{name!r} is the beginning of {_list(alike)}; give one of them.")
+    inside = [one for one in known if wanted and wanted in one]
+    hint = f"names with it: {_list(inside)}" if inside else "nor does any name hold it"
+    raise UsageError(
+        f"there is no instruction, computation, parameter or source line {name!r}; {hint}."
+    )
+
+
+def _list_names(module: Module) -> list[str]:
+    parameters = (one.metadata().op_name for one in module.entry.parameters)
+    names = (one.name for one in module.instructions())
+    return list(dict.fromkeys(filter(None, (*names, *module.computations, *parameters))))
+
+
+def _list(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = len(listed) - _MOST_CANDIDATES
+    shown = ", ".join(listed[:_MOST_CANDIDATES])
+    return f"{shown} and {more:,} more" if more > 0 else shown

@@ -1,0 +1,132 @@
+"""Which instructions give to one, and which take from it?
+
+Ways lead through calls: what a parameter of a called computation holds was given by the callers,
+and its root is what the callers return. A reducer's parameters are given element by element, by
+nobody in particular.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.cost import CostModel
+from hlotool.analysis.graph.call_graph import find_branches
+from hlotool.analysis.origin.origin import find_origin, write_short_source
+from hlotool.fields import BYTES, NUMBER, column, figure
+from hlotool.ir.async_chain import all_operands
+from hlotool.ir.module import Computation, Instruction
+
+Relation: TypeAlias = Literal["operand", "user"]
+
+_GIVING: Final = frozenset(("fusion", "call", "async-start"))
+
+
+class NeighbourRow(Struct, frozen=True):
+    """One instruction on a way to or from the subject."""
+
+    of: Annotated[str, figure("the subject")]
+    relation: Annotated[
+        Relation, column("operand where it gives to the subject, user where it takes")
+    ]
+    hops: Annotated[int, column("steps away from the subject", NUMBER)]
+    name: Annotated[str, column("the instruction", heading="instruction")]
+    opcode: Annotated[str, column("the opcode")]
+    shape: Annotated[str, column("the result's shape, without layout")]
+    size_bytes: Annotated[
+        int, column("size of the result; 0 where unknown", BYTES, is_summed=False)
+    ]
+    computation: Annotated[str, figure("the computation that holds it")]
+    scope: Annotated[str | None, column("module path in the op_name", is_path=True)]
+    source: Annotated[str | None, figure("file and line without directories")]
+    reached_from: Annotated[
+        str, figure("the neighbour, or the subject, one step nearer from which it was reached")
+    ]
+
+
+Callers: TypeAlias = Mapping[Computation, Sequence[Instruction]]
+
+
+def find_neighbours(
+    subject: Instruction, hops: int, callers: Callers, costs: CostModel
+) -> tuple[NeighbourRow, ...]:
+    """Return what is at most so many steps away, operands first; each instruction once a way.
+
+    `callers` are the instructions that name each computation.
+    """
+    ways: tuple[tuple[Relation, Callable[[Instruction], Iterable[Instruction]]], ...] = (
+        ("operand", lambda one: find_givers(one, callers.get(one.computation, ()))),
+        ("user", lambda one: find_takers(one, callers.get(one.computation, ()))),
+    )
+    rows = []
+    for relation, following in ways:
+        met = {subject}
+        ring: list[Instruction] = [subject]
+        for hop in range(1, hops + 1):
+            reached = {one: each for each in reversed(ring) for one in following(each)}
+            ring = [one for one in reached if one not in met]
+            met.update(ring)
+            for one in ring:
+                place = _Place(subject.full_name, relation, hop, reached[one].full_name)
+                rows.append(_make_row(one, place, costs))
+    return tuple(rows)
+
+
+def find_givers(
+    instruction: Instruction, callers: Iterable[Instruction]
+) -> tuple[Instruction, ...]:
+    """Return the operands; of a called computation's parameter, what the callers give."""
+    if instruction.opcode != "parameter":
+        return instruction.operands
+    given = (_find_given(caller, instruction) for caller in callers)
+    return tuple(dict.fromkeys(one for one in given if one is not None))
+
+
+def find_takers(
+    instruction: Instruction, callers: Iterable[Instruction]
+) -> tuple[Instruction, ...]:
+    """Return the users; of a computation's root, the callers too."""
+    return (*instruction.users, *(callers if instruction.is_root else ()))
+
+
+def _find_given(caller: Instruction, parameter: Instruction) -> Instruction | None:
+    """Return what a caller gives a parameter of what it calls; None where that is not one value."""
+    if caller.opcode == "while":
+        return caller.operands[0]
+    if caller.opcode == "conditional":
+        branches = find_branches(caller)
+        place = 1 + branches.index(parameter.computation)
+        return caller.operands[place] if place < len(caller.operands) else None
+    if caller.opcode not in _GIVING:
+        return None
+    given = all_operands(caller)
+    number = parameter.parameter_number
+    return given[number] if number < len(given) else None
+
+
+class _Place(Struct, frozen=True):
+    """Where a neighbour stands, as seen from its subject."""
+
+    of: str
+    relation: Relation
+    hops: int
+    reached_from: str
+
+
+def _make_row(one: Instruction, place: _Place, costs: CostModel) -> NeighbourRow:
+    origin = find_origin(one)
+    return NeighbourRow(
+        of=place.of,
+        relation=place.relation,
+        hops=place.hops,
+        name=one.full_name,
+        opcode=one.opcode,
+        shape=str(one.shape),
+        size_bytes=costs.size_bytes(one.shape),
+        computation=one.computation.name,
+        scope=origin.scope,
+        source=write_short_source(origin.source_file, origin.source_line),
+        reached_from=place.reached_from,
+    )

@@ -1,0 +1,231 @@
+"""What is the thing that was named, where does it run, and what does it cost?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.origin.origin import find_origin
+from hlotool.analysis.origin.stack import Stack, StackFrame
+from hlotool.analysis.show.definition import write_definition
+from hlotool.analysis.show.evidence import Runs, ShowEvidence
+from hlotool.analysis.show.shared_figures import SizeBytes
+from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
+from hlotool.ir.module import Computation, Instruction
+
+SubjectKind: TypeAlias = Literal["instruction", "computation"]
+
+_MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
+_LOWER_FLOPS: Final = "is_flops_lower_bound"
+_LOWER_MEMORY: Final = "is_memory_lower_bound"
+
+
+class SubjectRow(Struct, frozen=True, kw_only=True):
+    """One thing that a name means. Figures of a computation are those of one run of it."""
+
+    name: Annotated[str, column("the instruction or computation")]
+    subject_kind: Annotated[SubjectKind, figure("whether it is an instruction or a computation")]
+    asked: Annotated[str, figure("the name that was asked for")]
+    opcode: Annotated[str | None, column("the opcode; null for a computation", null_text="–")]
+    shape: Annotated[str, column("the result's shape, without layout")]
+    size_bytes: SizeBytes
+    executions: Annotated[
+        int | None,
+        column(
+            "how often it runs in one run of the entry, inside a fusion as often as that; null "
+            "under a loop of unknown trip count",
+            COUNT,
+            heading="runs",
+            is_summed=False,
+        ),
+    ]
+    known_executions: Annotated[
+        int, figure("the same with unknown trip counts taken as one", COUNT, is_summed=False)
+    ]
+    flops_per_run: Annotated[
+        int,
+        column(
+            "its floating-point operations in one run of the entry, known ones of custom calls too",
+            FLOPS,
+            lower_if=_LOWER_FLOPS,
+        ),
+    ]
+    flops_share: Annotated[
+        float | None, figure("its share of the program's known flops; null if it has none", PERCENT)
+    ]
+    memory_bytes_per_run: Annotated[
+        int,
+        column(
+            "bytes of it that cross memory space 0 in one run of the entry; 0 inside a fusion",
+            BYTES,
+            lower_if=_LOWER_MEMORY,
+        ),
+    ]
+    memory_share: Annotated[
+        float | None,
+        column("its share of all such bytes of a run; null if there are none", PERCENT),
+    ]
+    flops: Annotated[int, figure("flops of one execution", FLOPS, is_summed=False)]
+    memory_bytes: Annotated[
+        int, figure("bytes that cross memory space 0 in one execution", BYTES, is_summed=False)
+    ]
+    computation: Annotated[
+        str | None, figure("the computation that holds it; null for a computation", null_text="–")
+    ]
+    call_path: Annotated[
+        tuple[str, ...],
+        figure("from the entry: computations and the instructions that call the next"),
+    ]
+    caller_count: Annotated[
+        int, figure("instructions that call its computation; the path names the first", NUMBER)
+    ]
+    instruction_count: Annotated[
+        int | None,
+        figure("instructions inside; null where nothing is", COUNT, null_text="–", is_summed=False),
+    ]
+    definition: Annotated[
+        tuple[str, ...],
+        figure("the instruction, then its attributes; without metadata, long ones cut"),
+    ]
+    scope: Annotated[
+        str | None, column("module path in the op_name, without transformations", is_path=True)
+    ]
+    op_name: Annotated[str | None, figure("op_name of the instruction")]
+    source_file: Annotated[str | None, figure("source file it comes from")]
+    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+    stack: Stack = None
+    stack_frame: StackFrame = None
+    is_lower_bound: Annotated[
+        bool, figure("whether a size or a trip count is unknown, so that costs are lower bounds")
+    ]
+    is_flops_lower_bound: Annotated[
+        bool, figure("whether that, or the flops of a custom call, is unknown")
+    ]
+    is_memory_lower_bound: Annotated[
+        bool, figure("whether that, or the traffic of a custom call, is unknown")
+    ]
+    is_conditional: Annotated[
+        bool, figure("whether a conditional decides if it runs, so that runs are upper bounds")
+    ]
+    is_upper_bound: Annotated[
+        bool, figure("whether that, or costs inside it are of a branch that may not be taken")
+    ]
+
+
+def describe_instruction(
+    instruction: Instruction, asked: str, evidence: ShowEvidence
+) -> SubjectRow:
+    """Say what an instruction is, where it runs and what it costs."""
+    computation = instruction.computation
+    runs = evidence.runs[computation]
+    once = evidence.costs.of(instruction)
+    run = evidence.cost_per_run(instruction)
+    is_inside = computation not in evidence.executions.counts
+    memory_per_run = 0 if is_inside else run.memory_bytes
+    called = instruction.called_computations()
+    callers = evidence.callers.get(computation, [])
+    inside = [one for each in called for one in each.instructions]
+    origin = find_origin(instruction, inside)
+    is_conditional = evidence.executions.is_conditional(computation)
+    return SubjectRow(
+        name=instruction.full_name,
+        subject_kind="instruction",
+        asked=asked,
+        opcode=instruction.opcode,
+        shape=str(instruction.shape),
+        size_bytes=evidence.costs.size_bytes(instruction.shape),
+        executions=runs.count,
+        known_executions=runs.known,
+        flops_per_run=run.total_flops,
+        flops_share=_share(run.total_flops, evidence.cost.total_flops_per_run),
+        memory_bytes_per_run=memory_per_run,
+        memory_share=_share(memory_per_run, evidence.cost.memory_bytes_per_run),
+        flops=once.total_flops,
+        memory_bytes=0 if is_inside else once.memory_bytes,
+        computation=computation.name,
+        call_path=find_call_path(computation, evidence),
+        caller_count=len(callers),
+        instruction_count=len(inside) if called else None,
+        definition=write_definition(instruction),
+        scope=origin.scope,
+        op_name=origin.op_name,
+        source_file=origin.source_file,
+        source_line=origin.source_line,
+        stack_frame=origin.frame or None,
+        is_lower_bound=run.is_lower_bound,
+        is_flops_lower_bound=run.is_total_lower_bound,
+        is_memory_lower_bound=run.is_memory_lower_bound,
+        is_conditional=is_conditional,
+        is_upper_bound=run.is_upper_bound or is_conditional,
+    )
+
+
+def describe_computation(
+    computation: Computation, asked: str, evidence: ShowEvidence
+) -> SubjectRow:
+    """Say what a computation is, where it runs and what it costs."""
+    runs = evidence.runs.get(computation, Runs())
+    once = evidence.costs.of_computation(computation)
+    trips = {loop.instruction: loop.trip_count for loop in evidence.executions.loops}
+    run = evidence.costs.with_trip_counts(computation, trips).times(
+        runs.known, is_exact=runs.is_exact
+    )
+    result = computation.root
+    origin = find_origin(result, computation.instructions)
+    is_conditional = evidence.executions.is_conditional(computation)
+    return SubjectRow(
+        name=computation.name,
+        subject_kind="computation",
+        asked=asked,
+        opcode=None,
+        shape=str(result.shape),
+        size_bytes=evidence.costs.size_bytes(result.shape),
+        executions=runs.count,
+        known_executions=runs.known,
+        flops_per_run=run.total_flops,
+        flops_share=_share(run.total_flops, evidence.cost.total_flops_per_run),
+        memory_bytes_per_run=run.memory_bytes,
+        memory_share=_share(run.memory_bytes, evidence.cost.memory_bytes_per_run),
+        flops=once.total_flops,
+        memory_bytes=once.memory_bytes,
+        computation=None,
+        call_path=find_call_path(computation, evidence),
+        caller_count=len(evidence.callers.get(computation, [])),
+        instruction_count=len(computation.instructions),
+        definition=(_write_signature(computation),),
+        scope=origin.scope,
+        op_name=None,
+        source_file=origin.source_file,
+        source_line=origin.source_line,
+        stack_frame=origin.frame or None,
+        is_lower_bound=run.is_lower_bound,
+        is_flops_lower_bound=run.is_total_lower_bound,
+        is_memory_lower_bound=run.is_memory_lower_bound,
+        is_conditional=is_conditional,
+        is_upper_bound=run.is_upper_bound or is_conditional,
+    )
+
+
+def find_call_path(computation: Computation, evidence: ShowEvidence) -> tuple[str, ...]:
+    """Return how a computation is reached: `main`, `while.3`, `body.1`, `fusion.2`, `fused.2`.
+
+    Of several callers the first counts. What no caller reaches begins its own path; where more
+    than _MOST_CALLS lead to it, the path begins behind them.
+    """
+    path = [computation.name]
+    callers = evidence.callers.get(computation)
+    while callers and len(path) < 2 * _MOST_CALLS:
+        caller = callers[0]
+        path += [caller.name, caller.computation.name]
+        callers = evidence.callers.get(caller.computation)
+    return tuple(reversed(path))
+
+
+def _write_signature(computation: Computation) -> str:
+    given = ", ".join(f"{one.name}: {one.shape}" for one in computation.parameters)
+    return f"{computation.name} ({given}) -> {computation.root.shape}"
+
+
+def _share(part: int, whole: int) -> float | None:
+    return min(part / whole, 1.0) if whole else None

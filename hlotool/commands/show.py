@@ -1,0 +1,106 @@
+"""`hlotool show`: all there is about one instruction, computation, parameter or source line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+from hlotool.analysis.show.answer import SHOW, SHOW_SEVERAL, SUBJECTS
+from hlotool.analysis.show.report import ShowReport
+from hlotool.commands.shared.command import (
+    RowOptions,
+    document_command,
+    print_document,
+    write_text,
+)
+from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.shared.row_options import FORMATS
+from hlotool.commands.show_prose import describe_one
+from hlotool.fields import Document, Line
+from hlotool.program.program import Program
+from hlotool.render.graph import GRAPH_FORMATS, GraphEdge, GraphNode
+
+_EXAMPLE: Final = """\
+hlotool show dump/ fusion.123
+hlotool show dump/ "params['layers']['wq']"
+hlotool show dump/ model.py:120 --rows neighbours
+hlotool show dump/ fusion.123 --hops 2 --format dot | dot -Tsvg > around.svg"""
+
+
+@document_command("show", SHOW, example=_EXAMPLE, formats=(*FORMATS, *GRAPH_FORMATS))
+@dump_options
+@click.argument("names", metavar="NAME…", nargs=-1, required=True)
+@click.option(
+    "--hops",
+    type=click.IntRange(0, 1000),
+    default=1,
+    help="How many steps away operands and users are listed; 1 by default.",
+)
+def show(request: Request, *, names: tuple[str, ...], hops: int, options: RowOptions) -> None:
+    """Show all there is about instructions, computations, parameters or source lines.
+
+    NAME is an instruction or computation, a value fusion.3{0}, a parameter as the program calls
+    it, a source line model.py:120, or the beginning of a name that nothing else begins with.
+    """
+    program = load_one(request, "executions", "costs", "memory", with_buffers=True)
+    report = program.show(names, hops)
+    if options.format in GRAPH_FORMATS:
+        render = GRAPH_FORMATS[options.format]
+        write_text((render(_nodes(report), tuple(_edges(report))),), options.output)
+        return
+    print_document(_document(program, report), options)
+
+
+def _document(program: Program, report: ShowReport) -> Document:
+    rows = {
+        "subjects": report.subjects,
+        "memory": report.memory,
+        "sharing": report.sharing,
+        "neighbours": report.neighbours,
+        "body": report.body,
+        "collectives": report.collectives,
+        "findings": report.findings,
+    }
+    if len(report.subjects) > 1:
+        return Document(
+            SHOW_SEVERAL,
+            program.paths,
+            rows=rows,
+            notes=(Line("Name one alone for all about it; --rows memory, … for one list of all."),),
+        )
+    filled = tuple(name for name, found in rows.items() if found and name != SUBJECTS.name)
+    return Document(
+        SHOW,
+        program.paths,
+        rows=rows,
+        lines=tuple(describe_one(report.subjects[0])),
+        shown=filled,
+        limits_all=True,
+        focus="" if filled else SUBJECTS.name,
+    )
+
+
+def _nodes(report: ShowReport) -> tuple[GraphNode, ...]:
+    """Return a box for each subject and neighbour, each once."""
+    boxes = {
+        one.name: GraphNode(one.name, (one.name, *filter(None, (one.opcode, one.shape))), True)
+        for one in report.subjects
+    }
+    for row in report.neighbours:
+        boxes.setdefault(row.name, GraphNode(row.name, (row.name, row.opcode, row.shape)))
+    return tuple(boxes.values())
+
+
+def _edges(report: ShowReport) -> Iterator[GraphEdge]:
+    """Yield an arrow for each step, each once, in the direction in which values go."""
+    found = {
+        (row.name, row.reached_from) if row.relation == "operand" else (row.reached_from, row.name)
+        for row in report.neighbours
+    }
+    yield from (GraphEdge(*each) for each in sorted(found))
+
+
+DOCUMENTS = (SHOW,)

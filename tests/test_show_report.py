@@ -1,0 +1,108 @@
+"""What is told of an instruction: neighbours across calls, runs, memory, and its graph."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from dump_files import TESTDATA
+from test_show_names import TEXT
+
+import hlotool
+from hlotool.render.graph import GraphEdge, GraphNode, render_dot, render_mermaid
+
+DUMPS = sorted(
+    path.parent for path in (TESTDATA / "dumps").glob("*/*/oracle.json") if path.parent.is_dir()
+)
+
+
+def neighbours(name: str, hops: int = 1) -> set[tuple[str, str, int]]:
+    rows = hlotool.load(TEXT).show(name, hops=hops).neighbours
+    return {(row.relation, row.name, row.hops) for row in rows}
+
+
+def test_neighbours_across_calls() -> None:
+    assert neighbours("twice") == {
+        ("operand", "body.clone/x", 1),
+        ("user", "call.1", 1),
+    }
+    assert neighbours("body.clone/x") == {("operand", "wq", 1), ("user", "twice", 1)}
+    assert neighbours("twice", 2) == {
+        ("operand", "body.clone/x", 1),
+        ("operand", "wq", 2),
+        ("user", "call.1", 1),
+        ("user", "call.12", 2),
+        ("user", "out", 2),
+    }
+    assert neighbours("twice", 0) == set()
+
+
+def test_far_enough_is_everything_that_gives_or_takes() -> None:
+    named = {name for _, name, _ in neighbours("call.1", 50)}
+    assert named == {"wq", "call.12", "out"}
+
+
+def test_runs_and_way() -> None:
+    row = hlotool.load(TEXT).show("twice").subjects[0]
+    assert row.call_path == ("main", "call.1", "body.clone")
+    assert (row.executions, row.flops, row.flops_per_run) == (1, 8, 8)
+    assert row.definition[0] == "ROOT twice = f32[8] add(x, x)"
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_shares_and_runs_agree_with_the_other_commands(path: Path) -> None:
+    """All that runs on its own, shown one by one, comes to what the summary says."""
+    dumps = [one for one in hlotool.load_all(path) if one.program.module]
+    dump = max(dumps, key=lambda one: one.module.instruction_count())
+    fusions = dump.fusions().rows[:5]
+    for fusion in fusions:
+        shown = [dump.show(name).subjects[0] for name in fusion.members]
+        assert sum(one.memory_bytes_per_run for one in shown) == fusion.known_memory_bytes_per_run
+        assert sum(one.known_executions for one in shown) == fusion.known_executions
+    entry = dump.show(dump.module.entry.name).subjects[0]
+    cost = dump.program.cost
+    assert entry.memory_bytes_per_run == cost.memory_bytes_per_run
+    assert entry.flops_per_run == cost.total_flops_per_run
+
+
+@pytest.mark.parametrize("path", DUMPS[:6], ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_memory_at_the_peak(path: Path) -> None:
+    """Who holds bytes at the peak is shown to hold as many."""
+    dump = hlotool.load_all(path)[0]
+    for row in dump.buffers().rows[:8]:
+        shown = [one for one in dump.show(row.instruction).memory if one.value == row.value]
+        assert [one.peak_bytes for one in shown] == [row.occupied_bytes]
+        assert [(one.born, one.dies) for one in shown] == [(row.born, row.dies)]
+
+
+HOSTILE = ('a"]b', "x\\", "</script>", "line\nbreak", "\x1b[31m", "quote'; }", "ünï")
+NODES = [GraphNode(name, (name, "add")) for name in HOSTILE]
+EDGES = [GraphEdge(HOSTILE[0], HOSTILE[1]), GraphEdge(HOSTILE[2], HOSTILE[0])]
+
+
+def test_mermaid_holds_no_foreign_mark() -> None:
+    lines = render_mermaid(NODES, EDGES).splitlines()
+    assert len(lines) == 1 + len(NODES) + len(EDGES)
+    for line in lines[1 : 1 + len(NODES)]:
+        text = line.partition('["')[2].removesuffix('"]').replace("<br>", "")
+        assert not set(text) & set("\"<>'\\;{}|") - {";"}
+
+
+def test_dot_holds_no_foreign_mark() -> None:
+    lines = render_dot(NODES, EDGES).splitlines()
+    assert len(lines) == 3 + len(NODES) + len(EDGES)
+    assert all("\x1b" not in line for line in lines)
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+def test_dot_reads_it() -> None:
+    done = subprocess.run(
+        [shutil.which("dot") or "dot", "-Tsvg"],
+        input=render_dot(NODES, EDGES).encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert not done.stderr
+    assert done.returncode == 0
