@@ -15,7 +15,7 @@ COMMANDS: Final = {
     "buffers": "Who holds memory at the peak.",
     "fusions": "What each fusion costs.",
     "collectives": "What crosses the interconnect.",
-    "show": "All about one instruction, computation, parameter or source line.",
+    "show": "All about one instruction, parameter or source line.",
     "diff": "What changed between two dumps.",
     "text": "The HLO text of a module, also of a protobuf.",
     "check": "Budgets from hlotool.toml, for CI.",
