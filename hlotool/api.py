@@ -23,6 +23,7 @@ from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.values.value_rows import BufferRow
+from hlotool.analysis.outline.rows import OutlineRow
 from hlotool.analysis.show.report import ShowReport
 from hlotool.analysis.summary.program_row import ProgramRow
 from hlotool.analysis.summary.report import Summary
@@ -106,6 +107,10 @@ class Dump:
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Return what `hlotool fusions --rows custom_calls` shows."""
         return self.program.custom_calls
+
+    def outline(self) -> tuple[OutlineRow, ...]:
+        """Return what `hlotool outline` shows: the steps in the order in which they run."""
+        return self.program.outline()
 
     def show(self, *names: str, hops: int = 1) -> ShowReport:
         """Return what `hlotool show` shows of some names.

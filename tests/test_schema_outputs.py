@@ -30,6 +30,8 @@ CASES = [
     f"fusions {DUMPS[1]} --missed --recompute --chip h100",
     "fusions testdata/dumps/gpu_h100/library_calls --rows custom_calls",
     f"fusions {DUMPS[1]} --by kind,root_opcode -n 2",
+    f"outline {DUMPS[1]}",
+    f"outline {STEP} --chip h100 --clock --only collective",
     f"show {STEP} gemm_fusion_dot loop_add_fusion main.16",
     f"show {DUMPS[1]} all-reduce-start.3 --hops 2",
     *(f"diff {STEP} {STEP}.{other}" for other in ("batch2x", "bf16", "remat")),

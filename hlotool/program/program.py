@@ -6,13 +6,14 @@ findings, diffs and budgets ask here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.overlap.machine import Machine, fit_machine
+from hlotool.analysis.collectives.overlap.pricing import Pricing, price
 from hlotool.analysis.collectives.report import (
     NO_OPTIONS,
     CollectiveOptions,
@@ -38,6 +39,8 @@ from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
+from hlotool.analysis.outline.rows import OutlineRow, outline_program
+from hlotool.analysis.outline.steps import OutlineEvidence, StepKind
 from hlotool.analysis.show.evidence import ShowEvidence
 from hlotool.analysis.show.report import ShowReport, show_names
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
@@ -262,6 +265,20 @@ class Program:
             self.findings,
         )
         return show_names(names, hops, evidence)
+
+    @cached_property
+    def pricing(self) -> Pricing:
+        """At which speeds its work and its transfers go."""
+        return price(self.expect_module(), self.machine)
+
+    def outline(
+        self, only: Collection[StepKind] = (), nesting: int | None = None
+    ) -> tuple[OutlineRow, ...]:
+        """Return its steps in the order in which they run."""
+        evidence = OutlineEvidence(
+            self.expect_module(), self.executions, self.costs, self.collectives.rows, self.pricing
+        )
+        return outline_program(evidence, only, nesting)
 
     def summarize(self, *, with_findings: bool = True) -> Summary:
         """Return all that is worth knowing first."""

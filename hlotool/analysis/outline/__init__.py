@@ -1,0 +1,6 @@
+"""What runs, in which order, and where does work overlap? The answer of `hlotool outline`.
+
+`steps` tells what each scheduled instruction is, `tree` makes a tree of them: loops, branches and
+calls hold what they run, work of one scope is one node. `repeats` finds what stands in a row
+several times, `fold` makes one node of it. `rows` writes the tree down, `answer` declares it.
+"""

@@ -1,0 +1,262 @@
+"""Which steps does a program have, in the order in which they run? A tree of nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct, field
+
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
+from hlotool.analysis.graph.call_graph import find_branches
+from hlotool.analysis.origin.origin import find_origin
+from hlotool.analysis.outline.steps import OutlineEvidence, StepKind, find_kind
+from hlotool.fields.paths import fold_numbers
+from hlotool.ir.module import Computation, Instruction
+
+MOST_LEVELS: Final = 32  # of loops, branches and calls in one another; what is deeper is left out
+
+
+class OutlineNode(Struct, eq=False, kw_only=True):
+    """One step, or several alike.
+
+    Costs are of all executions in one run of the entry, and include those of `children`. `scopes`
+    are those of the instructions, `opcodes` counts them; `collectives` are the rows it stands for.
+    `beside` counts the opcodes of work that runs while a collective is under way, where that is no
+    step of its own. `begins_seconds` and `ends_seconds` are the modelled clock's when the first of
+    them begins and the last ends, in the first round of what holds them. `trip_count` are the
+    rounds of a loop, `count` says for how many alike it stands.
+    """
+
+    kind: StepKind
+    names: list[str]
+    cost: Cost = NOTHING
+    seconds: float = 0.0
+    runs: int | None = None
+    trip_count: int | None = 1
+    count: int = 1
+    branch: int | None = None
+    scopes: dict[str, None] = field(default_factory=dict)
+    opcodes: Counter[str] = field(default_factory=Counter)
+    collectives: list[CollectiveRow] = field(default_factory=list)
+    children: list[OutlineNode] = field(default_factory=list)
+    beside: Counter[str] = field(default_factory=Counter)
+    begins_seconds: float = 0.0
+    ends_seconds: float = 0.0
+    is_shown_elsewhere: bool = False
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What steps have in common that are alike: all but names, costs and numbers in scopes."""
+        return (
+            self.kind,
+            self.trip_count,
+            self.count,
+            self.branch,
+            tuple(dict.fromkeys(map(fold_numbers, self.scopes))),
+            tuple(dict.fromkeys((row.kind, row.axes, row.dtype) for row in self.collectives)),
+            tuple(child.key for child in self.children),
+        )
+
+
+def grow_tree(evidence: OutlineEvidence) -> list[OutlineNode]:
+    """Return the steps of the entry; those of a computation that is run twice stand where first.
+
+    The clock adds up the time of work at the chip's peaks and, where a collective ends, the part
+    of its transfer that no work hides; a part that nobody knows takes no time.
+    """
+    return _Grower(evidence).grow(evidence.module.entry, 0, 0.0)
+
+
+class _Grower:
+    """Walks computations in schedule order."""
+
+    def __init__(self, evidence: OutlineEvidence) -> None:
+        self._evidence = evidence
+        self._durations: dict[Computation, float] = {}  # of one execution of what has been grown
+
+    def grow(self, computation: Computation, level: int, now: float) -> list[OutlineNode]:
+        """Return the steps of a computation that first runs at a time."""
+        self._durations[computation] = 0.0  # while it is walked; nothing calls itself
+        steps = list(self._list_steps(computation, level, now))
+        self._durations[computation] = max((step.ends_seconds for step in steps), default=now) - now
+        return _nest_windows(steps)
+
+    def _list_steps(
+        self, computation: Computation, level: int, now: float
+    ) -> Iterator[OutlineNode]:
+        evidence = self._evidence
+        for one in computation.instructions:
+            kind = find_kind(one, evidence)
+            if kind is None:
+                continue
+            node = OutlineNode(
+                kind=kind,
+                names=[one.full_name],
+                runs=evidence.executions.of(computation),
+                begins_seconds=now,
+            )
+            origin = find_origin(one, _inside(one))
+            if origin.scope:
+                node.scopes[origin.scope] = None
+            node.opcodes[one.custom_call_target or one.opcode] += 1
+            if kind in {"loop", "conditional", "call"}:
+                now = self._hang_below(node, one, level)
+            elif kind in {"collective", "wait"}:
+                found = evidence.begins if kind == "collective" else evidence.ends
+                row = found[one.full_name]
+                node.collectives.append(row)
+                if kind == "wait" or not row.is_async:
+                    now += evidence.exposed_seconds_of(row)
+            else:
+                now += self._measure(node, one)
+            node.ends_seconds = now
+            yield node
+
+    def _measure(self, node: OutlineNode, one: Instruction) -> float:
+        """Note what work costs, and return how long one execution takes."""
+        known = self._evidence.executions.lower_bound(one.computation)
+        once = self._evidence.costs.of(one)
+        seconds = self._evidence.seconds_of(once)
+        node.cost = once.times(known, is_exact=node.runs is not None)
+        node.seconds = seconds * known
+        return seconds
+
+    def _hang_below(self, node: OutlineNode, one: Instruction, level: int) -> float:
+        """Add what an instruction runs, and return when it ends. A condition takes no time."""
+        now = node.begins_seconds
+        if one.opcode == "conditional":
+            node.children = [
+                self._make_branch(branch, number, level, now)
+                for number, branch in enumerate(find_branches(one))
+            ]
+            add_up(node)
+            return max((each.ends_seconds for each in node.children), default=now)
+        called = one.callees("body") or one.called_computations()
+        node.trip_count = self._evidence.trips.get(one, 1)
+        node.children = [step for body in called for step in self._grow_once(body, node, level)]
+        add_up(node)
+        rounds = 1 if node.trip_count is None else node.trip_count
+        return now + rounds * sum(self._durations.get(body, 0.0) for body in called)
+
+    def _make_branch(self, branch: Computation, number: int, level: int, now: float) -> OutlineNode:
+        node = OutlineNode(
+            kind="branch",
+            names=[branch.name],
+            runs=self._evidence.executions.of(branch),
+            branch=number,
+            begins_seconds=now,
+        )
+        node.children = self._grow_once(branch, node, level)
+        node.ends_seconds = now + self._durations.get(branch, 0.0)
+        add_up(node)
+        return node
+
+    def _grow_once(
+        self, computation: Computation, above: OutlineNode, level: int
+    ) -> list[OutlineNode]:
+        if computation in self._durations or level >= MOST_LEVELS:
+            above.is_shown_elsewhere = True
+            return []
+        return self.grow(computation, level + 1, above.begins_seconds)
+
+
+def add_up(node: OutlineNode) -> None:
+    """Give a node the work of what it holds; a conditional that of its most expensive branch."""
+    if node.kind == "conditional":
+        node.cost = largest_cost(child.cost for child in node.children)
+        node.seconds = max((child.seconds for child in node.children), default=0.0)
+    else:
+        node.cost = add_costs(child.cost for child in node.children)
+        node.seconds = sum(child.seconds for child in node.children)
+
+
+def _inside(one: Instruction) -> list[Instruction]:
+    """Return the body of a fusion, which may say where it comes from if the fusion does not."""
+    callee = one.callee() if one.opcode == "fusion" else None
+    return callee.instructions if callee else []
+
+
+def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
+    """Hang what runs between start and done of a collective below its start, and drop the done.
+
+    Where two such windows cross, neither in the other, the second keeps its done as a step.
+    """
+    ends = _find_windows(steps)
+    open_lists: list[list[OutlineNode]] = [[]]
+    dropped = set(ends.values())
+    closing: list[int] = []
+    for place, step in enumerate(steps):
+        if place not in dropped:
+            open_lists[-1].append(step)
+        if place in ends:
+            closing.append(ends[place])
+            open_lists.append([])
+        while closing and closing[-1] == place:
+            closing.pop()
+            inside = list(_merge_work(open_lists.pop()))
+            window = open_lists[-1][-1]
+            window.children = inside
+            window.ends_seconds = step.ends_seconds
+            add_up(window)
+    return list(_merge_work(open_lists[0]))
+
+
+def _find_windows(steps: list[OutlineNode]) -> dict[int, int]:
+    """Return where windows begin and end, those that cross one begun before left out."""
+    done = {
+        step.collectives[0].name: place for place, step in enumerate(steps) if step.kind == "wait"
+    }
+    found: dict[int, int] = {}
+    enclosing: list[int] = []
+    for place, step in enumerate(steps):
+        while enclosing and enclosing[-1] < place:
+            enclosing.pop()
+        end = done.get(step.collectives[0].name) if step.kind == "collective" else None
+        if end is not None and end > place and (not enclosing or end < enclosing[-1]):
+            found[place] = end
+            enclosing.append(end)
+    return found
+
+
+def _merge_work(steps: Iterable[OutlineNode]) -> Iterator[OutlineNode]:
+    """Make one node of work of one scope in a row; what has no scope goes with what is before."""
+    last: OutlineNode | None = None
+    for step in steps:
+        if step.kind not in {"compute", "memory"}:
+            if last is not None:
+                yield last
+            last = None
+            yield step
+        elif last is not None and _goes_with(step, last):
+            merge_into(last, step)
+        else:
+            if last is not None:
+                yield last
+            last = step
+    if last is not None:
+        yield last
+
+
+def _goes_with(step: OutlineNode, last: OutlineNode) -> bool:
+    return not step.scopes or not last.scopes or step.scopes.keys() <= last.scopes.keys()
+
+
+def merge_into(node: OutlineNode, other: OutlineNode) -> None:
+    """Add a step to one that it is alike to, or stands beside."""
+    if "compute" in {node.kind, other.kind} and node.kind == "memory":
+        node.kind = "compute"
+    node.names += other.names
+    node.cost = add_costs((node.cost, other.cost))
+    node.seconds += other.seconds
+    node.scopes |= other.scopes
+    node.opcodes += other.opcodes
+    node.beside += other.beside
+    node.begins_seconds = min(node.begins_seconds, other.begins_seconds)
+    node.ends_seconds = max(node.ends_seconds, other.ends_seconds)
+    node.collectives += other.collectives
+    node.runs = None if node.runs is None or other.runs is None else max(node.runs, other.runs)
+    for mine, theirs in zip(node.children, other.children, strict=False):
+        merge_into(mine, theirs)

@@ -1,0 +1,97 @@
+"""`hlotool outline`: a program as it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, get_args
+
+import click
+
+from hlotool.analysis.outline.answer import ON_CLOCK, OUTLINE
+from hlotool.analysis.outline.rows import OutlineRow
+from hlotool.analysis.outline.steps import StepKind
+from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.machine_options import MACHINE_AND_LATENCY, machine_options
+from hlotool.commands.shared.request import Request, load_one
+from hlotool.errors import UsageError
+from hlotool.fields import Document, Line, Unit
+from hlotool.program.program import Program
+from hlotool.query.names import suggest
+from hlotool.render.units import format_value
+
+_KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
+_EXAMPLE: Final = """\
+hlotool outline dump/
+hlotool outline dump/ --only collective,wait
+hlotool outline dump/ --nesting 1 --chip h100
+diff <(hlotool outline old/) <(hlotool outline new/)"""
+
+
+@document_command("outline", OUTLINE, example=_EXAMPLE)
+@dump_options
+@click.option(
+    "--only", metavar="KIND,…", default="", help=f"Only steps of these kinds: {', '.join(_KINDS)}."
+)
+@click.option(
+    "--nesting",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Leave out what more than N loops, branches or calls hold.",
+)
+@click.option(
+    "--clock",
+    "has_clock",
+    is_flag=True,
+    help="With --chip: when each step begins and ends on a modelled clock.",
+)
+@machine_options(MACHINE_AND_LATENCY)
+def outline(
+    request: Request,
+    *,
+    only: str,
+    nesting: int | None,
+    has_clock: bool,
+    options: RowOptions,
+) -> None:
+    """Show a program as it runs: loops, collectives and the work between them, in order."""
+    kinds = _parse_kinds(only)
+    program = load_one(request, "executions", "costs")
+    if has_clock and not program.pricing.is_timed:
+        raise UsageError("--clock needs --chip: without one there are ratios, and no times.")
+    rows = program.outline(kinds, nesting)
+    print_document(
+        Document(
+            ON_CLOCK if has_clock else OUTLINE,
+            program.paths,
+            rows={"steps": rows},
+            lines=(_describe(program, rows),),
+        ),
+        options,
+    )
+
+
+def _parse_kinds(text: str) -> tuple[StepKind, ...]:
+    asked = [one.strip() for one in text.split(",")] if text else []
+    for one in asked:
+        if one not in _KINDS:
+            raise UsageError(f"--only: there is no kind {one!r}; {suggest(one, _KINDS)}")
+    return tuple(kind for kind in _KINDS if kind in asked)
+
+
+def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
+    module = program.expect_module()
+    pricing = program.pricing
+    order = "in schedule order" if module.header.is_scheduled else "in the order of the text"
+    if not pricing.is_timed:
+        rates = f"the ratios of {pricing.chip.name}; --chip gives times"
+        return Line(f"{module.name}, {order}; shares of work are estimates at {rates}")
+    ends = max((row.ends_seconds or 0.0 for row in rows), default=0.0)
+    run = format_value(ends, Unit.SECONDS)
+    return Line(
+        f"{module.name}, {order}; at the peaks of {pricing.chip.name} one run takes an estimated "
+        f"{run}: a lower bound, as no kernel reaches them"
+    )
+
+
+DOCUMENTS = (OUTLINE,)
