@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 import hlotool
-from hlotool.analysis.show.names import find_meant
+from hlotool.analysis.show.names import Names, find_meant
 from hlotool.errors import UsageError
-from hlotool.ir import Module
 
 TEXT = """HloModule names, is_scheduled=true
 
@@ -48,8 +47,8 @@ FOUND = {
 }
 
 
-def read() -> Module:
-    return hlotool.load(TEXT).module
+def read() -> Names:
+    return Names(hlotool.load(TEXT).module)
 
 
 @pytest.mark.parametrize("name", FOUND)

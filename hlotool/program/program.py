@@ -252,9 +252,10 @@ class Program:
         )
         return find_findings(evidence)
 
-    def show(self, names: Sequence[str], hops: int = 1) -> ShowReport:
-        """Return what there is to know about some names."""
-        evidence = ShowEvidence(
+    @cached_property
+    def show_evidence(self) -> ShowEvidence:
+        """The analyses that an answer about one thing is made from."""
+        return ShowEvidence(
             self.expect_module(),
             self.graph,
             self.executions,
@@ -264,7 +265,10 @@ class Program:
             self.collectives.rows,
             self.findings,
         )
-        return show_names(names, hops, evidence)
+
+    def show(self, names: Sequence[str], hops: int = 1) -> ShowReport:
+        """Return what there is to know about some names."""
+        return show_names(names, hops, self.show_evidence)
 
     @cached_property
     def pricing(self) -> Pricing:

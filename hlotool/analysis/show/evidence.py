@@ -13,7 +13,10 @@ from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.show.names import Names
+from hlotool.ir.buffers import Allocation, BufferValue
 from hlotool.ir.module import Computation, Instruction, Module
 
 
@@ -40,6 +43,34 @@ class ShowEvidence(Struct, frozen=True, dict=True):
     memory: MemoryReport | None
     collectives: Sequence[CollectiveRow]
     findings: Sequence[Finding]
+
+    @cached_property
+    def names(self) -> Names:
+        """What its things are called."""
+        return Names(self.module)
+
+    @cached_property
+    def values(self) -> dict[str, list[tuple[Allocation, BufferValue]]]:
+        """The values that each instruction defines, with their allocations."""
+        found: dict[str, list[tuple[Allocation, BufferValue]]] = {}
+        if self.memory is not None:
+            for allocation in self.memory.map.assignment.allocations:
+                for value in allocation.values:
+                    found.setdefault(value.instruction, []).append((allocation, value))
+        return found
+
+    @cached_property
+    def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:
+        """What values hold at the peak of each space; a space without a known peak is absent."""
+        if self.memory is None:
+            return {}
+        found = {}
+        for space in self.memory.map.colors():
+            position = self.memory.peak_of(space).position
+            if position is not None:
+                held = find_holdings(self.memory.map, position, space)
+                found[space] = {one.value: one.occupied_bytes for one in held}
+        return found
 
     @cached_property
     def callers(self) -> dict[Computation, list[Instruction]]:

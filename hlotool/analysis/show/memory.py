@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated
 
 from msgspec import Struct, field
 
-from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.memory_map import MemoryMap
-from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.show.evidence import ShowEvidence
 from hlotool.fields import BYTES, NUMBER, column, figure
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue
+from hlotool.ir.module import Instruction
 from hlotool.ir.values import ShapeIndex
 
 
@@ -56,18 +56,23 @@ class SharingValue(Struct, frozen=True):
 
 
 def list_values(
-    of: str, instruction: str, index: ShapeIndex | None, report: MemoryReport
+    instruction: Instruction, index: ShapeIndex | None, evidence: ShowEvidence
 ) -> tuple[tuple[ShownValue, ...], tuple[SharingValue, ...]]:
     """Return the values that an instruction defines, at one index or all, and what shares them."""
+    report = evidence.memory
+    if report is None:
+        return (), ()
     memory = report.map
     is_estimate = report.figures.source == "estimate"
     values: list[ShownValue] = []
     sharing: list[SharingValue] = []
-    for allocation, value in _find_values(instruction, index, memory):
+    for allocation, value in evidence.values.get(instruction.name, ()):
+        if index not in {None, value.index or ()}:
+            continue
         live = None if allocation.is_thread_local else memory.range_of(value)
         values.append(
             ShownValue(
-                of=of,
+                of=instruction.full_name,
                 value=value.name,
                 size_bytes=value.size_bytes,
                 class_=allocation.allocation_class,
@@ -76,7 +81,7 @@ def list_values(
                 offset=None if is_estimate else value.offset,
                 born=live.start if live else None,
                 dies=live.end if live else None,
-                peak_bytes=_measure_at_peak(value, allocation, report),
+                peak_bytes=_measure_at_peak(value, allocation, evidence),
             )
         )
         if not is_estimate:
@@ -84,23 +89,11 @@ def list_values(
     return tuple(values), tuple(sharing)
 
 
-def _find_values(
-    instruction: str, index: ShapeIndex | None, memory: MemoryMap
-) -> Iterator[tuple[Allocation, BufferValue]]:
-    for allocation in memory.assignment.allocations:
-        for value in allocation.values:
-            if value.instruction == instruction and index in {None, value.index or ()}:
-                yield allocation, value
-
-
 def _measure_at_peak(
-    value: BufferValue, allocation: Allocation, report: MemoryReport
+    value: BufferValue, allocation: Allocation, evidence: ShowEvidence
 ) -> int | None:
-    position = report.peak_of(allocation.color).position
-    if position is None or allocation.is_thread_local:
-        return None
-    held = find_holdings(report.map, position, allocation.color)
-    return next((one.occupied_bytes for one in held if one.value is value), 0)
+    held = evidence.peak_bytes.get(allocation.color)
+    return None if held is None or allocation.is_thread_local else held.get(value, 0)
 
 
 def _list_sharing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
@@ -29,7 +30,23 @@ class Meant(Struct, frozen=True):
     index: tuple[int, ...] | None = None
 
 
-def find_meant(name: str, module: Module) -> Meant:
+class Names:
+    """The names of one module, found once for all that are asked for."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    @cached_property
+    def called(self) -> dict[str, list[Instruction]]:
+        """The instructions of each name, full or short."""
+        found: dict[str, list[Instruction]] = {}
+        for one in self.module.instructions():
+            for name in {one.name, one.full_name}:
+                found.setdefault(name, []).append(one)
+        return found
+
+
+def find_meant(name: str, names: Names) -> Meant:
     """Return what a name means, in the first of these ways in which it means anything.
 
     An instruction by its full name or its name, a leading `%` ignored; a computation; a value
@@ -38,27 +55,28 @@ def find_meant(name: str, module: Module) -> Meant:
     and `.remat`; the only name that begins so. Raises UsageError with candidates where nothing
     fits, or several names begin so.
     """
+    module = names.module
     wanted = name.removeprefix("%")
     value = _VALUE.fullmatch(wanted)
     place = _PLACE.fullmatch(wanted)
-    found = _find_named(name, wanted, module)
-    if found is None and value and (whole := _find_named(name, value["name"], module)):
+    found = _find_named(name, wanted, names)
+    if found is None and value and (whole := _find_named(name, value["name"], names)):
         index = tuple(map(int, value["index"].split(","))) if value["index"] else ()
         found = Meant(name, whole.instructions, whole.computation, index)
     if found is None:
         found = _find_parameter(name, wanted, module)
     if found is None and place:
         found = _find_made_by(name, place["file"], int(place["line"]), module)
-    return found or _find_alike(name, wanted, module)
+    return found or _find_alike(name, wanted, names)
 
 
-def _find_named(name: str, wanted: str, module: Module) -> Meant | None:
+def _find_named(name: str, wanted: str, names: Names) -> Meant | None:
     """Return the instruction of a full name, else those of a name, else the computation of it."""
-    called = tuple(one for one in module.instructions() if wanted in {one.name, one.full_name})
+    called = tuple(names.called.get(wanted, ()))
     exact = tuple(one for one in called if one.full_name == wanted)
     if called:
         return Meant(name, exact or called)
-    computation = module.computations.get(wanted)
+    computation = names.module.computations.get(wanted)
     return Meant(name, computation=computation) if computation else None
 
 
@@ -78,15 +96,15 @@ def _find_made_by(name: str, file: str, line: int, module: Module) -> Meant | No
     return Meant(name, tuple(found)) if found else None
 
 
-def _find_alike(name: str, wanted: str, module: Module) -> Meant:
+def _find_alike(name: str, wanted: str, names: Names) -> Meant:
     """Return the only thing whose name differs in its ending alone; raise UsageError otherwise."""
-    known = _list_names(module)
+    known = _list_names(names.module)
     stem = _COPIES.sub("", wanted)
     alike = [one for one in known if _COPIES.sub("", one) == stem]
     if len(alike) != 1:
         alike = alike or [one for one in known if one.startswith(wanted)]
     if len(alike) == 1:
-        return find_meant(alike[0], module)
+        return find_meant(alike[0], names)
     if alike:
         raise UsageError(f"{name!r} is the beginning of {_list(alike)}; give one of them.")
     inside = [one for one in known if wanted and wanted in one]

@@ -41,11 +41,10 @@ def show_names(names: Iterable[str], hops: int, evidence: ShowEvidence) -> ShowR
     instructions = [(one, meant) for one, meant in wanted if isinstance(one, Instruction)]
     memory: list[ShownValue] = []
     sharing: list[SharingValue] = []
-    if evidence.memory is not None:
-        for one, meant in instructions:
-            values, others = list_values(one.full_name, one.name, meant.index, evidence.memory)
-            memory += values
-            sharing += others
+    for one, meant in instructions:
+        values, others = list_values(one, meant.index, evidence)
+        memory += values
+        sharing += others
     return ShowReport(
         add_stacks(subjects, evidence.module),
         tuple(memory),
@@ -70,7 +69,7 @@ def _find_subjects(
 ) -> list[tuple[Instruction | Computation, Meant]]:
     found: dict[Instruction | Computation, Meant] = {}
     for name in names:
-        meant = find_meant(name, evidence.module)
+        meant = find_meant(name, evidence.names)
         if meant.computation is not None:
             found.setdefault(meant.computation, meant)
         for one in meant.instructions:

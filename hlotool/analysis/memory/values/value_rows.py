@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from msgspec import Struct, field
@@ -162,6 +163,19 @@ def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> 
         )
         for value, allocation in placed
     ]
+
+
+def describe_values(
+    report: MemoryReport, module: Module | None, wanted: Iterable[BufferValue]
+) -> list[BufferRow]:
+    """Return the rows of some values, in their order, without what they hold at an instant."""
+    describer = _Describer(report, module)
+    homes = {
+        value: allocation
+        for allocation in report.map.assignment.allocations
+        for value in allocation.values
+    }
+    return [describer.describe(homes[value], value, report.map.range_of(value)) for value in wanted]
 
 
 class _Describer:
