@@ -39,6 +39,8 @@ HOMES = {
     "distributed": {"inputs"},
     "google": {"inputs"},
     "humanize": {"render"},
+    "jinja2": {"render"},
+    "plotly": {"render"},
     "pyarrow": {"render"},
     "pyparsing": {"query"},
     "re2": {"pattern"},

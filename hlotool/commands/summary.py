@@ -59,11 +59,11 @@ def summary(request: Request, means: DirectoryMeans, no_findings: bool, options:
     means.refuse()
     program = load_one(request, "executions", "costs", "memory", with_buffers=True)
     answer = program.summarize(with_findings=not no_findings)
-    print_document(_describe(answer, program.paths, has_findings=not no_findings), options)
+    print_document(describe_summary(answer, program.paths, has_findings=not no_findings), options)
     return 0
 
 
-def _describe(found: Summary, paths: InputPaths, *, has_findings: bool) -> Document:
+def describe_summary(found: Summary, paths: InputPaths, *, has_findings: bool = True) -> Document:
     """Return the answer with its prose and its tables."""
     rows: dict[str, Sequence[object]] = {
         "opcodes": found.opcodes,
