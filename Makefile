@@ -37,6 +37,9 @@ demo: $(VENV)/installed ## Install into .venv and summarize a real dump
 test: $(VENV)/installed-test ## Install what the tests need and run all tests
 	$(BIN)/pytest -n auto -q
 
+test-browser: $(VENV)/installed-test ## Open pages in Chromium (Debian: chromium, chromium-driver)
+	$(BIN)/pytest -q -m browser
+
 mutants: $(VENV)/installed-test ## Ask about a million injured dumps, or COUNT=100000
 	$(BIN)/pytest -n auto -q tests/test_mutants.py tests/test_protos_bad.py --mutants $(COUNT)
 
@@ -60,4 +63,4 @@ bench-large: $(BENCH)/installed ## Measure texts of 30 MB to a gigabyte: a quart
 accuracy: $(VENV)/installed-test ## Lifetimes, estimates, known origins, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test mutants lint golden docs budgets bench bench-large accuracy
+.PHONY: help demo test test-browser mutants lint golden docs budgets bench bench-large accuracy

@@ -146,8 +146,8 @@
   // Charts.
   const layout = (more) => ({
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink(), size: 12 },
-    margin: { l: 70, r: 16, t: 12, b: 46 }, hoverlabel: { align: "left" },
-    legend: { orientation: "h", y: -0.18 }, modebar: { bgcolor: "rgba(0,0,0,0)", color: line(), activecolor: ink() }, ...more,
+    margin: { l: 70, r: 16, t: 44, b: 46 }, hoverlabel: { align: "left" },
+    legend: { orientation: "h", y: 1.01, yanchor: "bottom", x: 0 }, modebar: { bgcolor: "rgba(0,0,0,0)", color: line(), activecolor: ink() }, ...more,
   });
   const axis = (title, more) => ({ title: { text: title }, gridcolor: line(), zerolinecolor: line(), ...more });
   const options = { displaylogo: false, displayModeBar: "hover", responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "sendDataToCloud"] };
@@ -329,6 +329,7 @@
   requestAnimationFrame(() => setTimeout(() => {
     const script = document.createElement("script");
     script.textContent = get("plotly").textContent;
+    performance.mark("charts");
     document.head.append(script);
     drawAll();
   }, 0));

@@ -1,0 +1,114 @@
+"""Pages in a real browser: Debian's Chromium, driven through its own driver.
+
+Skipped where either is not installed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_pages import SMALL, write_hostile, write_large, write_page
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+PATIENCE_SECONDS = 60
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver"),
+]
+DRAWN = "return document.documentElement.dataset.charts === 'drawn'"
+# How many different colours a chart shows, so that an empty one is told from a drawn one.
+MARKS = "return document.querySelectorAll('#{} .main-svg path').length"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Start the browser once for all pages."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for each in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1000"):
+        options.add_argument(each)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(executable_path=DRIVER)
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+def visit(browser: Any, page: Path) -> None:
+    """Open a page, and wait until its charts are drawn; nothing went wrong meanwhile."""
+    from selenium.webdriver.support.wait import WebDriverWait  # noqa: PLC0415  may be missing
+
+    browser.get(page.as_uri())
+    WebDriverWait(browser, PATIENCE_SECONDS).until(lambda one: one.execute_script(DRAWN))
+    assert browser.get_log("browser") == []
+
+
+def test_a_small_program(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_page(tmp_path, SMALL, "--chip", "h100"))
+    for chart in ("memory", "address", "tree", "clock", "roof", "axes"):
+        assert browser.execute_script(MARKS.format(f"{chart}-chart")) > 3, chart
+    browser.execute_script("document.querySelector('#fusions').open = true")
+    link = browser.find_element("css selector", "#fusions a.name")
+    name = link.get_attribute("data-name")
+    browser.execute_script("arguments[0].click()", link)
+    assert browser.find_element("css selector", "#panel h2").text == name
+    browser.find_element("id", "close").click()
+    assert not browser.find_element("id", "panel").is_displayed()
+
+
+def test_sorting_and_searching(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_page(tmp_path, SMALL))
+    browser.execute_script("document.querySelector('#fusions').open = true")
+    column = "return [...document.querySelectorAll('#fusions tbody tr')].map(r => +r.cells[{}].dataset.v)"
+    heads = [
+        one.text.split()[0] if one.text else ""
+        for one in browser.find_elements("css selector", "#fusions th")
+    ]
+    place = next(index for index, text in enumerate(heads) if text.startswith("flops/run"))
+    button = browser.find_elements("css selector", "#fusions th button")[place]
+    for is_rising in (False, True):
+        browser.execute_script("arguments[0].click()", button)
+        values = browser.execute_script(column.format(place))
+        assert values == sorted(values, reverse=not is_rising)
+    search = browser.find_element("css selector", "#fusions input")
+    search.send_keys("attention gemm")
+    shown = "return [...document.querySelectorAll('#fusions tbody tr')].filter(r => !r.hidden).map(r => r.textContent)"
+    found = browser.execute_script(shown)
+    assert found
+    assert all("attention" in text and "gemm" in text for text in found)
+
+
+def test_an_instant_is_frozen_by_keys(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_page(tmp_path, SMALL))
+    heading = browser.find_element("css selector", "#instant h3")
+    before = heading.text
+    browser.find_element("id", "memory-chart").send_keys("\ue012")  # left
+    assert browser.find_element("css selector", "#instant h3").text != before
+
+
+def test_a_large_program_is_painted_before_charts(browser: Any, tmp_path: Path) -> None:
+    page = write_page(tmp_path, write_large(tmp_path))
+    assert page.stat().st_size < 8 << 20
+    visit(browser, page)
+    painted = browser.execute_script(
+        "return performance.getEntriesByType('paint').map(e => e.startTime)"
+    )
+    drawn = browser.execute_script("return performance.getEntriesByName('charts')[0].startTime")
+    assert painted
+    assert min(painted) < drawn
+    assert len(browser.find_elements("css selector", "#buffers tbody tr")) > 1000
+
+
+def test_hostile_names_do_nothing(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_page(tmp_path, write_hostile(tmp_path)))
+    assert browser.title == "hostile"
+    for link in browser.find_elements("css selector", "a.name")[:8]:
+        browser.execute_script("arguments[0].click()", link)
+    assert browser.title == "hostile"
+    assert browser.execute_script("return document.images.length") == 0
+    assert browser.get_log("browser") == []

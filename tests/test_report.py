@@ -1,0 +1,119 @@
+"""The page of a program: it holds the figures of the commands, and nothing foreign acts in it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dump_files import TESTDATA
+from report_pages import HOSTILE_NAMES, SMALL, write_hostile, write_large, write_page
+
+import hlotool
+from hlotool.analysis.memory.curve import Curve
+from hlotool.analysis.memory.moments import choose_positions, list_moments
+from hlotool.cli import run
+
+MOST_BYTES = 8 << 20
+DUMPS = sorted(path.parent for path in (TESTDATA / "dumps").glob("*/*/oracle.json"))
+
+
+def read_data(page: Path) -> Any:
+    """Return what the charts of a page are drawn from."""
+    found = re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_the_page_holds_what_the_commands_say(tmp_path: Path) -> None:
+    page = write_page(tmp_path, SMALL, "--chip", "h100")
+    text, data = page.read_text("utf-8"), read_data(page)
+    dump = hlotool.load(SMALL)
+    peak = dump.buffers().memory.peak
+    memory = data["memory"]
+    assert max(memory["used_bytes"]) == peak.bytes
+    assert memory["positions"][memory["peak"]] == peak.position
+    for stack in memory["stacks"].values():
+        assert list(map(sum, zip(*stack.values(), strict=True))) == memory["used_bytes"]
+    assert sum(each["wire_bytes"] for each in data["work"]["transfers"]) == sum(
+        row.known_wire_bytes_per_run for row in dump.collectives().rows
+    )
+    for row in dump.fusions().rows:
+        assert html.escape(row.name) in text
+    assert text.startswith("<!doctype html>")
+    assert page.stat().st_size < MOST_BYTES
+
+
+def test_nothing_is_asked_of_a_network(tmp_path: Path) -> None:
+    text = write_page(tmp_path, SMALL).read_text("utf-8")
+    own = re.sub(r'<script type="text/plain" id="plotly">.*?</script>', "", text, flags=re.DOTALL)
+    assert "default-src 'none'" in own
+    assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?!#)[^"'> ]+""", own)
+    assert not re.findall(r"@import|url\(|fetch\(|XMLHttpRequest|import\(", own)
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    text = write_page(tmp_path, write_hostile(tmp_path)).read_text("utf-8")
+    assert text.lower().count("<script") == 3  # the data, the charts, the page's own
+    assert text.lower().count("</script") == 3
+    assert "<img" not in text
+    assert "\u202e" not in text
+    assert HOSTILE_NAMES[4] in html.unescape(text)
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_moments_hold_what_is_in_use(path: Path) -> None:
+    for dump in hlotool.load_all(path):
+        report = dump.program.memory
+        if report is None or report.map.lifetimes is None:
+            continue
+        found = list_moments(report, dump.program.module, 0, 12)
+        curve = report.map.curve(0)
+        assert curve is not None
+        assert [one.used_bytes for one in found.moments] == [
+            curve.at(one.position) for one in found.moments
+        ]
+        assert max(one.used_bytes for one in found.moments) == curve.peak()[0]
+
+
+def test_a_peak_between_two_moments_is_not_lost() -> None:
+    curve = Curve((0, 70, 71), (1, 9, 1))
+    assert 70 in choose_positions(curve, 99, 10)
+
+
+def test_a_large_program(tmp_path: Path) -> None:
+    page = write_page(tmp_path, write_large(tmp_path))
+    assert page.stat().st_size < MOST_BYTES
+    assert len(read_data(page)["panels"]) <= 600
+
+
+def test_dumps_of_all_kinds_have_a_page(tmp_path: Path) -> None:
+    for name in ("hlo/tpu_train_step.txt", "dumps/cpu/nested_loops", "dumps/tpu_v5e/offload"):
+        assert read_data(write_page(tmp_path, TESTDATA / name))["work"]["steps"]
+
+
+def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_hostile(tmp_path)
+    before = path.read_bytes()
+    assert run(["report", str(path), "-o", str(path)]) == 2
+    assert "it was not overwritten" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("package", ["jinja2", "plotly.offline"])
+def test_without_the_extra(
+    package: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    assert run(["report", str(SMALL), "-o", str(tmp_path / "page.html")]) == 2
+    said = capsys.readouterr().err
+    name = package.partition(".")[0]
+    assert said == f"hlotool: hlotool report needs {name}; install hlotool[report].\n"
+    assert not list(tmp_path.iterdir())
