@@ -20,7 +20,8 @@ pytestmark = [
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver"),
 ]
 DRAWN = "return document.documentElement.dataset.charts === 'drawn'"
-# How many different colours a chart shows, so that an empty one is told from a drawn one.
+ROWS = "[...document.querySelectorAll('#fusions tbody tr')]"
+# How many shapes a chart has, so that an empty one is told from a drawn one.
 MARKS = "return document.querySelectorAll('#{} .main-svg path').length"
 
 
@@ -64,7 +65,7 @@ def test_a_small_program(browser: Any, tmp_path: Path) -> None:
 def test_sorting_and_searching(browser: Any, tmp_path: Path) -> None:
     visit(browser, write_page(tmp_path, SMALL))
     browser.execute_script("document.querySelector('#fusions').open = true")
-    column = "return [...document.querySelectorAll('#fusions tbody tr')].map(r => +r.cells[{}].dataset.v)"
+    column = f"return {ROWS}.map(row => +row.cells[{{}}].dataset.v)"
     heads = [
         one.text.split()[0] if one.text else ""
         for one in browser.find_elements("css selector", "#fusions th")
@@ -77,7 +78,7 @@ def test_sorting_and_searching(browser: Any, tmp_path: Path) -> None:
         assert values == sorted(values, reverse=not is_rising)
     search = browser.find_element("css selector", "#fusions input")
     search.send_keys("attention gemm")
-    shown = "return [...document.querySelectorAll('#fusions tbody tr')].filter(r => !r.hidden).map(r => r.textContent)"
+    shown = f"return {ROWS}.filter(row => !row.hidden).map(row => row.textContent)"
     found = browser.execute_script(shown)
     assert found
     assert all("attention" in text and "gemm" in text for text in found)

@@ -13,7 +13,7 @@ from hlotool.analysis.memory.values.value_rows import BufferRow, describe_values
 from hlotool.ir.buffers import BufferValue
 from hlotool.ir.module import Module
 
-MOST_MOMENTS: Final = 160  # a screen has a thousand columns; one each would be a blur
+MOST_MOMENTS: Final = 120  # a screen has a thousand columns; one each would be a blur
 
 
 class Moment(Struct, frozen=True):
