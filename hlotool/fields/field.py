@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -43,6 +43,13 @@ _NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.
 _HEADING_ENDINGS = ("_bytes", "_seconds")  # the value's unit says it already
 
 
+class Joint(Protocol):
+    """What a record keeps for a figure that does not add up: two gains are not their sum."""
+
+    def together(self, others: Sequence[Any], /) -> int:
+        """Return the figure of several rows, from what each of them keeps."""
+
+
 class Field(Struct, frozen=True):
     """One figure: a JSON key, a name in expressions, and perhaps a column.
 
@@ -63,6 +70,7 @@ class Field(Struct, frozen=True):
     is_below: bool = False  # LIST: a table prints it below the row, an item a line
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
+    joint_from: str = ""  # the record's attribute that says what rows come to together: see Joint
     once: str = ""  # the field that totals add instead where this one is null; then they are ≥
     lower_if: str = ""  # the record's flag that makes it ≥; '': is_lower_bound, outside tables
     upper_if: str = ""  # the same for ≤ and is_upper_bound

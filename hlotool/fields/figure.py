@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     is_below: bool
     is_curve: bool
     is_exact: bool
+    joint_from: str
     once: str
     lower_if: str
     upper_if: str

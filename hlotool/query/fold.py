@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hlotool.fields import VARIOUS, Field, Fold, RowList
 from hlotool.fields.paths import fold_numbers, share_path
+from hlotool.query.sums import join_rows
 
 _APPENDED = re.compile(r"[0-9]+|clone|remat[0-9]*")
 _INDEX = re.compile(r"\{[0-9,]*\}")
@@ -20,7 +21,8 @@ def fold_rows(
 ) -> list[object]:
     """Merge rows that agree in the keys of `fold`, keeping the place of the first.
 
-    Summable fields are added up; one that is unknown in any row is unknown in the sum. A
+    Summable fields are added up, or say what they come to together; one that is unknown in any
+    row is unknown in the sum. A
     merged row's name is what the names have in common, with `.*` after it, and its paths are
     what theirs share; any other field in which the rows differ is VARIOUS. `keeps_numbers`:
     paths must be equal, numbers and all.
@@ -83,7 +85,10 @@ def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
     changes: dict[str, Any] = {}
     for field in row_list.fields:
         values = [field.getter()(row) for row in rows]
-        if field.is_summable:
+        if field.joint_from:
+            joint, is_lower = join_rows(rows, field)
+            changes[field.attribute] = None if is_lower else joint
+        elif field.is_summable:
             known = [value for value in values if isinstance(value, int | float)]
             changes[field.attribute] = sum(known) if len(known) == len(values) else None
         elif any(value != values[0] for value in values):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from hlotool.fields import Field, RowList, Sum
+from hlotool.fields.field import Joint
 from hlotool.fields.rows import lower_flags, upper_flags
 
 
@@ -41,6 +43,8 @@ def _add_up(
     row_list: RowList, rows: Sequence[object], field: Field
 ) -> tuple[int | float | None, bool]:
     """Return the sum of what is known, and whether something was not."""
+    if field.joint_from:
+        return join_rows(rows, field)
     read = field.getter()
     values = [read(row) for row in rows]
     known = [value for value in values if isinstance(value, int | float)]
@@ -51,6 +55,16 @@ def _add_up(
         once = (read_once(row) for row, value in zip(rows, values, strict=True) if value is None)
         known += [value for value in once if isinstance(value, int | float)]
     return sum(known) if known else None, True
+
+
+def join_rows(rows: Sequence[object], field: Field) -> tuple[int | None, bool]:
+    """Return what rows come to together in a field that does not add up, and if any is unknown."""
+    read = attrgetter(field.joint_from)
+    found: list[Joint | None] = [read(row) for row in rows]
+    known = [one for one in found if one is not None]
+    if not rows:
+        return 0, False
+    return known[0].together(known) if known else None, len(known) < len(found)
 
 
 def _is_true(row_list: RowList, rows: Sequence[object], name: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hlotool.analysis.memory.gains.gain import Gains, Held
 from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.padding import padding_bytes_of, unpadded_bytes_of
 from hlotool.analysis.memory.report import MemoryReport
@@ -36,6 +37,15 @@ class BufferRow(Struct, frozen=True):
             "with --all",
             BYTES,
             heading="holds",
+        ),
+    ]
+    gain_bytes: Annotated[
+        int | None,
+        column(
+            "how far the peak of the space falls if these bytes were not there, nor those of what "
+            "shares them; of several rows together, not their sum",
+            BYTES,
+            joint_from="held",
         ),
     ]
     size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]
@@ -123,6 +133,7 @@ class BufferRow(Struct, frozen=True):
     ]
     stack: Stack = None
     stack_frame: StackFrame = None
+    held: Held | None = None
 
 
 def rows_at(
@@ -186,6 +197,7 @@ class _Describer:
         self.assignment = report.map.assignment
         self.is_estimate = report.figures.source == "estimate"
         self.origins = ValueOrigins(module, self.assignment)
+        self.gains = Gains(report.map)
         self.uses = UseCounts(module, self.assignment, self.origins.definers)
 
     def describe(
@@ -194,8 +206,10 @@ class _Describer:
         """Write all of a value but what is its own at an instant."""
         origin = self.origins.of(value)
         parameter_name = find_parameter_name(allocation, self.module, self.assignment)
+        held = self.gains.of(allocation, value)
         return BufferRow(
             occupied_bytes=None,
+            gain_bytes=held.together((held,)) if held else None,
             size_bytes=value.size_bytes,
             count=1,
             class_=allocation.allocation_class,
@@ -230,6 +244,7 @@ class _Describer:
             parameter=parameter_name or _text(allocation.parameter),
             parameter_tree=find_parameter_tree(parameter_name) if parameter_name else None,
             stack_frame=origin.frame or None,
+            held=held,
         )
 
 

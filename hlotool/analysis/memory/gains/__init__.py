@@ -1,0 +1,7 @@
+"""How far would memory fall if some bytes were not there?
+
+`tenure` says which values hold the same bytes, `space_peak` how far the peak of a space falls
+without some of them, `gain` what a row knows of that. `without` is the program without certain
+values. `part` divides a program into parts one would do something about, `remedy` says what that
+is, and `fitting` which parts bring it under a limit.
+"""
