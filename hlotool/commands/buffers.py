@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.memory.allocation_rows import allocation_rows
-from hlotool.analysis.memory.answer import BUFFERS, choose_buffer_columns
+from hlotool.analysis.memory.answer import BUFFERS, ROWS, choose_buffer_columns
+from hlotool.analysis.memory.gains.fitting import find_relief
+from hlotool.analysis.memory.gains.without import (
+    Without,
+    choose_tenures,
+    measure_without,
+    take_away,
+)
 from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.instant import find_position, instant_at
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import find_peaks, timeline
-from hlotool.analysis.memory.values.value_rows import all_rows, rows_at
+from hlotool.analysis.memory.values.value_rows import BufferRow, all_rows, rows_at
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.machine_options import CHIP_MEMORY, machine_options
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.shared.stack_option import (
@@ -46,6 +56,7 @@ class Asked(Struct, frozen=True):
     has_donation: bool = False
     limit_bytes: int | None = None
     has_stacks: bool = False
+    without: Callable[[BufferRow], bool] | None = None
 
 
 @document_command("buffers", BUFFERS, example=_EXAMPLE)
@@ -75,29 +86,67 @@ class Asked(Struct, frozen=True):
     help="List parameters that are, or could be, donated.",
 )
 @stack_option
-@click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
+@click.option(
+    "--without",
+    metavar="EXPR",
+    help="Show the program without the values for which EXPR holds.",
+)
+@click.option(
+    "--hbm",
+    metavar="SIZE",
+    help="Show what is left of this much memory, such as 80GiB; if nothing, what would help.",
+)
+@machine_options(CHIP_MEMORY)
 def buffers(
     request: Request,
     options: RowOptions,
     peaks: int | None,
     hbm: str | None,
+    without: str | None,
     **values: Any,
 ) -> None:
     """Show who holds memory at the peak, how much, and which line made it."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
-    asked = Asked(**values, peak_count=peaks, limit_bytes=limit)
+    asked = Asked(
+        **values,
+        peak_count=peaks,
+        limit_bytes=limit,
+        without=None if without is None else _compile_without(without),
+    )
+    _check(asked, request)
+    program = load_one(request, "memory", with_buffers=True)
+    if limit is None and asked.without is None and program.machine and program.machine.chip:
+        asked = replace(asked, limit_bytes=program.machine.chip.hbm_bytes)
+    print_document(_document(program, asked, options), options)
+
+
+def _compile_without(text: str) -> Callable[[BufferRow], bool]:
+    from hlotool.query.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
+
+    return compile_where(text, ROWS.fields, "--without")
+
+
+def _check(asked: Asked, request: Request) -> None:
+    """Refuse options that contradict each other."""
+    machine = request.assumptions.machine
+    names_chip = machine is not None and machine.chip is not None and machine.must_fit
     if asked.is_all and asked.at != "peak":
         raise UsageError(
             "--all shows values at any time, --at those of one instant; give only one."
         )
-    program = load_one(request, "memory", with_buffers=True)
-    print_document(_document(program, asked, options), options)
+    if asked.limit_bytes is not None and names_chip:
+        raise UsageError("--hbm and --chip each name a limit; give only one.")
+    if asked.without is not None and (asked.limit_bytes is not None or names_chip):
+        raise UsageError(
+            "--hbm and --chip are about the program as it is, --without about less; give only one."
+        )
 
 
 def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
-    report = program.expect_memory()
-    color = _find_color(report, asked.space)
+    whole = program.expect_memory()
+    color = _find_color(whole, asked.space)
     main = color or 0
+    report, without = _take_away(program, whole, asked, main)
     position = find_position(report, asked.at, main)
     is_all = asked.is_all or position is None
     instant = None if is_all or position is None else instant_at(report, position, color)
@@ -111,14 +160,17 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
         "spaces": report.figures.spaces,
     }
     blocks: dict[str, Any] = {
-        "totals": report.figures.totals,
-        "peak": report.peak_of(main),
+        "totals": whole.figures.totals,
+        "peak": whole.peak_of(main),
         "at": instant,
     }
     if report.figures.estimated:
         blocks["estimated"] = report.figures.estimated
     if asked.limit_bytes is not None:
-        blocks["headroom"] = measure_headroom(report, asked.limit_bytes)
+        headroom = blocks["headroom"] = measure_headroom(report, asked.limit_bytes)
+        rows["relief"] = find_relief(report, program.module, headroom)
+    if without is not None:
+        blocks["without"] = without
     if is_all:
         rows["allocations"] = allocation_rows(report.map, program.module, color)
     _add_lists(rows, program, report, asked, main)
@@ -137,11 +189,22 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
         rows=rows,
         blocks=blocks,
         scalars=report.figures,
-        lines=(*heading(program, report, main, instant), *curve),
-        notes=(*notes(report, main, blocks.get("headroom")), *missing),
-        shown=_shown(report, asked, is_all, focus),
+        lines=(*heading(program, whole, main, instant, without), *curve),
+        notes=(*notes(whole, main, blocks.get("headroom"), rows.get("relief", ())), *missing),
+        shown=_shown(report, asked, is_all, focus, has_relief=bool(rows.get("relief"))),
         focus=focus,
     )
+
+
+def _take_away(
+    program: Program, whole: MemoryReport, asked: Asked, color: int
+) -> tuple[MemoryReport, Without | None]:
+    """Return the memory without what --without names, and how much less that is."""
+    if asked.without is None:
+        return whole, None
+    tenures = choose_tenures(whole, program.module, asked.without)
+    rest = take_away(whole, tenures)
+    return rest, measure_without(whole.map, rest.map, tenures, color)
 
 
 def _find_color(report: MemoryReport, space: str) -> int | None:
@@ -189,7 +252,9 @@ def _curve_lines(
     return (Line(""), *(Line(line) for line in drawn))
 
 
-def _shown(report: MemoryReport, asked: Asked, is_all: bool, focus: str) -> tuple[str, ...]:
+def _shown(
+    report: MemoryReport, asked: Asked, is_all: bool, focus: str, *, has_relief: bool
+) -> tuple[str, ...]:
     """Choose the tables, in order."""
     if focus:
         return (focus,)
@@ -197,6 +262,7 @@ def _shown(report: MemoryReport, asked: Asked, is_all: bool, focus: str) -> tupl
         ("spaces", len(report.figures.spaces) > 1 and asked.space in {"0", "all"}),
         ("peaks", asked.peak_count is not None),
         ("allocations", is_all),
+        ("relief", has_relief),
         ("rows", True),
     )
     return tuple(name for name, is_wanted in wanted if is_wanted)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Final
 
 from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.memory.answer import HEADROOM, INSTANT
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS
+from hlotool.analysis.memory.gains.fitting import MOST_TOGETHER, ReliefRow
+from hlotool.analysis.memory.gains.without import WITHOUT, Without
 from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.memory.instant import Instant
 from hlotool.analysis.memory.report import MemoryReport
@@ -24,8 +27,18 @@ _REASONS: Final[dict[Reason, str]] = {
 }
 
 
+_WITHOUT: Final = (
+    "without {value_count} values, {taken_bytes} of the peak: peak {peak_bytes} at {position}, "
+    "{instruction}; {gain_bytes} less"
+)
+
+
 def heading(
-    program: Program, report: MemoryReport, color: int, instant: Instant | None
+    program: Program,
+    report: MemoryReport,
+    color: int,
+    instant: Instant | None,
+    without: Without | None,
 ) -> tuple[Line, ...]:
     """Return the lines above the tables: the peak, what is allocated, and the instant shown."""
     name = program.module.name if program.module else ""
@@ -33,7 +46,10 @@ def heading(
     title = f"{name} ({report.figures.backend})" if report.figures.backend else name
     is_estimate = report.figures.estimated is not None
     lines = (_estimate if is_estimate else _assigned)(report, title, color)
-    if instant is not None and instant.position != report.peak_of(color).position:
+    if without is not None:
+        lines.append(Line(_WITHOUT, WITHOUT, without))
+    peak_at = report.peak_of(color).position if without is None else without.position
+    if instant is not None and instant.position != peak_at:
         # Spaces do not add up; each has a total below its values.
         in_use = "" if instant.space is None else ", where {bytes} are in use"
         text = f"shown: position {{position}}, {{instruction}}{in_use}"
@@ -112,11 +128,16 @@ def _space(report: MemoryReport, color: int) -> str:
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
-def notes(report: MemoryReport, color: int, headroom: Headroom | None) -> tuple[Line, ...]:
+def notes(
+    report: MemoryReport, color: int, headroom: Headroom | None, relief: Sequence[ReliefRow]
+) -> tuple[Line, ...]:
     """Return the lines below the tables: what the reader should know about the figures."""
     lines: list[Line] = []
     if headroom is not None:
         lines.append(_headroom(report, headroom))
+    if headroom is not None and any(row.headroom_bytes < 0 for row in relief):
+        text = f"No {MOST_TOGETHER} parts bring it under {{limit_bytes}}; these go furthest."
+        lines.append(Line(text, HEADROOM, headroom))
     if report.figures.source == "buffer-assignment" and report.figures.lifetimes == "derived":
         lines.append(
             Line("Lifetimes are derived from the schedule, as no live ranges were dumped.")

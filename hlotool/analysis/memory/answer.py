@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from hlotool.analysis.memory.allocation_rows import AllocationRow
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, SPACES, TOTALS, MemoryFigures
+from hlotool.analysis.memory.gains.fitting import RELIEF
+from hlotool.analysis.memory.gains.without import WITHOUT
 from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.memory.instant import Instant
 from hlotool.analysis.memory.timeline import TimelineRow
@@ -87,8 +89,8 @@ HEADROOM: Final = Block(
 BUFFERS: Final = DocumentSpec(
     "buffers",
     "who holds memory",
-    blocks=(TOTALS, PEAK, ESTIMATED, INSTANT, HEADROOM),
-    row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION),
+    blocks=(TOTALS, PEAK, ESTIMATED, INSTANT, WITHOUT, HEADROOM),
+    row_lists=(ROWS, SPACES, ALLOCATIONS, TIMELINE, PEAKS, DONATION, RELIEF),
     scalars=Block("sources", MemoryFigures, "where the figures come from"),
 )
 

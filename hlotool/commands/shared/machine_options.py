@@ -32,6 +32,9 @@ _DEVICES_PER_NODE: Final = click.option(
 _LATENCY: Final = click.option(
     "--latency", metavar="TIME", help="Add this much for each collective: 5us."
 )
+_CHIP_MEMORY: Final = click.option(
+    "--chip", metavar="NAME", help="Show what is left of this chip's memory: h100, v5p, …."
+)
 _CHIP_FILE: Final = click.option(
     "--chip-file",
     metavar="FILE",
@@ -42,6 +45,7 @@ _NODES: Final = (_NODE_BANDWIDTH, _DEVICES_PER_NODE)
 
 # Which of them a command takes; `take_machine` reads them all.
 CHIP_ALONE: Final = (_CHIP, _CHIP_FILE)
+CHIP_MEMORY: Final = (_CHIP_MEMORY, _CHIP_FILE)
 MACHINE: Final = (_CHIP, _BANDWIDTH, *_NODES, _CHIP_FILE)
 MACHINE_AND_LATENCY: Final = (_CHIP, _BANDWIDTH, *_NODES, _LATENCY, _CHIP_FILE)
 

@@ -28,12 +28,19 @@ class Tenure(Node, eq=False):
     """Values of an allocation that share bytes while they live, directly or through others.
 
     Two tenures never hold a byte at one position, so that the curves of all that an allocation
-    has add up to its own.
+    has add up to its own. `is_owner`: a parameter, an output or a constant, for which the
+    allocation is there; others in it are guests.
     """
 
     allocation: Allocation
     values: list[BufferValue]
     blocks: list[OccupiedBlock]
+    is_owner: bool = False
+
+    @property
+    def end(self) -> int:
+        """The last position at which one of its values is live."""
+        return max(block.end for block in self.blocks)
 
     def curve(self) -> Curve:
         """Return the bytes it holds over time."""
@@ -70,9 +77,19 @@ class Tenures:
         found: dict[BufferValue, Tenure] = {}
         for numbers in join_blocks(blocks):
             held = [values[number] for number in numbers]
-            tenure = Tenure(allocation, held, [blocks[number] for number in numbers])
+            parts = [blocks[number] for number in numbers]
+            tenure = Tenure(
+                allocation, held, parts, _is_owner(allocation, parts, self.memory.lifetimes.end)
+            )
             found.update((value, tenure) for value in held)
         return found
+
+
+def _is_owner(allocation: Allocation, blocks: Sequence[OccupiedBlock], last: int) -> bool:
+    """Whether an allocation is there for some of its values: what is given, and what leaves."""
+    of = allocation.allocation_class
+    is_given = of in {"parameter", "constant"} and any(not block.start for block in blocks)
+    return is_given or (of != "temp" and any(block.end >= last for block in blocks))
 
 
 class _Cell(NamedTuple):

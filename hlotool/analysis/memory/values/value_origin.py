@@ -28,7 +28,8 @@ class ValueOrigin(Struct, frozen=True):
     own, or those of what makes the value. If neither has a line, that of what uses the value
     stands in, and so does the scope if there is no scope either. `frame` is the line's row of
     StackFrames. `moved_parameter` names the entry parameter of which the value is a copy, a
-    conversion or a part.
+    conversion or a part. `made_op_name` is the op_name that a scope of its own or of its maker was
+    read from.
     """
 
     opcode: str | None = None
@@ -40,6 +41,7 @@ class ValueOrigin(Struct, frozen=True):
     source_from: Teller | None = None
     frame: int = 0
     moved_parameter: str | None = None
+    made_op_name: str | None = None
 
 
 class ValueOrigins:
@@ -73,6 +75,7 @@ class ValueOrigins:
             _who(instruction, found.line, line),
             line.teller.metadata().stack_frame_id if line else 0,
             found.moved_parameter,
+            found.scope.teller.metadata().op_name if found.scope else None,
         )
 
     def _read_text(self, value: BufferValue) -> ValueOrigin:

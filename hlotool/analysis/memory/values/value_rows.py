@@ -134,6 +134,8 @@ class BufferRow(Struct, frozen=True):
     stack: Stack = None
     stack_frame: StackFrame = None
     held: Held | None = None
+    made_op_name: str | None = None  # that its scope was read from, where no user told
+    moved_parameter: str | None = None  # the parameter of which it is a copy or a part
 
 
 def rows_at(
@@ -245,6 +247,8 @@ class _Describer:
             parameter_tree=find_parameter_tree(parameter_name) if parameter_name else None,
             stack_frame=origin.frame or None,
             held=held,
+            made_op_name=origin.made_op_name,
+            moved_parameter=origin.moved_parameter,
         )
 
 
