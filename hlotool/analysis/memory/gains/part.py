@@ -9,12 +9,15 @@ first numbered component, so that layers are one part.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain, groupby, starmap
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct, field
 
-from hlotool.analysis.dataflow.in_place import follow
+from hlotool.analysis.dataflow.dataflow import find_values
+from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.memory.donation import find_donations
 from hlotool.analysis.memory.gains.remedy import TITLES, PartKind
 from hlotool.analysis.memory.gains.tenure import Tenure
@@ -53,16 +56,15 @@ class Part(Struct, frozen=True, eq=False):
 
 def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     """Return the parts of space 0; none where nothing says when values live."""
-    told: dict[Tenure, BufferRow] = {}
+    told: dict[Tenure, dict[str, BufferRow]] = {}
     for row in all_rows(report, module, 0):
-        tenure = row.held.tenure if row.held else None
-        if tenure is not None and (tenure not in told or _rank(row) > _rank(told[tenure])):
-            told[tenure] = row
+        if row.held and row.held.tenure:
+            told.setdefault(row.held.tenure, {})[row.value] = row
     missed = dict(_find_missed(module)) if module else {}
     turn = _find_turn(report, module) if module else None
     parts: dict[tuple[PartKind, str], Part] = {}
     kind: PartKind
-    for tenure, row in told.items():
+    for tenure, row in chain.from_iterable(starmap(_split, told.items())):
         trees = (missed[value.key] for value in tenure.values if value.key in missed)
         tree = next(trees, None) if tenure.is_owner and row.class_ == "output" else None
         if tree is not None:
@@ -71,6 +73,46 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
             kind, of = _name_owner(row) if tenure.is_owner else _name_temporary(row, tenure, turn)
         parts.setdefault((kind, of), Part(kind, of)).tenures.append(tenure)
     return list(parts.values())
+
+
+def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenure, BufferRow]]:
+    """Divide a tenure where the backward pass writes over what the forward pass made.
+
+    Both need the bytes, each in its time. Yields each with the value that tells what it is.
+    """
+    held = sorted(zip(tenure.values, tenure.blocks, strict=True), key=lambda one: one[1].start)
+    sides = _fill([_find_side(rows[value.name]) for value, _ in held])
+    is_uniform = len({(block.low, block.high) for block in tenure.blocks}) == 1
+    if tenure.is_owner or not is_uniform or len(set(sides)) == 1:
+        yield tenure, max(rows.values(), key=_rank)
+        return
+    parts = [
+        [one for _, one in part]
+        for _, part in groupby(zip(sides, held, strict=True), itemgetter(0))
+    ]
+    ends = [part[0][1].start - 1 for part in parts[1:]]
+    for part, end in zip(parts, [*ends, tenure.end], strict=True):
+        kept = [(one, block._replace(end=min(block.end, end))) for one, block in part]
+        kept = [(one, block) for one, block in kept if block.start <= block.end]
+        if kept:
+            values, blocks = zip(*kept, strict=True)
+            best = max((rows[value.name] for value in values), key=_rank)
+            yield Tenure(tenure.allocation, list(values), list(blocks)), best
+
+
+def _find_side(row: BufferRow) -> bool | None:
+    """Say whether the forward pass made a value, None where nobody says who made it."""
+    return None if row.made_op_name is None else _is_forward(row.made_op_name)
+
+
+def _fill(sides: list[bool | None]) -> list[bool | None]:
+    """Let what nobody tells of be as what comes behind it; at the end, as what came before."""
+    for places in (range(len(sides) - 2, -1, -1), range(1, len(sides))):
+        step = 1 if places.step < 0 else -1
+        for place in places:
+            if sides[place] is None:
+                sides[place] = sides[place + step]
+    return sides
 
 
 def _rank(row: BufferRow) -> tuple[bool, int]:
@@ -133,11 +175,15 @@ def _find_turn(report: MemoryReport, module: Module) -> int | None:
 
 def _find_missed(module: Module) -> Iterator[tuple[ValueKey, str]]:
     """Yield the outputs that could lie in a parameter, and the argument that it is of."""
-    for row in find_donations(module):
-        if row.status != "not-donated" or row.output_index is None:
+    rows = [row for row in find_donations(module) if row.status == "not-donated"]
+    if not rows or find_problem(module):
+        return
+    flow = find_values(require_schedule(module))
+    for row in rows:
+        value = flow.value_at(module.entry.root, row.output_index or ())
+        if value is None:
             continue
-        made, index = follow(module.entry.root, row.output_index)
         argument = _ARGUMENT.match(row.parameter_name or "")
         of = argument[0] if argument else f"parameter {row.parameter}"
-        yield (made.name, index), of  # as assignments name it
-        yield (made.full_name, index), of  # and estimates
+        yield (value.instruction.name, value.index), of  # as assignments name it
+        yield (value.instruction.full_name, value.index), of  # and estimates

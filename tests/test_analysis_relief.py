@@ -1,0 +1,159 @@
+"""Parts of a program's memory, and those without which it would fit."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from accuracy.gains import GAINS, NOT_KEPT, REASONS, TABLE, Change, measure_changes
+from dump_files import TESTDATA
+
+from hlotool.analysis.memory.gains.fitting import MOST_TOGETHER, ReliefRow, Reserved, find_relief
+from hlotool.analysis.memory.gains.part import Part, divide_memory
+from hlotool.analysis.memory.gains.remedy import REMEDIES, TITLES
+from hlotool.analysis.memory.gains.tenure import Tenures
+from hlotool.analysis.memory.headroom import measure_headroom
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.inputs import find_inputs
+from hlotool.program.loading import load_program
+from hlotool.program.program import Program
+
+MIB = 1 << 20
+SCANNED = GAINS / "gpu_h100.scanned"
+TRANSFORMER = TESTDATA / "dumps/gpu_h100/transformer_train"
+CHANGES = measure_changes(with_shared=False)
+
+
+@cache
+def load(folder: Path) -> Program:
+    path = str(folder)
+    return load_program(find_inputs(path, "after", None).inputs[0], path, with_buffers=True)
+
+
+def report_of(folder: Path) -> MemoryReport:
+    return load(folder).expect_memory()
+
+
+def divide(folder: Path) -> dict[str, Part]:
+    parts = divide_memory(report_of(folder), load(folder).module)
+    return {part.title: part for part in parts}
+
+
+def relieve(folder: Path, limit_bytes: int) -> list[ReliefRow]:
+    report = report_of(folder)
+    return find_relief(report, load(folder).module, measure_headroom(report, limit_bytes))
+
+
+def sets_of(rows: list[ReliefRow]) -> dict[int, list[str]]:
+    return {row.set: [one.part for one in rows if one.set == row.set] for row in rows}
+
+
+def test_parts_are_what_one_would_do_something_about() -> None:
+    report, parts = report_of(SCANNED), divide(SCANNED)
+    reserved = Reserved(report, parts.values())
+    gains = {title: reserved.gain(part.tenures) for title, part in parts.items()}
+    largest = sorted(gains, key=lambda title: (-gains[title], title))[:5]
+    assert largest == [
+        "saved activations of mlp",
+        "logits in head",
+        "outputs beside state",
+        "input state['params']",
+        "optimizer state state['mu']",
+    ]
+    # Six layers of 8 × 256 rows: six arrays of 1,024 columns and one of 256.
+    assert gains["saved activations of mlp"] == 6 * 6 * 8 * MIB + 6 * 2 * MIB
+
+
+@pytest.mark.parametrize("folder", [SCANNED, TRANSFORMER, GAINS / "cpu.unrolled"])
+def test_each_byte_in_use_is_in_one_part(folder: Path) -> None:
+    report = report_of(folder)
+    curve = report.map.curve(0)
+    assert curve is not None
+    parts = [one for part in divide(folder).values() for one in part.tenures]
+    for position in (*curve.positions, 0, curve.positions[-1] + 1):
+        assert sum(one.curve().at(position) for one in parts) == curve.at(position)
+
+
+@pytest.mark.parametrize("folder", [SCANNED, TRANSFORMER])
+def test_without_everything_only_the_gaps_are_left(folder: Path) -> None:
+    report = report_of(folder)
+    parts = divide(folder).values()
+    gain = Reserved(report, parts).gain(one for part in parts for one in part.tenures)
+    totals = report.figures.totals
+    assert totals.allocated_bytes is not None
+    assert totals.reserved_peak_bytes is not None
+    assert totals.allocated_bytes - gain == totals.allocated_bytes - totals.reserved_peak_bytes
+
+
+def test_what_fits_needs_no_relief() -> None:
+    assert relieve(SCANNED, 1 << 40) == []
+
+
+def test_one_part_is_enough_where_it_gains_as_much_as_is_missing() -> None:
+    allocated = report_of(SCANNED).figures.totals.allocated_bytes or 0
+    rows = relieve(SCANNED, allocated - 200 * MIB)
+    assert sets_of(rows) == {1: ["saved activations of mlp"]}
+    assert rows[0].set_gain_bytes == rows[0].gain_bytes >= 200 * MIB
+    assert rows[0].headroom_bytes == rows[0].gain_bytes - 200 * MIB
+    assert rows[0].remedy == "checkpoint, or offload"
+
+
+def test_sets_are_as_small_as_can_be_and_the_least_gain_comes_first() -> None:
+    allocated = report_of(SCANNED).figures.totals.allocated_bytes or 0
+    rows = relieve(SCANNED, allocated - 310 * MIB)
+    sets = sets_of(rows)
+    assert {len(names) for names in sets.values()} == {2}
+    gains = [row.set_gain_bytes for row in rows]
+    assert gains == sorted(gains)
+    assert all(row.headroom_bytes >= 0 for row in rows)
+
+
+def test_gains_of_a_set_are_not_added_up() -> None:
+    allocated = report_of(TRANSFORMER).figures.totals.allocated_bytes or 0
+    rows = relieve(TRANSFORMER, allocated - 700 * MIB)
+    sums = {row.set: sum(one.gain_bytes for one in rows if one.set == row.set) for row in rows}
+    assert any(row.set_gain_bytes != sums[row.set] for row in rows)
+
+
+def test_where_nothing_suffices_the_best_set_is_told() -> None:
+    rows = relieve(SCANNED, 1)
+    assert len(rows) == MOST_TOGETHER
+    assert {row.set for row in rows} == {1}
+    assert all(row.headroom_bytes < 0 for row in rows)
+
+
+def test_a_donation_gains_what_the_output_takes() -> None:
+    parts = divide(TESTDATA / "dumps/tpu_v5e/too_large")
+    assert parts["outputs beside x"].kind == "missed-donation"
+    assert [one.allocation.allocation_class for one in parts["outputs beside x"].tenures] == [
+        "output"
+    ]
+
+
+def test_copies_of_parameters_are_a_part() -> None:
+    assert divide(TRANSFORMER)["copies of state[0]"].kind == "parameter-copy"
+
+
+def test_every_kind_has_a_remedy_and_a_title() -> None:
+    assert REMEDIES.keys() == TITLES.keys()
+
+
+def test_thread_local_memory_has_no_tenure() -> None:
+    report = report_of(SCANNED)
+    tenures = Tenures(report.map)
+    local = [one for one in report.map.assignment.allocations if one.is_thread_local]
+    assert all(not tenures.of(one) for one in local)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda one: f"{one.name} {one.change}")
+def test_gains_are_held_against_compiled_programs(change: Change) -> None:
+    rows = TABLE.read_text("utf-8").splitlines()
+    assert str(change) in rows, "make accuracy, and look at the diff"
+
+
+def test_every_difference_has_a_reason() -> None:
+    for row in TABLE.read_text("utf-8").splitlines()[1:]:
+        name, change, *figures, reason = row.split(",")
+        is_told = figures[1] == figures[2] and figures[4] == figures[5]
+        assert is_told or reason == REASONS[f"{name.removesuffix(NOT_KEPT)} {change}"]
