@@ -64,6 +64,9 @@ def test_every_row_list_holds_its_records(path: str) -> None:
         ("buffers.estimated.peak_bytes < 1GiB", "no-match"),
         ("fusions.fusion_count < 10 or buffers.temp_bytes < 8MiB", "pass"),
         ("not (buffers.temp_bytes < 8MiB)", "fail"),
+        ("buffers.max(gain_bytes) == 2MiB", "pass"),
+        ("buffers.sum(gain_bytes) == 5785088", "pass"),  # of all together: 390,184 B is the rest
+        ('buffers.sum(gain_bytes, class == "temp") <= 3MiB', "fail"),
     ],
 )
 def test_expressions(text: str, status: str) -> None:

@@ -182,9 +182,9 @@ def test_equal_values_fold_in_tables_alone(tmp_path: Path) -> None:
     )
     lines = run(text, "--units", "B").stdout.splitlines()
     (folded,) = [line for line in lines if "×3" in line]
-    assert folded.split()[:4] == ["768", "×3", "temp", "a.*"]
+    assert folded.split()[:5] == ["768", "768", "×3", "temp", "a.*"]  # gain: all three together
     (total,) = [line for line in lines if "TOTAL" in line]
-    assert total.split() == ["1,792", "5", "TOTAL"]
+    assert total.split() == ["1,792", "1,792", "5", "TOTAL"]
     assert len(answer(text)["rows"]) == 5
 
 
@@ -248,3 +248,88 @@ def test_siblings_of_another_size_are_refused() -> None:
     (assignment,) = SEEDS.glob("001*")
     message = refusal(text, "--buffers", assignment)
     assert "is bf16[128,6144] here, but bf16[32,6144] in the module" in message
+
+
+def gains_of(*arguments: str | Path) -> dict[str, int]:
+    done = run(*arguments, "--format", "csv")
+    assert done.exit_code == 0, done.output
+    rows = csv.DictReader(io.StringIO(done.stdout))
+    return {row["value"]: int(row["gain_bytes"]) for row in rows}
+
+
+@pytest.mark.parametrize("path", [GPU, TPU], ids=["gpu", "tpu"])
+def test_gain_is_what_without_takes_off_the_peak(path: Path) -> None:
+    for value, gain in list(gains_of(path).items())[:4]:
+        without = answer(path, "--without", f'value == "{value}"')["without"]
+        assert without["gain_bytes"] == gain
+        assert without["taken_bytes"] >= gain
+
+
+def test_gain_of_a_group_is_that_of_its_rows_together() -> None:
+    groups = answer(GPU, "--by", "class")["groups"]
+    rows = answer(GPU)["rows"]
+    (temp,) = (one for one in groups if one["class"] == "temp")
+    alone = [row["gain_bytes"] for row in rows if row["class"] == "temp"]
+    assert max(alone) <= temp["gain_bytes"] < sum(alone)
+
+
+def test_without_shows_the_program_without_those_values() -> None:
+    whole = answer(GPU)
+    found = answer(GPU, "--without", 'class == "temp"')
+    assert not [row for row in found["rows"] if row["class"] == "temp"]
+    assert found["peak"] == whole["peak"]
+    assert found["without"]["peak_bytes"] == found["at"]["bytes"]
+    assert found["at"]["position"] == found["without"]["position"]
+    assert sum(row["occupied_bytes"] for row in found["rows"]) == found["at"]["bytes"]
+    lost = found["peak"]["bytes"] - found["without"]["peak_bytes"]
+    assert lost == found["without"]["gain_bytes"] > 0
+
+
+def test_without_asks_what_is_held_at_the_peak() -> None:
+    found = answer(GPU, "--without", "occupied_bytes > 100MiB")["without"]
+    assert found["value_count"] >= 1
+    assert found["taken_bytes"] > 100 << 20
+
+
+def test_without_what_is_not_there_nothing_changes() -> None:
+    found = answer(GPU, "--without", 'value == "none"')
+    assert found["without"]["value_count"] == found["without"]["gain_bytes"] == 0
+    assert found["at"]["bytes"] == found["peak"]["bytes"]
+
+
+def test_timeline_is_that_without_the_values() -> None:
+    found = answer(GPU, "--without", 'class == "temp"', "--timeline")
+    assert max(row["bytes"] for row in found["timeline"]) == found["without"]["peak_bytes"]
+
+
+@pytest.mark.parametrize("limit", [("--hbm", "8GiB"), ("--chip", "h100")])
+def test_without_is_not_about_a_limit(limit: tuple[str, str]) -> None:
+    assert "give only one" in refusal(GPU, "--without", 'class == "temp"', *limit)
+
+
+def test_a_chip_is_a_limit() -> None:
+    assert answer(GPU, "--chip", "h100")["headroom"]["fits"] is True
+    assert "give only one" in refusal(GPU, "--chip", "h100", "--hbm", "8GiB")
+    assert "v5e" in refusal(GPU, "--chip", "v5e")
+
+
+def test_what_does_not_fit_is_told_what_would_have_to_go() -> None:
+    found = answer(GPU, "--hbm", "1500MiB")
+    sets = {row["set"] for row in found["relief"]}
+    assert sets
+    assert all(row["headroom_bytes"] >= 0 for row in found["relief"])
+    assert "Without these" in run(GPU, "--hbm", "1500MiB").stdout
+    assert answer(GPU, "--hbm", "80GiB")["relief"] == []
+
+
+def test_where_three_parts_are_not_enough_a_note_says_so() -> None:
+    assert "No 3 parts bring it under 1.0 MiB" in run(GPU, "--hbm", "1MiB").stdout
+
+
+def test_without_lifetimes_no_gain_is_known(tmp_path: Path) -> None:
+    (source,) = GPU.glob("*-buffer-assignment.txt")
+    copy = tmp_path / "buffer-assignment.txt"
+    shutil.copy(source, copy)
+    assert {row["gain_bytes"] for row in answer(copy)["rows"]} == {None}
+    assert "--without needs lifetimes" in refusal(copy, "--without", 'class == "temp"')
+    assert answer(copy, "--hbm", "1MiB")["relief"] == []

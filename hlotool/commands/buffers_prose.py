@@ -27,12 +27,6 @@ _REASONS: Final[dict[Reason, str]] = {
 }
 
 
-_WITHOUT: Final = (
-    "without {value_count} values, {taken_bytes} of the peak: peak {peak_bytes} at {position}, "
-    "{instruction}; {gain_bytes} less"
-)
-
-
 def heading(
     program: Program,
     report: MemoryReport,
@@ -47,7 +41,12 @@ def heading(
     is_estimate = report.figures.estimated is not None
     lines = (_estimate if is_estimate else _assigned)(report, title, color)
     if without is not None:
-        lines.append(Line(_WITHOUT, WITHOUT, without))
+        values = "value" if without.value_count == 1 else "values"
+        text = (
+            f"without {{value_count}} {values}, {{taken_bytes}} of the peak: peak {{peak_bytes}} "
+            "at {position}, {instruction}; {gain_bytes} less"
+        )
+        lines.append(Line(text, WITHOUT, without))
     peak_at = report.peak_of(color).position if without is None else without.position
     if instant is not None and instant.position != peak_at:
         # Spaces do not add up; each has a total below its values.
