@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from hlotool.analysis.memory.gains.space_peak import SpacePeak
 from hlotool.analysis.memory.gains.tenure import Tenure, Tenures
 from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.ir.buffers import Allocation, BufferValue
-from hlotool.ir.node import Node
 
 
-class Held(Node, eq=False):
+class Held(Struct, frozen=True, dict=True):
     """The bytes that a value holds, with the peak of their space.
 
-    `tenure` is None for what is in no curve: a value without a byte, and thread-local memory.
+    It is no part of what a row says: rows are compared, and written down, without it. So it has no
+    fields; `hold` keeps the rest beside them.
     """
 
-    peak: SpacePeak
-    tenure: Tenure | None
+    @property
+    def peak(self) -> SpacePeak | None:
+        """The peak of the space; None of what was written down and read back."""
+        return self.__dict__.get("peak")
+
+    @property
+    def tenure(self) -> Tenure | None:
+        """Its bytes; None of a value without a byte, and in thread-local memory."""
+        return self.__dict__.get("tenure")
 
     def together(self, others: Iterable[Held]) -> int:
         """Return how far the peak falls without all of these, itself not counted unless named.
@@ -27,9 +36,16 @@ class Held(Node, eq=False):
         """
         parts: dict[SpacePeak, list[Tenure]] = {}
         for one in others:
-            if one.tenure is not None:
+            if one.peak is not None and one.tenure is not None:
                 parts.setdefault(one.peak, []).append(one.tenure)
         return sum(peak.gain(tenures) for peak, tenures in parts.items())
+
+
+def hold(peak: SpacePeak, tenure: Tenure | None) -> Held:
+    """Return what a row keeps of its bytes."""
+    held = Held()
+    held.__dict__.update(peak=peak, tenure=tenure)
+    return held
 
 
 class Gains:
@@ -43,7 +59,7 @@ class Gains:
     def of(self, allocation: Allocation, value: BufferValue) -> Held | None:
         """Return what a value holds, None where nothing says when values live."""
         peak = self.peak_of(allocation.color)
-        return Held(peak, self.tenures.of(allocation).get(value)) if peak else None
+        return hold(peak, self.tenures.of(allocation).get(value)) if peak else None
 
     def peak_of(self, color: int) -> SpacePeak | None:
         """Return the peak of a space, None where nothing says when values live."""
