@@ -33,7 +33,7 @@ def read_oracle(folder: Path, kind: str = "") -> Any:
 
 
 def files() -> list[Path]:
-    parts = ("dumps", "packed", "folders", "hlo", "printed", "make")
+    parts = ("dumps", "packed", "folders", "gains", "hlo", "printed", "make")
     found = [path for part in parts for path in (TESTDATA / part).rglob("*")]
     return sorted(path for path in found if path.is_file() and path.suffix != ".pyc")
 
