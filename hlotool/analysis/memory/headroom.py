@@ -14,7 +14,7 @@ from hlotool.fields import BYTES, figure
 class Headroom(Struct, frozen=True):
     """Space 0 against a limit; None where the allocated size is unknown."""
 
-    limit_bytes: Annotated[int, figure("the limit given with --hbm", BYTES)]
+    limit_bytes: Annotated[int, figure("the limit of --hbm, or the memory of --chip", BYTES)]
     allocated_bytes: Annotated[
         int | None, figure("bytes reserved in space 0, or an estimate of them", BYTES)
     ]
