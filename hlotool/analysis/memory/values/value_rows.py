@@ -133,9 +133,13 @@ class BufferRow(Struct, frozen=True):
     ]
     stack: Stack = None
     stack_frame: StackFrame = None
+    made_op_name: Annotated[
+        str | None, figure("op_name of what has the scope, where that is no user: it or its maker")
+    ] = None
+    moved_parameter: Annotated[
+        str | None, figure("the parameter of which it is a copy, a conversion or a part")
+    ] = None
     held: Held | None = None
-    made_op_name: str | None = None  # that its scope was read from, where no user told
-    moved_parameter: str | None = None  # the parameter of which it is a copy or a part
 
 
 def rows_at(
