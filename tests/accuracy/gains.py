@@ -134,7 +134,8 @@ def _measure(name: str, change: str, program: Program, after: tuple[int, int]) -
     report = program.expect_memory()
     totals = report.figures.totals
     parts = divide_memory(report, program.module)
-    tenures = [one for part in parts if part.kind == KINDS[change] for one in part.tenures]
+    changed = [part for part in parts if part.kind == KINDS[change]]
+    tenures = [one for part in changed for one in part.tenures]
     curve = report.map.curve(0)
     assert curve is not None
     allocated, peak = totals.allocated_bytes or 0, totals.peak_bytes or 0
@@ -142,7 +143,7 @@ def _measure(name: str, change: str, program: Program, after: tuple[int, int]) -
         name,
         change,
         allocated,
-        Reserved(report, parts).gain(tenures),
+        Reserved(report, parts).gain(changed),
         allocated - after[0],
         peak,
         SpacePeak(curve).gain(tenures),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
+from operator import itemgetter
 from typing import Annotated, Final
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from hlotool.ir.module import Module
 MOST_TOGETHER: Final = 3  # parts of a set
 MOST_PARTS: Final = 10  # that sets are made of: those that gain most
 MOST_SETS: Final = 5
+MOST_SAMPLES: Final = 500  # positions at which sets are looked at first
 
 
 class ReliefRow(Struct, frozen=True):
@@ -60,34 +62,82 @@ RELIEF: Final = RowList(
 
 
 class Reserved:
-    """What space 0 reserves, and what it would without some of its tenures."""
+    """What space 0 reserves, and what it would without some of its parts."""
 
     def __init__(self, report: MemoryReport, parts: Iterable[Part]) -> None:
-        self.temp = SpacePeak(report.map.curve(0, "temp") or Curve())
+        self.curve = report.map.curve(0, "temp") or Curve()
+        self.temp = SpacePeak(self.curve)
         self.tenures: dict[int, set[Tenure]] = {}
         for tenure in _all(parts):
             self.tenures.setdefault(tenure.allocation.number, set()).add(tenure)
+        self.samples = _find_samples(self.curve)
+        self._removed: dict[Part, Curve] = {}
+        self._sketches: dict[Part, tuple[int, list[int]]] = {}
 
-    def gain(self, tenures: Iterable[Tenure]) -> int:
+    def gain(self, parts: Iterable[Part]) -> int:
         """Return how far the allocated size falls.
 
         The allocation of a parameter, an output or a constant goes with it; what else lies in it
         moves to the temporaries. The gaps between those stay as they are.
         """
-        by_allocation: dict[int, set[Tenure]] = {}
-        for tenure in tenures:
-            by_allocation.setdefault(tenure.allocation.number, set()).add(tenure)
-        freed, removed, moved = 0, [], []
-        for number, gone in by_allocation.items():
+        parts = tuple(parts)
+        elsewhere: dict[int, set[Tenure]] = {}
+        for tenure in _all(parts):
+            if not _is_temp(tenure):
+                elsewhere.setdefault(tenure.allocation.number, set()).add(tenure)
+        freed, moved = 0, []
+        for number, gone in elsewhere.items():
             kept = self.tenures[number] - gone
-            allocation = next(iter(gone)).allocation
-            if allocation.allocation_class == "temp":
-                removed += [tenure.curve() for tenure in gone]
-            elif not any(tenure.is_owner for tenure in kept):
-                freed += allocation.size_bytes
+            if not any(tenure.is_owner for tenure in kept):
+                freed += next(iter(gone)).allocation.size_bytes
                 moved += [tenure.curve() for tenure in kept]
-        part = add_curves((*removed, *map(_negate, moved)))
-        return freed + self.temp.peak_bytes - self.temp.peak_without(part)
+        change = add_curves((*map(self._curve_of, parts), *map(_negate, moved)))
+        return freed + self.temp.peak_bytes - self.temp.peak_without(change)
+
+    def most(self, parts: Iterable[Part]) -> int:
+        """Return what the gain is at most, from a few positions alone: it is quick."""
+        sketches = [self._sketch(part) for part in parts]
+        levels = [level for _, level in self.samples]
+        for _, removed in sketches:
+            levels = [level - one for level, one in zip(levels, removed, strict=True)]
+        left = max(levels, default=0)
+        return sum(freed for freed, _ in sketches) + self.temp.peak_bytes - left
+
+    def _curve_of(self, part: Part) -> Curve:
+        """Return what the temporaries of a part hold; added up once."""
+        if part not in self._removed:
+            temps = (tenure.curve() for tenure in part.tenures if _is_temp(tenure))
+            self._removed[part] = add_curves(temps)
+        return self._removed[part]
+
+    def _sketch(self, part: Part) -> tuple[int, list[int]]:
+        """Return what a part frees at most, and what it holds at the samples."""
+        if part not in self._sketches:
+            owned = {
+                one.allocation
+                for one in part.tenures
+                if not _is_temp(one)
+                and (one.is_owner or not self._has_owner(one.allocation.number))
+            }
+            curve = self._curve_of(part)
+            held = [curve.at(position) for position, _ in self.samples]
+            self._sketches[part] = sum(one.size_bytes for one in owned), held
+        return self._sketches[part]
+
+    def _has_owner(self, number: int) -> bool:
+        return any(tenure.is_owner for tenure in self.tenures[number])
+
+
+def _is_temp(tenure: Tenure) -> bool:
+    return tenure.allocation.allocation_class == "temp"
+
+
+def _find_samples(curve: Curve) -> list[tuple[int, int]]:
+    """Return the highest position of each of some stretches of time, with what is in use there."""
+    points = list(zip(curve.positions, curve.levels, strict=True))
+    step = len(points) // MOST_SAMPLES + 1
+    stretches = (points[start : start + step] for start in range(0, len(points), step))
+    return [max(stretch, key=itemgetter(1)) for stretch in stretches]
 
 
 def find_relief(report: MemoryReport, module: Module | None, headroom: Headroom) -> list[ReliefRow]:
@@ -112,7 +162,7 @@ def find_relief(report: MemoryReport, module: Module | None, headroom: Headroom)
 
 def _rank(parts: Sequence[Part], reserved: Reserved) -> list[Part]:
     """Return the parts that gain most; of those that gain nothing alone, the largest."""
-    gains = [(reserved.gain(part.tenures), _peak_of(part), part) for part in parts]
+    gains = [(reserved.gain([part]), _peak_of(part), part) for part in parts]
     gains.sort(key=lambda one: one[:2], reverse=True)
     return [part for _, _, part in gains[:MOST_PARTS]]
 
@@ -126,13 +176,13 @@ def _find_sets(
 ) -> list[tuple[int, tuple[Part, ...]]]:
     """Return the sets of fewest parts that gain as much as there is too much."""
     for size in range(1, MOST_TOGETHER + 1):
-        found = [
-            (gain, chosen)
-            for chosen in combinations(parts, size)
-            if (gain := reserved.gain(_all(chosen))) >= excess
-        ]
+        hopeful = [(reserved.most(chosen), chosen) for chosen in combinations(parts, size)]
+        hopeful = [one for one in hopeful if one[0] >= excess]
+        hopeful.sort(key=itemgetter(0))
+        gains = ((reserved.gain(chosen), chosen) for _, chosen in hopeful)
+        found = list(islice((one for one in gains if one[0] >= excess), MOST_SETS))
         if found:
-            return sorted(found, key=lambda one: one[0])[:MOST_SETS]
+            return sorted(found, key=itemgetter(0))
     return []
 
 
@@ -142,7 +192,7 @@ def _go_furthest(parts: Sequence[Part], reserved: Reserved) -> tuple[int, tuple[
     best = 0
     while len(chosen) < MOST_TOGETHER:
         left = [part for part in parts if part not in chosen]
-        gains = [reserved.gain(_all((*chosen, part))) for part in left]
+        gains = [reserved.gain((*chosen, part)) for part in left]
         if not gains or max(gains) <= best:
             break
         best = max(gains)
@@ -159,7 +209,7 @@ def _write(
             part=part.title,
             kind=part.kind,
             of=part.of,
-            gain_bytes=reserved.gain(part.tenures),
+            gain_bytes=reserved.gain([part]),
             set_gain_bytes=gain,
             headroom_bytes=gain - excess,
             remedy=REMEDIES[part.kind],

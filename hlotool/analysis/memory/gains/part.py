@@ -33,8 +33,9 @@ _OPTIMIZER: Final = re.compile(
     r"(?<![A-Za-z])(?:opt|opt_state|optimizer|optimizer_state|mu|nu|m|v|momentum|velocity|trace|ema)"
     r"(?![A-Za-z0-9])"
 )
+# What the last component of a scope is called where logits are made and compared.
 _LOGITS: Final = re.compile(
-    r"(?i)logit|softmax|cross_entropy|(?<![a-z])(?:loss|head|lm_head|unembed)"
+    r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
 )
 _ARGUMENT: Final = re.compile(r"[^.\[{]+")
 _FORWARD: Final = "jvp("
@@ -137,8 +138,8 @@ def _name_temporary(row: BufferRow, tenure: Tenure, turn: int | None) -> tuple[P
     if row.moved_parameter is not None and row.scope_from not in {"own", "maker"}:
         return "parameter-copy", find_parameter_tree(row.moved_parameter) or row.moved_parameter
     scope = _cut_scope(row.scope)
-    if _LOGITS.search(scope):
-        return "logits", scope
+    if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
+        return "logits", fold_numbers(row.scope)
     is_saved = _is_forward(row.made_op_name or "") and turn is not None and tenure.end >= turn
     return "saved-activations" if is_saved else "temporaries", scope
 
