@@ -10,10 +10,18 @@ import click
 from hlotool.analysis.outline.answer import ON_CLOCK, OUTLINE
 from hlotool.analysis.outline.rows import OutlineRow
 from hlotool.analysis.outline.steps import StepKind
-from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.outline_formats import write_graph, write_trace
+from hlotool.commands.shared.command import (
+    RowOptions,
+    document_command,
+    print_document,
+    write_text,
+)
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.machine_options import MACHINE_AND_LATENCY, machine_options
+from hlotool.commands.shared.output import write_bytes
 from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.shared.row_options import FORMATS
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line, Unit
 from hlotool.program.program import Program
@@ -21,6 +29,7 @@ from hlotool.query.names import suggest
 from hlotool.render.units import format_value
 
 _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
+_FORMATS: Final = ("perfetto", "model-explorer")
 _EXAMPLE: Final = """\
 hlotool outline dump/
 hlotool outline dump/ --only collective,wait
@@ -28,7 +37,7 @@ hlotool outline dump/ --nesting 1 --chip h100
 diff <(hlotool outline old/) <(hlotool outline new/)"""
 
 
-@document_command("outline", OUTLINE, example=_EXAMPLE)
+@document_command("outline", OUTLINE, example=_EXAMPLE, formats=(*FORMATS, *_FORMATS))
 @dump_options
 @click.option(
     "--only", metavar="KIND,…", default="", help=f"Only steps of these kinds: {', '.join(_KINDS)}."
@@ -60,6 +69,12 @@ def outline(
     if has_clock and not program.pricing.is_timed:
         raise UsageError("--clock needs --chip: without one there are ratios, and no times.")
     rows = program.outline(kinds, nesting)
+    if options.format == "perfetto":
+        write_bytes(write_trace(program, rows), options.output)
+        return
+    if options.format == "model-explorer":
+        write_text((write_graph(program),), options.output)
+        return
     print_document(
         Document(
             ON_CLOCK if has_clock else OUTLINE,

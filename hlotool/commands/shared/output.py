@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from hlotool import __version__
 from hlotool.commands.shared.files import write_data, write_file
@@ -17,26 +18,37 @@ from hlotool.fields import Document, DocumentSpec, RowList, Selection
 from hlotool.query.names import suggest
 from hlotool.query.select import Query, select_rows
 from hlotool.render.document import render_csv, render_json, render_jsonl
+from hlotool.render.exchange.folded import render_folded
+from hlotool.render.exchange.perfetto import expect_perfetto
+from hlotool.render.exchange.pprof import expect_pprof, render_pprof
+from hlotool.render.exchange.stacks import find_weights, make_stacks
 from hlotool.render.look import Look
 from hlotool.render.markdown import render_markdown
 from hlotool.render.parquet import expect_parquet, render_parquet
 from hlotool.render.sparkline import fit_encoding
 from hlotool.render.table import render_tables
 
+# The forms that are no text, and what asks for the packages that each needs.
+_BINARY: Final = {"parquet": expect_parquet, "pprof": expect_pprof, "perfetto": expect_perfetto}
+
 
 def print_document(document: Document, options: RowOptions) -> None:
     """Print an answer in the form the options ask for, to stdout or --output."""
     if options.output and document.input is not None:
         _refuse_to_overwrite(options.output, document)
-    if options.format == "parquet":
-        write_bytes(_render_parquet(document, options), options.output)
+    if options.format in _BINARY:
+        write_bytes(_render_bytes(document, options), options.output)
         return
     write_text(render_document(document, options, make_look(options)), options.output)
 
 
-def _render_parquet(document: Document, options: RowOptions) -> bytes:
+def _render_bytes(document: Document, options: RowOptions) -> bytes:
     selection = _select_alone(document, options)
-    return render_parquet(document.spec, selection, __version__)
+    if options.format == "parquet":
+        return render_parquet(document.spec, selection, __version__)
+    weights = find_weights(selection, "--format pprof")
+    made_by = f"hlotool {__version__}, {selection.row_list.name} of {document.spec.name}"
+    return render_pprof(make_stacks(selection, weights), weights, made_by)
 
 
 def render_document(document: Document, options: RowOptions, look: Look) -> Iterator[str]:
@@ -51,6 +63,10 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
     if options.format in {"jsonl", "csv"}:
         selection = _select_alone(document, options)
         return render_jsonl(selection) if options.format == "jsonl" else render_csv(selection)
+    if options.format == "folded":
+        selection = _select_alone(document, options)
+        weights = find_weights(selection, "--format folded")
+        return render_folded(make_stacks(selection, weights))
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
     if options.format == "markdown":
@@ -72,8 +88,8 @@ def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
 
     A command that can print several documents takes options that fit one of them.
     """
-    if options.format == "parquet":
-        expect_parquet()
+    if options.format in _BINARY:
+        _BINARY[options.format]()
         _refuse_terminal(options)
     errors = []
     for spec in specs:
@@ -205,7 +221,9 @@ def write_bytes(data: bytes, output: str = "") -> None:
 def _refuse_terminal(options: RowOptions) -> None:
     """Raise UsageError where a terminal would show what is no text."""
     if not options.output and sys.stdout is not None and sys.stdout.isatty():
-        raise UsageError("--format parquet is no text; name a file with --output, or use a pipe.")
+        raise UsageError(
+            f"--format {options.format} is no text; name a file with --output, or use a pipe."
+        )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from hlotool.errors import UsageError
 from hlotool.query.select import Query
 from hlotool.render.units import UNITS
 
-FORMATS: Final = ("table", "json", "jsonl", "csv", "parquet", "markdown")
+FORMATS: Final = ("table", "json", "jsonl", "csv", "parquet", "markdown", "folded", "pprof")
 _WORD: Final = re.compile(r"[a-z_]+")
 _FOR_EYES: Final = frozenset({"table", "markdown"})
 

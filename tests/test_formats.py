@@ -1,0 +1,158 @@
+"""Answers in other tools' formats hold what the tables hold, and the tools read them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dump_files import TESTDATA
+
+import hlotool
+from hlotool.cli import run
+from hlotool.render.exchange.messages import make_messages
+from hlotool.render.exchange.perfetto import Slice, Track, render_perfetto
+from hlotool.render.exchange.pprof import _TABLES as PPROF
+
+STEP = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
+GO = shutil.which("go")
+
+
+def write(tmp_path: Path, *args: str) -> bytes:
+    path = tmp_path / "out"
+    assert run([*args, "--output", str(path)]) == 0
+    return path.read_bytes()
+
+
+def read_folded(tmp_path: Path, *args: str) -> list[tuple[str, int]]:
+    text = write(tmp_path, *args, "--format", "folded").decode()
+    return [(line.rpartition(" ")[0], int(line.rpartition(" ")[2])) for line in text.splitlines()]
+
+
+def test_folded_adds_up_to_the_peak(tmp_path: Path) -> None:
+    stacks = read_folded(tmp_path, "buffers", str(STEP))
+    assert sum(size for _, size in stacks) == hlotool.load(STEP).buffers().memory.peak.bytes
+    assert all(stack.count(";") >= 1 for stack, _ in stacks)
+
+
+def test_folded_adds_up_to_the_traffic(tmp_path: Path) -> None:
+    stacks = read_folded(tmp_path, "fusions", str(STEP))
+    totals = hlotool.load(STEP).fusions().totals
+    assert sum(size for _, size in stacks) == totals.memory_bytes_per_run
+
+
+def read_profile(data: bytes) -> Any:
+    made: Any = make_messages("test.pprof", PPROF, "")["Profile"]
+    return made.FromString(gzip.decompress(data))
+
+
+def test_pprof_holds_every_weight(tmp_path: Path) -> None:
+    profile = read_profile(write(tmp_path, "fusions", str(STEP), "--format", "pprof"))
+    texts = list(profile.string_table)
+    assert texts[0] == ""
+    types = [texts[one.type] for one in profile.sample_type]
+    assert types[0] == texts[profile.default_sample_type] == "memory_bytes_per_run"
+    sums: Counter[str] = Counter()
+    for sample in profile.sample:
+        sums.update(dict(zip(types, sample.value, strict=True)))
+    totals = hlotool.load(STEP).fusions().totals
+    assert sums["memory_bytes_per_run"] == totals.memory_bytes_per_run
+    assert sums["flops_per_run"] == totals.flops_per_run
+    assert sums["count"] == totals.fusion_count
+    known = {one.id for one in profile.location}
+    assert all(set(sample.location_id) <= known for sample in profile.sample)
+
+
+@pytest.mark.skipif(GO is None, reason="needs go")
+def test_pprof_itself_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    write(tmp_path, "buffers", str(STEP), "--format", "pprof")
+    done = subprocess.run(
+        [GO or "go", "tool", "pprof", "-top", "-unit=b", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "GOFLAGS": "-mod=mod"},
+    )
+    assert done.returncode == 0, done.stderr
+    peak = hlotool.load(STEP).buffers().memory.peak.bytes
+    assert f"of {peak}B total" in done.stdout
+
+
+def read_trace(data: bytes) -> Any:
+    """Decode a trace by the definitions that Perfetto publishes."""
+    published = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    return published.Trace.FromString(data)
+
+
+def test_perfetto_reads_the_clock(tmp_path: Path) -> None:
+    data = write(tmp_path, "outline", str(STEP), "--chip", "h100", "--format", "perfetto")
+    trace = read_trace(data)
+    names = {
+        packet.track_descriptor.uuid: packet.track_descriptor.name
+        for packet in trace.packet
+        if packet.HasField("track_descriptor")
+    }
+    assert list(names.values()) == ["jit_train_step", "loops", "work", "transfers", "memory in use"]
+    depths: Counter[int] = Counter()
+    before: dict[int, int] = {}
+    for packet in trace.packet:
+        if not packet.HasField("track_event"):
+            continue
+        event = packet.track_event
+        assert event.track_uuid in names
+        assert before.get(event.track_uuid, 0) <= packet.timestamp
+        before[event.track_uuid] = packet.timestamp
+        depths[event.track_uuid] += {1: 1, 2: -1}.get(event.type, 0)
+        assert depths[event.track_uuid] >= 0
+        if names[event.track_uuid] == "memory in use":
+            assert event.type == event.TYPE_COUNTER
+            assert event.counter_value > 0
+    assert not +depths
+
+
+def test_slices_nest() -> None:
+    outer, inner = Slice("outer", 0.0, 2.0), Slice("inner", 0.0, 1.0)
+    after = Slice("after", 2.0, 2.0)
+    trace = read_trace(render_perfetto("x", [Track("t", (outer, inner, after))]))
+    events = [one.track_event for one in trace.packet if one.HasField("track_event")]
+    assert [(one.type, one.name) for one in events] == [
+        (1, "outer"),
+        (1, "inner"),
+        (2, ""),
+        (2, ""),
+        (3, "after"),
+    ]
+
+
+def test_model_explorer_has_every_instruction_that_runs(tmp_path: Path) -> None:
+    made = json.loads(write(tmp_path, "outline", str(STEP), "--format", "model-explorer"))
+    nodes = made["graphs"][0]["nodes"]
+    dump = hlotool.load(STEP)
+    assert len(nodes) == sum(len(one.instructions) for one in dump.program.executions.executed)
+    known = {node["id"] for node in nodes}
+    assert len(known) == len(nodes)
+    for node in nodes:
+        assert {edge["sourceNodeId"] for edge in node["incomingEdges"]} <= known
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("buffers", "--by", "class", "--format", "folded"), "groups are no stacks"),
+        (("summary", "--rows", "dtypes", "--format", "folded"), "have no path"),
+        (("outline", "--format", "perfetto"), "needs --chip"),
+    ],
+)
+def test_refused(
+    args: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(TESTDATA / "hlo" / "gpu_train_step.txt")
+    code = run([args[0], path, *args[1:], "--output", str(tmp_path / "out")])
+    assert code == 2
+    assert said in capsys.readouterr().err
