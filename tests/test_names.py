@@ -88,7 +88,7 @@ def answers(program: Program) -> dict[str, Any]:
         expand_fusion(row.name, program.expect_module(), program.costs)
         for row in program.fusions.rows
     ]
-    found["bodies"] = [[(one.place, one.bytes_accessed) for one in body] for body in bodies]
+    found["bodies"] = [[(one.role, one.bytes_accessed) for one in body] for body in bodies]
     found["check"] = [judge_rule(rule, program) for rule in RULES]
     report = program.memory
     if report is not None and report.map.lifetimes is not None:

@@ -63,7 +63,7 @@ class Asked(Struct, frozen=True):
 @dump_options
 @click.option(
     "--at",
-    metavar="PLACE",
+    metavar="INSTANT",
     default="peak",
     help="Show this instant: a position, an instruction, or peak.",
 )

@@ -53,7 +53,7 @@ _NO_BUDGETS = (
 @click.option(
     "--history", metavar="FILE", default="", help="Add the figures to FILE, a line a module."
 )
-@click.option("--time", metavar="TIME", help="With --history: ISO 8601, or seconds since 1970.")
+@click.option("--time", metavar="WHEN", help="With --history: ISO 8601, or seconds since 1970.")
 @click.option("--commit", metavar="TEXT", help="With --history: what was compiled.")
 @click.option(
     "--trend", is_flag=True, help="Show each metric of the history, and since when it is so."

@@ -29,19 +29,24 @@ hlotool collectives dump/ --where 'network == "dcn"' --sort -payload_bytes
 hlotool collectives dump/ --chip h100 --devices-per-node 8 --node-bandwidth 50GB/s"""
 
 
-@document_command("collectives", COLLECTIVES, example=_EXAMPLE)
+@document_command("collectives", COLLECTIVES, example=_EXAMPLE, renamed={"--expand": "--operands"})
 @dump_options
 @click.option(
     "--mesh", metavar="AXIS=N,…", help="Name the axes of the device mesh, slowest-varying first."
 )
-@click.option("--expand", is_flag=True, help="List the operands of combined collectives.")
+@click.option(
+    "--operands",
+    "has_operands",
+    is_flag=True,
+    help="List the operands of combined collectives.",
+)
 @stack_option
 @machine_options(MACHINE_AND_LATENCY)
 def collectives(
     request: Request,
     *,
     mesh: str | None,
-    expand: bool,
+    has_operands: bool,
     has_stacks: bool,
     options: RowOptions,
 ) -> None:
@@ -49,7 +54,7 @@ def collectives(
     wanted = CollectiveOptions(
         mesh=parse_mesh_axes(mesh) if mesh is not None else None,
         with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
-        with_operands=expand,
+        with_operands=has_operands,
     )
     program = load_one(request, "executions", "costs")
     report = program.analyze_collectives(wanted)
@@ -68,7 +73,7 @@ def collectives(
         "by_network": report.totals.by_network,
         "host_transfers": report.host.rows,
     }
-    if expand:
+    if has_operands:
         lists["operands"] = report.operands
     document = Document(
         spec=spec,

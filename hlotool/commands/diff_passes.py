@@ -55,7 +55,7 @@ def print_passes(
         walk = _walk_both(walks[0], walks[1], is_strict=is_strict)
         facts = find_parting(walk.rows)
         lines = [*_parting_lines(walk.rows), *_first_lines(walk.rows, "first differs", "after")]
-    shown = [row for row in walk.rows if row.what] if options.wants_overview else walk.rows
+    shown = [row for row in walk.rows if row.differs_in] if options.wants_overview else walk.rows
     document = Document(
         DIFF_PASSES,
         InputPaths(directories[-1]),
@@ -65,7 +65,7 @@ def print_passes(
         notes=tuple(_notes(len(walk.rows) - len(shown), len(walks))),
     )
     print_document(document, options)
-    return any(row.what for row in walk.rows)
+    return any(row.differs_in for row in walk.rows)
 
 
 def print_trace(directory: str, module: str | None, expression: str, options: RowOptions) -> None:
@@ -160,7 +160,7 @@ def _first_lines(rows: Sequence[PassRow], verb: str, link: str) -> Iterator[Line
 
 def _parting_lines(rows: Sequence[PassRow]) -> Iterator[Line]:
     """Name the last step that is the same in both compilations, and the first that is not."""
-    place = next((index for index, row in enumerate(rows) if row.what), None)
+    place = next((index for index, row in enumerate(rows) if row.differs_in), None)
     if place is None:
         yield Line("both compilations are the same after every pass")
         return
@@ -168,7 +168,7 @@ def _parting_lines(rows: Sequence[PassRow]) -> Iterator[Line]:
         f"last the same {_name(rows[place - 1], 'after')}" if place else "different from the start"
     )
     first = rows[place]
-    yield Line(f"{last}; first different {_name(first, 'after')}: {', '.join(first.what)}")
+    yield Line(f"{last}; first different {_name(first, 'after')}: {', '.join(first.differs_in)}")
 
 
 def _name(row: PassRow, link: str) -> str:

@@ -146,7 +146,7 @@ def _memory(found: Summary) -> tuple[Line, ...]:
 
 
 def _cost(found: Summary) -> tuple[Line, ...]:
-    of_whole = _SCOPES[found.cost.scope]
+    of_whole = _SCOPES[found.cost.counted_for]
     products = (
         ", {matrix_flops_per_run} of them in matrix products"
         if found.cost.matrix_flops_per_run

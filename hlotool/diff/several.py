@@ -23,7 +23,7 @@ class SideFigure(Struct, frozen=True):
 
     metric: Annotated[str, column("the figure, as budgets name it")]
     side: Annotated[str, column("what the user calls the side")]
-    value: Annotated[
+    figure: Annotated[
         int | float | None,
         column("the figure; null where the side does not know it", MEASURE, unit_from="unit"),
     ]
@@ -159,7 +159,7 @@ def spread(figures: Sequence[SideFigure], labels: Sequence[str]) -> tuple[RowLis
 def _cells(number: int, one: SideFigure) -> dict[str, object]:
     """Return what a row holds of one side."""
     return {
-        f"side_{number}": one.value,
+        f"side_{number}": one.figure,
         f"change_{number}": one.relative_delta,
         f"is_lower_{number}": one.is_lower_bound,
         f"is_upper_{number}": one.is_upper_bound,

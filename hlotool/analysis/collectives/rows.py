@@ -239,7 +239,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             is_summed=True,
         ),
     ] = None
-    origin: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
+    asked_by: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
     ]

@@ -10,7 +10,7 @@ from hlotool.analysis.dataflow.lifetimes import LifetimeSource
 from hlotool.analysis.graph.backend import Backend
 from hlotool.fields import BYTES, NUMBER, Block, RowList, column, figure
 
-MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
+SizeSource: TypeAlias = Literal["buffer-assignment", "estimate"]
 
 _PEAK: Final = "the most in use at once"
 _POSITION: Final = "where that is in the schedule"
@@ -136,8 +136,8 @@ class MemoryFigures(Struct, frozen=True):
     `totals`, `peak` and `estimated` are about space 0.
     """
 
-    source: Annotated[
-        MemorySource, figure("whether sizes are those of a buffer assignment or estimated")
+    sizes_from: Annotated[
+        SizeSource, figure("whether sizes are those of a buffer assignment or estimated")
     ]
     lifetimes: Annotated[
         LifetimeSource | None,

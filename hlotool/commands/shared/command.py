@@ -5,9 +5,9 @@ See docs/adding-a-command.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -20,6 +20,7 @@ from hlotool.commands.shared.row_options import (
     make_row_options,
     row_parameters,
 )
+from hlotool.errors import UsageError
 from hlotool.fields import DocumentSpec, Field, Unit
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
     "write_text",
 ]
 
+_NOTHING: Final[Mapping[str, str]] = {}
+
 
 class DocumentCommand(click.Command):
     """A command that prints documents; its help ends with the fields of their rows."""
@@ -41,13 +44,25 @@ class DocumentCommand(click.Command):
         specs: tuple[DocumentSpec, ...] = (),
         example: str = "",
         formats: Sequence[str] = FORMATS,
+        renamed: Mapping[str, str] = _NOTHING,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        self.renamed = renamed
         self.specs = specs
         self.example = example
         self.shared = row_parameters(formats)
         self.params += self.shared
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options; of one that has another name now, say which."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            new = self.renamed.get(error.option_name)
+            if new is None:
+                raise
+            raise UsageError(f"{error.option_name} is called {new} now.") from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the command's own options apart from the shared ones."""
@@ -77,12 +92,17 @@ class DocumentCommand(click.Command):
 
 
 def document_command(
-    name: str, *specs: DocumentSpec, example: str, formats: Sequence[str] = FORMATS
+    name: str,
+    *specs: DocumentSpec,
+    example: str,
+    formats: Sequence[str] = FORMATS,
+    renamed: Mapping[str, str] = _NOTHING,
 ) -> Callable[[Callable[..., int | None]], DocumentCommand]:
     """Make a function the command `name`, with the shared options as `options: RowOptions`.
 
     `specs` are the documents it can print. Row options that fit none of them are refused
-    before the function is called; what it returns, if anything, is the exit code.
+    before the function is called; what it returns, if anything, is the exit code. `renamed` are
+    options that had other names once, with those of today.
     """
 
     def decorate(function: Callable[..., int | None]) -> DocumentCommand:
@@ -100,6 +120,7 @@ def document_command(
             specs=specs,
             example=example,
             formats=formats,
+            renamed=renamed,
             short_help=COMMANDS.get(name),
         )(call)
 

@@ -127,7 +127,8 @@ def find_target(
             hint = suggest(options.rows, names)
             raise UsageError(f"--rows: there is no row list {options.rows!r}; {hint}")
         if document is not None and target.name not in document.rows:
-            raise UsageError(f"--rows {target.name}: this answer has no such list.")
+            adds = f"; {target.option} adds it" if target.option else ""
+            raise UsageError(f"--rows {target.name}: this answer has no such list{adds}.")
         return target
     if document is not None and document.focus:
         return spec.find_row_list(document.focus)

@@ -128,7 +128,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             help="Units in tables; B is exact.",
         ),
         click.Option(
-            ["--output"], metavar="FILE", default="", help="Write to FILE instead of stdout."
+            ["-o", "--output"], metavar="FILE", default="", help="Write to FILE instead of stdout."
         ),
         click.Option(["--no-color"], is_flag=True, help="Plain text even on a terminal."),
     ]

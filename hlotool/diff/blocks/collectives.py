@@ -99,7 +99,7 @@ class CollectiveChange(Struct, frozen=True):
     source_file: Annotated[str | None, figure("file of the largest")]
     source_line: Annotated[int | None, SOURCE_LINE]
     details: Annotated[
-        tuple[str, ...], figure("what else differs: dtype, axes, kind of origin, each with both")
+        tuple[str, ...], figure("what else differs: dtype, axes, who asked for it, each with both")
     ]
     what: Annotated[str, WHAT]
 
@@ -114,7 +114,7 @@ def compare_collectives(
 
     Rows are put in pairs first (`collective_pairs`); pairs of one kind that differ alike in
     dtype and devices, and rows without a partner of that dtype and these devices, are a group.
-    Groups in which neither number, executions, bytes, exposure nor origin differ are left out.
+    Groups in which neither number, executions, bytes, exposure nor who asked differ are left out.
     """
     groups: dict[Hashable, list[RowPair]] = {}
     for pair in pair_collectives(left, right):
@@ -145,23 +145,23 @@ def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
 
 
 def _details(pairs: Sequence[RowPair]) -> tuple[str, ...]:
-    """Say what differs between partners that no figure tells: dtype, axes, origin."""
+    """Say what differs between partners that no figure tells: dtype, axes, who asked."""
     whole = [(pair.left, pair.right) for pair in pairs if pair.left and pair.right]
     found = []
     for title, values in (
         ("dtype", [(one.dtype, other.dtype) for one, other in whole]),
         ("axes", [_axes(one, other) for one, other in whole]),
-        ("origin", [_origins(one, other) for one, other in whole]),
+        ("asked by", [_askers(one, other) for one, other in whole]),
     ):
         changes = dict.fromkeys(pair for pair in values if pair[0] != pair[1])
         found += [f"{title} {one} → {other}" for one, other in changes]
     return tuple(found)
 
 
-def _origins(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:
+def _askers(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:
     """Return who asked for both; equal where a side does not tell."""
-    known = left.origin and right.origin
-    return (left.origin or "", right.origin or "") if known else ("", "")
+    known = left.asked_by and right.asked_by
+    return (left.asked_by or "", right.asked_by or "") if known else ("", "")
 
 
 def _axes(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:

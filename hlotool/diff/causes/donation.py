@@ -38,7 +38,7 @@ def find_donation(evidence: Evidence) -> Iterator[Cause]:
 def _describe(kind: CauseKind, rows: Sequence[DonationRow], sign: int) -> Cause:
     trees: dict[str, int] = {}
     for row in rows:
-        name = row.parameter_name or f"parameter {row.parameter}"
+        name = row.parameter_name or f"parameter {row.parameter_number}"
         found = _TREE.match(name)
         tree = found[0] if found and row.parameter_name else name
         trees[tree] = trees.get(tree, 0) + row.size_bytes
@@ -57,7 +57,7 @@ def _by_name(program: Program) -> Mapping[str, DonationRow]:
 
 
 def _name(row: DonationRow) -> str:
-    return row.parameter_name or f"{row.parameter}"
+    return row.parameter_name or f"{row.parameter_number}"
 
 
 def _names(program: Program) -> set[str]:

@@ -18,7 +18,7 @@ _PEAK: Final = "estimated peak {}; null until scheduled"
 class PassRow(Struct, frozen=True):
     """A dump, and how it differs from the one before, or from that of another compilation.
 
-    `what` are the respects in which it does. Counts are of instructions, wire bytes per
+    `differs_in` are the respects in which it does. Counts are of instructions, wire bytes per
     device and run; peaks are estimates, known once the module is scheduled.
     """
 
@@ -28,7 +28,7 @@ class PassRow(Struct, frozen=True):
     ]
     pipeline: Annotated[str, column("the pipeline of that pass, blank where it is of none")]
     path: Annotated[str, figure("the dump")]
-    what: Annotated[
+    differs_in: Annotated[
         tuple[str, ...],
         column(
             "what differs: structure, collectives, memory; or the only side that has it",

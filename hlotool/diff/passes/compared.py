@@ -27,8 +27,8 @@ def compare_in_turn(
         return _row(right, left, (), (0, 0, 0)), NamedChanges()
     found = compare_by_name(left.state, right.state, is_strict=is_strict)
     counts = len(found.removed), len(found.added), len(found.changed)
-    what = _list_respects(left, right, is_other=found.differs)
-    return _row(right, left, what, counts), found
+    differs_in = _list_respects(left, right, is_other=found.differs)
+    return _row(right, left, differs_in, counts), found
 
 
 def compare_in_step(left: Snapshot, right: Snapshot, *, is_strict: bool = False) -> PassRow:
@@ -41,8 +41,8 @@ def compare_in_step(left: Snapshot, right: Snapshot, *, is_strict: bool = False)
     structure = compare_structure(left.state.program, right.state.program, is_strict=is_strict)
     found = compare_instructions(structure)
     counts = found.left_only_count, found.right_only_count, found.changed_count
-    what = _list_respects(left, right, is_other=not structure.is_equal)
-    return _row(right, left, what, counts)
+    differs_in = _list_respects(left, right, is_other=not structure.is_equal)
+    return _row(right, left, differs_in, counts)
 
 
 def first_row(snapshot: Snapshot) -> PassRow:
@@ -57,7 +57,7 @@ def lone_row(snapshot: Snapshot, label: str) -> PassRow:
 
 def find_first(rows: Iterable[PassRow], respect: str) -> PassRow | None:
     """Return the first row that differs in a respect, None if none does."""
-    return next((row for row in rows if respect in row.what), None)
+    return next((row for row in rows if respect in row.differs_in), None)
 
 
 def find_parting(rows: Sequence[PassRow]) -> PassesFacts:
@@ -65,7 +65,7 @@ def find_parting(rows: Sequence[PassRow]) -> PassesFacts:
 
     What only one of them ran is a difference as well.
     """
-    place = next((index for index, row in enumerate(rows) if row.what), None)
+    place = next((index for index, row in enumerate(rows) if row.differs_in), None)
     last = rows[-1] if place is None else rows[place - 1] if place else None
     first = None if place is None else rows[place]
     return PassesFacts(
@@ -108,7 +108,7 @@ def _list_respects(left: Snapshot, right: Snapshot, *, is_other: bool) -> tuple[
 def _row(
     right: Snapshot,
     left: Snapshot | None,
-    what: tuple[str, ...],
+    differs_in: tuple[str, ...],
     counts: tuple[int, int, int] | None = None,
 ) -> PassRow:
     left_only, right_only, changed = counts or (None, None, None)
@@ -118,7 +118,7 @@ def _row(
         pass_name=step.culprit,
         pipeline=step.pipeline,
         path=step.file.path,
-        what=what,
+        differs_in=differs_in,
         left_instruction_count=before.opcodes.total() if before else None,
         right_instruction_count=now.opcodes.total(),
         left_only_count=left_only,
