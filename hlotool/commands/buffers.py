@@ -186,6 +186,7 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
     return Document(
         spec=show_stacks(spec) if asked.has_stacks else spec,
         input=program.paths,
+        find_words=program.find_words,
         rows=rows,
         blocks=blocks,
         scalars=report.figures,

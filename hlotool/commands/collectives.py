@@ -78,6 +78,7 @@ def collectives(
     document = Document(
         spec=spec,
         input=program.paths,
+        find_words=program.find_words,
         blocks={
             "totals": report.totals,
             "host": report.host.totals,

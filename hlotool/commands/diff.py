@@ -218,6 +218,7 @@ def _print_one(
     report = compare_programs(left, right, asked.compared)
     facts = name_files(left_facts, left), name_files(right_facts, right)
     document = diff_document(report, *facts, asked.compared, options)
+    document = replace(document, find_words=lambda: left.find_words() | right.find_words())
     worse = find_worse(report.metrics, asked.threshold)
     if worse:
         document = replace(document, lines=(*document.lines, worse_line(worse)))

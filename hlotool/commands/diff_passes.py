@@ -80,6 +80,7 @@ def print_trace(directory: str, module: str | None, expression: str, options: Ro
         elif before.state is not snapshot.state:
             tracer.follow(snapshot, compare_in_turn(before, snapshot)[1])
         before = snapshot
+    tracer.expect_words()
     facts = tracer.facts()
     document = Document(
         DIFF_TRACE,

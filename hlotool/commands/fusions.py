@@ -96,6 +96,7 @@ def fusions(
         lines=lines,
         shown=tuple(lists) or ("rows",),
         focus=next(iter(lists), ""),
+        find_words=program.find_words,
     )
     if has_stacks:
         document = _with_stacks(document, answer, program.expect_module())

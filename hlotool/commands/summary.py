@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from hlotool.analysis.collectives.answer import BETWEEN_SLICES
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
@@ -59,7 +60,8 @@ def summary(request: Request, means: DirectoryMeans, no_findings: bool, options:
     means.refuse()
     program = load_one(request, "executions", "costs", "memory", with_buffers=True)
     answer = program.summarize(with_findings=not no_findings)
-    print_document(describe_summary(answer, program.paths, has_findings=not no_findings), options)
+    document = describe_summary(answer, program.paths, has_findings=not no_findings)
+    print_document(replace(document, find_words=program.find_words), options)
     return 0
 
 

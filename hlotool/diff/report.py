@@ -81,6 +81,10 @@ class DiffSide(Struct, frozen=True):
         """The module, None where the side has none."""
         return self.program.module if self.program else None
 
+    def find_words(self) -> frozenset[str]:
+        """Return the opcodes that its text holds."""
+        return self.program.find_words() if self.program else frozenset()
+
     def notes(self) -> tuple[str, ...]:
         """Say what of its files was not understood."""
         return self.program.notes() if self.program else ()

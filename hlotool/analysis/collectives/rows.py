@@ -13,6 +13,8 @@ from hlotool.analysis.collectives.maker import Maker
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
 from hlotool.ir.groups import Groups
+from hlotool.ir.opcodes import COLLECTIVES
+from hlotool.ir.shape import DTYPES
 
 # Rows and their operands have these alike.
 WIRE: Final = "bytes a device sends for it, averaged over a ring; rounded up"
@@ -69,10 +71,13 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         str,
         column(
             "what it amounts to: the opcode; reduce-scatter where only a shard of a fused "
-            "all-reduce is used; between TPU slices, the type of the transfer"
+            "all-reduce is used; between TPU slices, the type of the transfer",
+            words=COLLECTIVES,
         ),
     ]
-    opcode: Annotated[str, figure("the opcode in the text, without -start")]
+    opcode: Annotated[
+        str, figure("the opcode in the text, without -start", words=COLLECTIVES | {"send", "recv"})
+    ]
     network: Annotated[
         Network | None,
         column(
@@ -80,7 +85,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "within a node; null where nothing tells"
         ),
     ]
-    dtype: Annotated[str, column("the element type; several are joined with commas")]
+    dtype: Annotated[str, column("the element type; several are joined with commas", words=DTYPES)]
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
     wire_bytes_by_dtype: Annotated[

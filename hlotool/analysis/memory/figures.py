@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.lifetimes import LifetimeSource
 from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.graph.space_names import SPACE_NAMES
 from hlotool.fields import BYTES, NUMBER, Block, RowList, column, figure
 
 SizeSource: TypeAlias = Literal["buffer-assignment", "estimate"]
@@ -27,7 +28,9 @@ class SpaceRow(Struct, frozen=True):
     """
 
     space: Annotated[int, column("number of the memory space", NUMBER)] = 0
-    name: Annotated[str | None, column("the backend's name for it; null where unknown")] = None
+    name: Annotated[
+        str | None, column("the backend's name for it; null where unknown", words=SPACE_NAMES)
+    ] = None
     allocated_bytes: Annotated[
         int | None, column("bytes reserved, excluding thread-local memory", BYTES)
     ] = None

@@ -168,7 +168,12 @@ def _select(
             is_folded=query.is_folded,
             keeps_numbers=query.keeps_numbers,
         )
-    return select_rows(row_list, document.rows[row_list.name], query)
+    rows = document.rows[row_list.name]
+    if query.where:
+        from hlotool.query.where import expect_row_words  # noqa: PLC0415  pyparsing is slow to import
+
+        expect_row_words(query.where, row_list.fields, rows, document.find_words)
+    return select_rows(row_list, rows, query)
 
 
 def make_look(options: RowOptions) -> Look:

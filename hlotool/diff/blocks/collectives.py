@@ -14,6 +14,8 @@ from hlotool.diff.blocks.collective_pairs import RowPair, pair_collectives
 from hlotool.diff.blocks.columns import CHANGE, LEFT, RIGHT, SOURCE_LINE, WHAT, Change
 from hlotool.diff.blocks.shared_scope import share_scope
 from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure
+from hlotool.ir.opcodes import COLLECTIVES
+from hlotool.ir.shape import DTYPES
 
 _HOW_MANY: Final = "how many"
 _RUNS: Final = "how often those run"
@@ -39,7 +41,7 @@ class CollectiveChange(Struct, frozen=True):
     """
 
     change: Annotated[Change, CHANGE]
-    kind: Annotated[str, column("what they amount to")]
+    kind: Annotated[str, column("what they amount to", words=COLLECTIVES)]
     network: Annotated[
         Network | None, column("what they run over, where the text tells", null_text="")
     ]
@@ -52,7 +54,10 @@ class CollectiveChange(Struct, frozen=True):
     ]
     dtype: Annotated[
         str | None,
-        column("element type, on the right if both have one; null where a document does not say"),
+        column(
+            "element type, on the right if both have one; null where a document does not say",
+            words=DTYPES,
+        ),
     ]
     count: Annotated[
         int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)

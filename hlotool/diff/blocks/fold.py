@@ -26,7 +26,7 @@ from hlotool.diff.blocks.shared_scope import share_scope
 from hlotool.diff.match.shape_changes import describe_shape
 from hlotool.fields import BYTES, column, figure
 from hlotool.ir import Instruction
-from hlotool.ir.opcodes import FREE
+from hlotool.ir.opcodes import FREE, OPCODES
 from hlotool.program.program import Program
 
 # These move no data; what they lead to is told by other rows.
@@ -43,7 +43,7 @@ class InstructionChange(Struct, frozen=True):
 
     change: Annotated[Change, CHANGE]
     count: Annotated[int, ALIKE]
-    opcode: Annotated[str, column("the opcode; if it changed, the new one")]
+    opcode: Annotated[str, column("the opcode; if it changed, the new one", words=OPCODES)]
     reasons: Annotated[tuple[str, ...], figure("what differs: shape, dtype, layout, operands, …")]
     details: Annotated[
         tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")

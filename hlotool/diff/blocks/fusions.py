@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.analysis.fusions.kinds import find_kind
+from hlotool.analysis.fusions.kinds import FUSION_KINDS, find_kind
 from hlotool.analysis.origin.origin import Origin, find_origin
 from hlotool.diff.blocks.columns import (
     ALIKE,
@@ -28,6 +28,7 @@ from hlotool.diff.blocks.shared_scope import share_scope
 from hlotool.diff.match.structure import Structure
 from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
 from hlotool.ir import Instruction
+from hlotool.ir.opcodes import OPCODES
 from hlotool.program.program import Program
 
 _INSIDE: Final = "instructions inside,"
@@ -48,8 +49,8 @@ class FusionChange(Struct, frozen=True):
         Form | None, column("whether one became several, or several became one", null_text="")
     ]
     name: Annotated[str, column("the fusions, old and new", heading="fusion")]
-    kind: Annotated[str | None, figure("the fusion kind")]
-    root_opcode: Annotated[str, column("opcode of the body's root", heading="root")]
+    kind: Annotated[str | None, figure("the fusion kind", words=FUSION_KINDS)]
+    root_opcode: Annotated[str, column("opcode of the body's root", heading="root", words=OPCODES)]
     details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
     left_names: Annotated[tuple[str, ...], figure("the fusions" + LEFT)]
     right_names: Annotated[tuple[str, ...], figure("the fusions" + RIGHT)]

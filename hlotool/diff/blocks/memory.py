@@ -29,6 +29,7 @@ from hlotool.diff.match.matching import Pairs
 from hlotool.fields import BYTES, column, figure
 from hlotool.fields.paths import fold_numbers
 from hlotool.ir.buffers import AllocationClass
+from hlotool.ir.opcodes import OPCODES
 
 _SHAPE: Final = "its shape"
 _HELD: Final = "bytes held at the peak"
@@ -53,7 +54,7 @@ class MemoryChange(Struct, frozen=True):
     count: Annotated[int, ALIKE]
     value: Annotated[str, column("the value that holds memory")]
     class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
-    opcode: Annotated[str | None, figure("opcode of the defining instruction")]
+    opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     left_shape: Annotated[str | None, figure(_SHAPE + LEFT)]
     right_shape: Annotated[str | None, figure(_SHAPE + RIGHT)]
     shape: Annotated[str, column("its shape; both where they differ")]

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
+from hlotool.analysis.graph.space_names import SPACE_NAMES
 from hlotool.analysis.memory.figures import MemoryFigures, SpaceRow
 from hlotool.diff.blocks.columns import LEFT, RIGHT
 from hlotool.fields import BYTES, NUMBER, column
@@ -21,7 +22,9 @@ class SpaceChange(Struct, frozen=True):
     """
 
     space: Annotated[int, column("number of the memory space", NUMBER)]
-    name: Annotated[str | None, column("the backend's name for it", null_text="")]
+    name: Annotated[
+        str | None, column("the backend's name for it", null_text="", words=SPACE_NAMES)
+    ]
     left_peak_bytes: Annotated[int | None, column(_PEAK + LEFT, BYTES, heading="old peak")]
     right_peak_bytes: Annotated[int | None, column(_PEAK + RIGHT, BYTES, heading="new peak")]
     delta_peak_bytes: Annotated[

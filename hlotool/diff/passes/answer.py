@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.fields import BYTES, COUNT, NUMBER, Block, DocumentSpec, RowList, column, figure
+from hlotool.ir.opcodes import OPCODES
 
 Ending: TypeAlias = Literal["removed", "no match"]
 
@@ -100,7 +101,7 @@ class PassOpcodeRow(Struct, frozen=True):
 
     step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
     pass_name: Annotated[str, column("the pass, as in `passes`", heading="by")]
-    opcode: Annotated[str, column("the opcode")]
+    opcode: Annotated[str, column("the opcode", words=OPCODES)]
     left_count: Annotated[int, column("instructions before it, or in OLD", COUNT, heading="before")]
     right_count: Annotated[int, column("instructions after it, or in NEW", COUNT, heading="after")]
     delta: Annotated[int, column("right minus left", COUNT, heading="difference", is_signed=True)]
@@ -122,7 +123,7 @@ class Traced(Struct, frozen=True):
     """An instruction as the expression of --trace sees it."""
 
     name: Annotated[str, column("the instruction", heading="instruction")]
-    opcode: Annotated[str, column("the opcode")]
+    opcode: Annotated[str, column("the opcode", words=OPCODES)]
     shape: Annotated[str, column("the shape of its result")]
     result_bytes: Annotated[int | None, figure("the size of its result", BYTES)]
     scope: Annotated[
@@ -180,7 +181,7 @@ PASSES: Final = RowList(
     has_total=False,
     limit=0,
 )
-OPCODES: Final = RowList(
+PASS_OPCODES: Final = RowList(
     "opcodes",
     PassOpcodeRow,
     "what each pass did to the number of instructions of each opcode",
@@ -198,7 +199,7 @@ DIFF_PASSES: Final = DocumentSpec(
     "diff-passes",
     "which pass changed what, or where two compilations diverge",
     scalars=Block("facts", PassesFacts, "where two compilations part"),
-    row_lists=(PASSES, OPCODES),
+    row_lists=(PASSES, PASS_OPCODES),
 )
 DIFF_TRACE: Final = DocumentSpec(
     "diff-trace",

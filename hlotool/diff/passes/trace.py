@@ -12,7 +12,7 @@ from hlotool.diff.passes.by_name import NamedChanges
 from hlotool.diff.passes.snapshot import Snapshot
 from hlotool.fields.figure import fields_of
 from hlotool.ir import Instruction
-from hlotool.query.where import compile_where
+from hlotool.query.where import compile_where, expect_row_words
 
 
 def describe(one: Instruction) -> Traced:
@@ -45,6 +45,7 @@ class Tracer:
         self._rows: list[TraceRow] = []
         self._alive: dict[str, int] = {}
         self._last: int = 0  # the row that ended last
+        self._opcodes: set[str] = set()  # of all instructions that were looked at
 
     def start(self, snapshot: Snapshot) -> None:
         """Look at the first text."""
@@ -81,6 +82,11 @@ class Tracer:
             len(self._alive),
         )
 
+    def expect_words(self) -> None:
+        """Raise QueryError where the expression names an opcode that nobody knows or uses."""
+        fields = fields_of(Traced)
+        expect_row_words(self.expression, fields, (), lambda: self._opcodes, "--trace")
+
     def _matches(self, one: Instruction) -> bool:
         return self._holds(describe(one))
 
@@ -88,6 +94,7 @@ class Tracer:
         step = snapshot.step
         for one in instructions:
             found = describe(one)
+            self._opcodes.add(one.opcode)
             if found.name not in self._alive and self._holds(found):
                 self._alive[found.name] = len(self._rows)
                 row = TraceRow(**asdict(found), first_step=step.number, first_pass=step.culprit)

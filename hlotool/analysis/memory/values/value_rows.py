@@ -20,7 +20,8 @@ from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, NUMBER, TIMES, column, figure
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue, LiveRange
 from hlotool.ir.module import Module
-from hlotool.ir.shape import ArrayShape
+from hlotool.ir.opcodes import OPCODES
+from hlotool.ir.shape import DTYPES, ArrayShape
 
 
 class BufferRow(Struct, frozen=True):
@@ -53,7 +54,7 @@ class BufferRow(Struct, frozen=True):
     class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
     value: Annotated[str, column("defining instruction and index")]
     shape: Annotated[str, column("its shape, without layout")]
-    opcode: Annotated[str | None, figure("opcode of the defining instruction")]
+    opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     born: Annotated[int | None, column("first position at which it is live", NUMBER)]
     dies: Annotated[int | None, column("last position at which it is live", NUMBER)]
     scope: Annotated[
@@ -95,7 +96,7 @@ class BufferRow(Struct, frozen=True):
             "index in the instruction's tuple; null without a tuple, empty for the tuple's table"
         ),
     ]
-    dtype: Annotated[str | None, figure("element type; null for a tuple's table")]
+    dtype: Annotated[str | None, figure("element type; null for a tuple's table", words=DTYPES)]
     unpadded_bytes: Annotated[
         int | None,
         figure(
