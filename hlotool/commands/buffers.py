@@ -26,6 +26,7 @@ from hlotool.analysis.memory.values.value_rows import BufferRow, all_rows, rows_
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.complete import complete_space
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.machine_options import CHIP_MEMORY, machine_options
 from hlotool.commands.shared.output import make_look
@@ -42,7 +43,10 @@ from hlotool.program.program import Program
 from hlotool.render.curve import draw_curve
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
-_EXAMPLE: Final = "hlotool buffers dump/module_0001.jit_step.txt --by class,scope"
+_EXAMPLE: Final = """\
+hlotool buffers dump/ --by class,scope
+hlotool buffers dump/ --hbm 80GiB
+hlotool buffers dump/ --at fusion.123 --space vmem"""
 
 
 class Asked(Struct, frozen=True):
@@ -70,7 +74,12 @@ class Asked(Struct, frozen=True):
 @click.option(
     "--all", "is_all", is_flag=True, help="Show every allocation and value, whenever it is live."
 )
-@click.option("--space", default="0", help="Memory space: a number, a name such as vmem, or all.")
+@click.option(
+    "--space",
+    default="0",
+    help="Memory space: a number, a name such as vmem, or all.",
+    shell_complete=complete_space,
+)
 @click.option(
     "--peaks",
     type=click.IntRange(1, 1000),

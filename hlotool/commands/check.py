@@ -28,12 +28,9 @@ from hlotool.commands.shared.say import say
 from hlotool.errors import NothingCheckedError, UsageError
 
 _EXAMPLE = """\
-hlotool check dump/
-hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB' --budget 'collectives.count() < 40'
-hlotool check dump/ --baseline main_dump/ --format github
+hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
 hlotool check dump/ --update-baseline
-hlotool check dump/ --history history.jsonl --time 2026-01-31T12:00:00Z --commit 1f3a9c0
-hlotool check --trend --history history.jsonl"""
+hlotool check dump/ --baseline main_dump/ --format github"""
 
 _NO_BUDGETS = (
     "there are no budgets: no hlotool.toml here or above, no [tool.hlotool] in "

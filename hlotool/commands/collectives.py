@@ -25,8 +25,7 @@ from hlotool.fields import Document
 _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
 hlotool collectives dump/ --where 'exposed_wire_bytes_per_run > 64MiB'
-hlotool collectives dump/ --where 'network == "dcn"' --sort -payload_bytes
-hlotool collectives dump/ --chip h100 --devices-per-node 8 --node-bandwidth 50GB/s"""
+hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
 
 @document_command("collectives", COLLECTIVES, example=_EXAMPLE, renamed={"--expand": "--operands"})

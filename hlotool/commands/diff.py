@@ -15,6 +15,7 @@ from hlotool.commands.diff_programs import diff_document
 from hlotool.commands.diff_several import name_sides, print_several
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
+from hlotool.commands.shared.complete import complete_module
 from hlotool.commands.shared.config_option import config_option, take_config
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.output import make_look
@@ -44,14 +45,8 @@ from hlotool.render.unified import render_unified
 
 _EXAMPLE = """\
 hlotool diff before/ after/
-hlotool diff 0.9=old_dump/ 0.10=new_dump/ --module train_step --only memory,collectives
-hlotool diff baseline.json new_dump/ --exit-code
-hlotool diff old.txt new.txt --text --computation fused_computation.3
-hlotool diff before/ after/ --chip h100
 hlotool diff before/ after/ --threshold '2%,64MiB' --exit-code
-hlotool diff base=a/ lhs=b/ remat=c/
-hlotool diff --passes dump/
-hlotool diff --passes dump/ --trace 'opcode == "all-gather" and scope ~ "attention"'"""
+hlotool diff --passes dump/ --trace 'opcode == "all-gather"'"""
 DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_WHY, DIFF_PASSES, DIFF_TRACE)
 _BOTH = 2  # OLD and NEW
 
@@ -70,6 +65,7 @@ _BOTH = 2  # OLD and NEW
     "--module",
     metavar="REGEX",
     help="Of several modules: only those whose name, or name#number, matches.",
+    shell_complete=complete_module,
 )
 @click.option(
     "--map",
@@ -78,9 +74,7 @@ _BOTH = 2  # OLD and NEW
     multiple=True,
     help="Pair these two modules: names, paths or places.",
 )
-@click.option(
-    "--only", metavar="BLOCK,…", default="", help=f"Blocks to compare: {', '.join(BLOCKS)}."
-)
+@click.option("--only", metavar="BLOCK,…", default="", help=f"Of {', '.join(BLOCKS)}.")
 @click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
 @click.option("--unfold", is_flag=True, help="List every changed instruction separately.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
@@ -101,7 +95,7 @@ _BOTH = 2  # OLD and NEW
     "--passes",
     metavar="DIR",
     multiple=True,
-    help="Show what each pass of a dump changed; given twice, where two dumps first differ.",
+    help="What each pass changed; given twice, where dumps part.",
 )
 @click.option(
     "--trace",

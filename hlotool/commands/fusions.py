@@ -35,12 +35,10 @@ from hlotool.fields import Document, Line, quote_braces
 from hlotool.fields.quantity import parse_size
 from hlotool.ir import Instruction, Module
 
-_EXAMPLE = """\
+_EXAMPLE: Final = """\
 hlotool fusions dump/ --by kind,root_opcode
-hlotool fusions module_0001.jit_step.gpu_after_optimizations.txt --where '"trivial" in flags'
 hlotool fusions dump/ --missed --recompute
-hlotool fusions dump/ --rows custom_calls
-hlotool fusions dump/ --chip h100"""
+hlotool fusions dump/ --chip h100 --where '"trivial" in flags'"""
 _LEAST: Final = "1MiB"  # of traffic in a run: what a list of missed fusions leaves out is less
 _SHARE: Final = "{flops_share} of all known flops"
 

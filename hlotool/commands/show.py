@@ -25,9 +25,8 @@ from hlotool.render.graph import GRAPH_FORMATS, GraphEdge, GraphNode
 
 _EXAMPLE: Final = """\
 hlotool show dump/ fusion.123
-hlotool show dump/ "params['layers']['wq']"
 hlotool show dump/ model.py:120 --rows neighbours
-hlotool show dump/ fusion.123 --hops 2 --format dot | dot -Tsvg > around.svg"""
+hlotool show dump/ fusion.123 --format dot | dot -Tsvg > around.svg"""
 
 
 @document_command("show", SHOW, example=_EXAMPLE, formats=(*FORMATS, *GRAPH_FORMATS))

@@ -31,6 +31,10 @@ from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary_directory import print_modules
 from hlotool.fields import Block, Document, InputPaths, Line
 
+_EXAMPLE: Final = """\
+hlotool summary dump/module_0001.jit_step.txt
+hlotool summary dump/ --sort -peak_bytes -n 5
+hlotool summary dump/ --module jit_step --chip h100"""
 _ORDER: Final = ("loops", "opcodes", "dtypes")  # of the tables
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _MOST_FINDINGS: Final = 8  # shown as sentences; --rows findings lists all
@@ -46,7 +50,7 @@ _SCOPES: Final = {
     "summary",
     SUMMARY,
     SUMMARY_DIRECTORY,
-    example="hlotool summary dump/module_0001.jit_step.txt\nhlotool summary dump/ -n 5",
+    example=_EXAMPLE,
 )
 @dump_options
 @machine_options(MACHINE)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 from msgspec import Struct
 
+from hlotool.commands.shared.complete import complete_fields, complete_rows
 from hlotool.errors import UsageError
 from hlotool.query.select import Query
 from hlotool.render.units import UNITS
@@ -91,6 +92,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             metavar="[-]FIELD",
             default="",
             help="Sort rows by FIELD; -FIELD sorts descending.",
+            shell_complete=complete_fields,
         ),
         click.Option(
             ["-n", "--limit"],
@@ -99,13 +101,18 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             help="Show N rows, 0 for all; tables show 20 by default.",
         ),
         click.Option(
-            ["--rows"], metavar="NAME", default="", help="The row list these options act on."
+            ["--rows"],
+            metavar="NAME",
+            default="",
+            help="The row list these options act on.",
+            shell_complete=complete_rows,
         ),
         click.Option(
             ["--by"],
             metavar="FIELD,…",
             default="",
             help="Group rows by these fields, nested in this order.",
+            shell_complete=complete_fields,
         ),
         click.Option(
             ["--numbered", "keeps_numbers"],
@@ -117,6 +124,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             metavar="FIELD,…",
             default="",
             help="Choose columns; +FIELD adds one to those shown, -FIELD hides it.",
+            shell_complete=complete_fields,
         ),
         click.Option(
             ["-w", "--wide", "is_wide"], is_flag=True, help="Show all columns, untruncated."

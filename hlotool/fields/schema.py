@@ -13,7 +13,9 @@ from msgspec import Struct
 from msgspec.json import schema_components
 from msgspec.structs import fields as fields_in
 
-from hlotool.fields import INPUT_BLOCK, Block, DocumentSpec, Field, RowList
+from hlotool.fields.document import INPUT_BLOCK, DocumentSpec
+from hlotool.fields.field import Field
+from hlotool.fields.rows import Block, RowList
 
 Json = dict[str, object]
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
