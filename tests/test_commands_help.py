@@ -74,12 +74,14 @@ def test_an_option_means_one_thing_in_all_commands() -> None:
     [
         (("fusions", "x", "--expand", "y"), "--body"),
         (("collectives", "x", "--expand"), "--operands"),
+        (("diff", "x", "y", "--only", "memory"), "--blocks"),
     ],
 )
 def test_an_old_name_is_refused_with_the_new_one(
     args: tuple[str, ...], new: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert show(capsys, *args, code=2) == f"hlotool: --expand is called {new} now.\n"
+    old = next(one for one in args if one.startswith("--"))
+    assert show(capsys, *args, code=2) == f"hlotool: {old} is called {new} now.\n"
 
 
 def test_everything_is_explained() -> None:

@@ -52,7 +52,14 @@ _BOTH = 2  # OLD and NEW
 
 
 @document_command(
-    "diff", DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_PASSES, DIFF_TRACE, example=_EXAMPLE
+    "diff",
+    DIFF,
+    DIFF_DIRECTORY,
+    DIFF_SEVERAL,
+    DIFF_PASSES,
+    DIFF_TRACE,
+    example=_EXAMPLE,
+    renamed={"--only": "--blocks"},
 )
 @click.argument("sides", metavar="OLD NEW…", nargs=-1)
 @click.option(
@@ -74,7 +81,7 @@ _BOTH = 2  # OLD and NEW
     multiple=True,
     help="Pair these two modules: names, paths or places.",
 )
-@click.option("--only", metavar="BLOCK,…", default="", help=f"Of {', '.join(BLOCKS)}.")
+@click.option("--blocks", metavar="BLOCK,…", default="", help=f"Of {', '.join(BLOCKS)}.")
 @click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
 @click.option("--unfold", is_flag=True, help="List every changed instruction separately.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
@@ -112,7 +119,7 @@ def diff(
     stage: StageChoice,
     module: str | None,
     renamed: tuple[str, ...],
-    only: str,
+    blocks: str,
     strict: bool,
     unfold: bool,
     exit_code: bool,
@@ -136,7 +143,7 @@ def diff(
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth and the like.")
-    compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
+    compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
     asked = Asked(stage, module, compared, assumptions, limit)
@@ -189,11 +196,11 @@ def _check_usage(
         raise UsageError("--computation needs --text.")
 
 
-def _parse_only(text: str) -> tuple[str, ...]:
+def _parse_blocks(text: str) -> tuple[str, ...]:
     chosen = [part.strip() for part in text.split(",") if part.strip()]
     for name in chosen:
         if name not in BLOCKS:
-            raise UsageError(f"--only: there is no block {name!r}; {suggest(name, BLOCKS)}")
+            raise UsageError(f"--blocks: there is no block {name!r}; {suggest(name, BLOCKS)}")
     return tuple(one for one in BLOCKS if one in chosen) if chosen else BLOCKS
 
 

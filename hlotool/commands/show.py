@@ -67,6 +67,7 @@ def _document(program: Program, report: ShowReport) -> Document:
         return Document(
             SHOW_SEVERAL,
             program.paths,
+            find_words=program.find_words,
             rows=rows,
             notes=(Line("Name one alone for all about it; --rows memory, … for one list of all."),),
         )
@@ -74,6 +75,7 @@ def _document(program: Program, report: ShowReport) -> Document:
     return Document(
         SHOW,
         program.paths,
+        find_words=program.find_words,
         rows=rows,
         lines=tuple(describe_one(report.subjects[0])),
         shown=filled,
