@@ -27,13 +27,13 @@ from hlotool.render.markdown import quote_markdown  # noqa: E402
 INTRODUCTION = """\
 # hlotool fields
 
-`hlotool fields COMMAND` lists the fields of rows, with units and meanings; with `--json` those of all
-parts of a document. Rows are chosen as in any command: `--where 'unit == "seconds"'`.
+`hlotool fields COMMAND` lists the fields of rows, with units and meanings; with `--json` those of
+all parts of a document. Rows are chosen as in any command: `--where 'unit == "seconds"'`.
 
-What follows is made by `make docs` from the declarations that also make the JSON, the tables and `hlotool fields`.
-Names in the first column are keys of the JSON and, in row lists, what `--where`, `--sort`,
-`--by` and `--columns` take. `?` after a type: null where it is not known. The pages of
-the commands and [numbers](numbers.md) define the figures; [JSON](json.md) has the promises.
+What follows is made by `make docs` from the declarations that also make the JSON, the tables and
+`hlotool fields`. Names in the first column are keys of the JSON and, in row lists, what
+`--where`, `--sort`, `--by` and `--columns` take. `?` after a type: null where it is not known. The
+pages of the commands and [numbers](numbers.md) define the figures; [JSON](json.md) has the promises.
 """
 
 
