@@ -33,7 +33,8 @@ all parts of a document. Rows are chosen as in any command: `--where 'unit == "s
 What follows is made by `make docs` from the declarations that also make the JSON, the tables and
 `hlotool fields`. Names in the first column are keys of the JSON and, in row lists, what
 `--where`, `--sort`, `--by` and `--columns` take. `?` after a type: null where it is not known. The
-pages of the commands and [numbers](numbers.md) define the figures; [JSON](json.md) has the promises.
+pages of the commands and [numbers](numbers.md) define the figures; [JSON](json.md) has the
+promises.
 """
 
 
