@@ -124,6 +124,8 @@ def buffers(
     )
     _check(asked, request)
     program = load_one(request, "memory", with_buffers=True)
+    if without is not None:
+        _expect_words(without, program)
     if limit is None and asked.without is None and program.machine and program.machine.chip:
         asked = replace(asked, limit_bytes=program.machine.chip.hbm_bytes)
     print_document(_document(program, asked, options), options)
@@ -133,6 +135,12 @@ def _compile_without(text: str) -> Callable[[BufferRow], bool]:
     from hlotool.query.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
 
     return compile_where(text, ROWS.fields, "--without")
+
+
+def _expect_words(text: str, program: Program) -> None:
+    from hlotool.query.where import expect_row_words  # noqa: PLC0415  the same
+
+    expect_row_words(text, ROWS.fields, (), program.find_words, "--without")
 
 
 def _check(asked: Asked, request: Request) -> None:
