@@ -30,8 +30,8 @@ from hlotool.analysis.memory.values.value_rows import all_rows
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
-from hlotool.diff.blocks.text import write_texts
-from hlotool.diff.report import DiffOptions, DiffReport, DiffSide, compare_programs
+from hlotool.compare.blocks.text import write_texts
+from hlotool.compare.report import DiffOptions, DiffReport, DiffSide, compare_programs
 from hlotool.errors import UsageError
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment

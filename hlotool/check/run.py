@@ -14,7 +14,7 @@ from hlotool.check.judge import NO_BASELINE, Baseline, judge_rule, not_judged, u
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule
 from hlotool.check.words import expect_budget_words, list_strangers
-from hlotool.diff.sides import Candidate, read_side
+from hlotool.compare.sides import Candidate, read_side
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Failure, Inputs, map_inputs

@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.check.history import HistoryLine
-from hlotool.diff.blocks.metrics import DIFFED
+from hlotool.compare.blocks.metrics import DIFFED
 from hlotool.fields import (
     COUNT,
     MEASURE,

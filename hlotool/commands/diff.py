@@ -21,14 +21,14 @@ from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.say import say_all
 from hlotool.commands.shared.worse import worse_line
-from hlotool.diff.answer import DIFF
-from hlotool.diff.blocks.text import write_texts
-from hlotool.diff.directory import DIFF_DIRECTORY
-from hlotool.diff.pairing import Pairing, choose_pair, pair_candidates, parse_map
-from hlotool.diff.passes.answer import DIFF_PASSES, DIFF_TRACE
-from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
-from hlotool.diff.several import DIFF_SEVERAL
-from hlotool.diff.sides import (
+from hlotool.compare.answer import DIFF
+from hlotool.compare.blocks.text import write_texts
+from hlotool.compare.directory import DIFF_DIRECTORY
+from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
+from hlotool.compare.passes.answer import DIFF_PASSES, DIFF_TRACE
+from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.compare.several import DIFF_SEVERAL
+from hlotool.compare.sides import (
     Argument,
     find_candidates,
     name_files,
@@ -36,8 +36,8 @@ from hlotool.diff.sides import (
     parse_argument,
     read_side,
 )
-from hlotool.diff.threshold import find_worse, parse_threshold
-from hlotool.diff.why import DIFF_WHY
+from hlotool.compare.threshold import find_worse, parse_threshold
+from hlotool.compare.why import DIFF_WHY
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.query.names import suggest

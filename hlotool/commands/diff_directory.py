@@ -13,13 +13,13 @@ from hlotool.commands.diff_asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document, progress
 from hlotool.commands.shared.say import say, say_all
 from hlotool.commands.shared.worse import worse_line
-from hlotool.diff.blocks.headline import pick_headline
-from hlotool.diff.blocks.metrics import MetricRow, by_path
-from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff, Status, describe_alone
-from hlotool.diff.pairing import Pairing
-from hlotool.diff.report import compare_programs
-from hlotool.diff.sides import Argument, read_side
-from hlotool.diff.threshold import find_worse
+from hlotool.compare.blocks.headline import pick_headline
+from hlotool.compare.blocks.metrics import MetricRow, by_path
+from hlotool.compare.directory import DIFF_DIRECTORY, ModuleDiff, Status, describe_alone
+from hlotool.compare.pairing import Pairing
+from hlotool.compare.report import compare_programs
+from hlotool.compare.sides import Argument, read_side
+from hlotool.compare.threshold import find_worse
 from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import Failure, map_inputs
 from hlotool.program.assumptions import Assumptions

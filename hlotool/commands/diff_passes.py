@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 
 from hlotool.commands.shared.command import RowOptions, print_document, track
-from hlotool.diff.passes.answer import (
+from hlotool.compare.passes.answer import (
     DIFF_PASSES,
     DIFF_TRACE,
     PassesFacts,
@@ -15,7 +15,7 @@ from hlotool.diff.passes.answer import (
     PassRow,
     TraceFacts,
 )
-from hlotool.diff.passes.compared import (
+from hlotool.compare.passes.compared import (
     MEMORY,
     RESPECTS,
     compare_in_step,
@@ -26,9 +26,9 @@ from hlotool.diff.passes.compared import (
     first_row,
     lone_row,
 )
-from hlotool.diff.passes.snapshot import Snapshot, read_snapshot
-from hlotool.diff.passes.steps import Step, list_steps, merge_keys, name_steps
-from hlotool.diff.passes.trace import Tracer
+from hlotool.compare.passes.snapshot import Snapshot, read_snapshot
+from hlotool.compare.passes.steps import Step, list_steps, merge_keys, name_steps
+from hlotool.compare.passes.trace import Tracer
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import DumpedProgram, find_programs, parse_module_pattern

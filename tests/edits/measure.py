@@ -13,8 +13,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from edits.listing import Line, Listing, Print, print_listing
-from hlotool.diff.blocks.reasons import Reasoner
-from hlotool.diff.match.structure import Structure, compare_structure, list_reached
+from hlotool.compare.blocks.reasons import Reasoner
+from hlotool.compare.match.structure import Structure, compare_structure, list_reached
 from hlotool.ir import Instruction
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
