@@ -280,7 +280,7 @@ class _Comparison:
         return compare_fusions(structure, self._reasoner(structure), left, right)
 
     def _reasoner(self, structure: Structure) -> Reasoner:
-        exact = structure.numbers.signatures
+        exact = structure.numbers.signature
         back = structure.back()
         return Reasoner(structure.signatures, exact, self.pairs, back, structure.flow)
 

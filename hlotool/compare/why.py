@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -97,7 +97,7 @@ class _Comparer:
         """Yield what counts most first."""
         left, right = self.left, self.right
         yield self._by_number("expression", self.numbers.up)
-        yield self._by_number("operation", self.numbers.signatures)
+        yield self._by_number("operation", self.numbers.signature)
         yield self._of_many("operands", left.operands, right.operands)
         yield self._of_many("users", left.users, right.users)
         names = left.metadata().op_name, right.metadata().op_name
@@ -107,8 +107,8 @@ class _Comparer:
         yield self._of_texts("opcode", left.opcode, right.opcode)
         yield self._of_texts("name", left.full_name, right.full_name)
 
-    def _by_number(self, evidence: Evidence, numbers: Mapping[Instruction, int]) -> Likeness:
-        return self._row(evidence, is_same=numbers[self.left] == numbers[self.right])
+    def _by_number(self, evidence: Evidence, number: Callable[[Instruction], int]) -> Likeness:
+        return self._row(evidence, is_same=number(self.left) == number(self.right))
 
     def _of_many(
         self, evidence: Evidence, left: Sequence[Instruction], right: Sequence[Instruction]

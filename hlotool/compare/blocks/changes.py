@@ -38,7 +38,7 @@ def compare_instructions(structure: Structure, *, is_folded: bool = True) -> Ins
     pairs = structure.partners()
     back = structure.back()
     reasoner = Reasoner(
-        structure.signatures, structure.numbers.signatures, pairs, back, structure.flow
+        structure.signatures, structure.numbers.signature, pairs, back, structure.flow
     )
     found = [] if structure.is_equal else _find(structure, reasoner)
     rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()

@@ -106,7 +106,7 @@ class _Finder:
             return None
         reasons = self.reasoner.reasons(left, right)
         exact = self.reasoner.exact
-        if not reasons and exact[left] == exact[right]:
+        if not reasons and exact(left) == exact(right):
             return None
         return FusionEvent((left,), (right,), None, reasons, self._body_change(left, right))
 
@@ -115,8 +115,8 @@ class _Finder:
         bodies = left.callee(), right.callee()
         if bodies[0] is None or bodies[1] is None:
             return ""
-        numbers = self.structure.numbers.computations
-        if numbers[bodies[0]] == numbers[bodies[1]]:
+        number = self.structure.numbers.computation
+        if number(bodies[0]) == number(bodies[1]):
             return ""
         bags = [self.structure.signatures.bag(body) for body in bodies if body]
         parts = [*_counted("+", bags[1] - bags[0]), *_counted("−", bags[0] - bags[1])]

@@ -7,7 +7,7 @@ removed instruction does to its users' operand lists is told by its own row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Final
 
@@ -56,7 +56,7 @@ class Reasoner(Struct, eq=False):
     """Compares paired instructions; `pairs` and `back` are all partners of both modules."""
 
     signatures: Signatures
-    exact: Mapping[Instruction, int]
+    exact: Callable[[Instruction], int]
     pairs: Pairs
     back: Pairs
     flow: Flow
@@ -65,7 +65,7 @@ class Reasoner(Struct, eq=False):
     def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
         """List why a pair differs, () where it does not, callees' contents aside."""
         found: list[Reason] = []
-        if self.exact[left] != self.exact[right]:
+        if self.exact(left) != self.exact(right):
             found.extend(self._own(left, right))
         if not self._have_same_operands(left, right):
             found.append(Reason("operands"))
@@ -141,7 +141,7 @@ class Reasoner(Struct, eq=False):
         return (
             other is not None
             and one.operands == other.operands
-            and self.exact[one] == self.exact[other]
+            and self.exact(one) == self.exact(other)
         )
 
     def _mean_the_same(self, left: Instruction, right: Instruction) -> bool:

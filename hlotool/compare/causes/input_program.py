@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from hlotool.compare.blocks.header import compare_headers
-from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.match.structure import are_equal
 from hlotool.inputs import DumpFile
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
@@ -63,8 +63,8 @@ class InputPair:
         if left == right:
             return True
         one, other = self.programs
-        structure = compare_structure(one, other)
-        return structure.is_equal and not compare_headers(structure.left, structure.right)
+        has_same_header = not compare_headers(one.expect_module(), other.expect_module())
+        return has_same_header and are_equal(one, other)
 
     @cached_property
     def has_same_operations(self) -> bool | None:

@@ -71,8 +71,8 @@ class Matcher:
         self.left = left
         self.right = right
         self.signatures = signatures
-        self._both = numbers.both.__getitem__
-        self._views = list_views(signatures, numbers.signatures.__getitem__)
+        self._both = numbers.both
+        self._views = list_views(signatures, numbers.signature)
         self.pairs: Pairs = {}
         self.back: Pairs = {}
         self._landmarks: Landmarks = {}

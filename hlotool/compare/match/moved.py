@@ -45,7 +45,7 @@ def pair_moved(
     passing = _PASSING - {"parameter"} if is_bridging else _PASSING
     sides = [[one for one in side if one.opcode not in passing] for side in free]
     if all(sides):
-        mover.run(sides, numbers.signatures.__getitem__)
+        mover.run(sides, numbers.signature)
         mover.run(sides, lambda one: (family(one), signatures.dims(one.shape)))
     return mover.found
 
@@ -57,12 +57,12 @@ class _Mover:
         self,
         partners: tuple[Mapping[Instruction, Instruction], Mapping[Instruction, Instruction]],
         flow: Flow,
-        expressions: Mapping[Instruction, int],
+        expression: Callable[[Instruction], int],
         *,
         is_bridging: bool,
     ) -> None:
         self._flow = flow
-        self._expressions = expressions
+        self._expression = expression
         self._farthest = _FARTHEST if is_bridging else 1
         self._pairs, self._back = partners
         self.found: dict[Instruction, Instruction] = {}
@@ -126,7 +126,7 @@ class _Mover:
             if len(meanings[-1].operands) != 1:
                 break
             value = meanings[-1].operands[0]
-        return self._expressions[made] if _is_constant(made) else None
+        return self._expression(made) if _is_constant(made) else None
 
     def _above(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
         """Return what an instruction does with which partners, None while one has none."""

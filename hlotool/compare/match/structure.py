@@ -87,12 +87,7 @@ class Structure(Struct, eq=False):
 
 def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
     """Pair two programs that have modules. Raises ParseError when a computation calls itself."""
-    modules = left.expect_module(), right.expect_module()
-    terms = agree_terms(*modules, is_strict=is_strict)
-    signatures = Signatures(terms)
-    numbers = number_contents((left.graph, right.graph), signatures)
-    flow = Flow((left.graph, right.graph))
-    structure = Structure((left, right), *modules, terms, signatures, numbers, flow)
+    structure = _begin(left, right, is_strict=is_strict)
     _Pairing(structure).run()
     if structure.is_equal:
         return structure
@@ -100,6 +95,23 @@ def compare_structure(left: Program, right: Program, *, is_strict: bool = False)
     structure.left_only = [one for one in list_reached(left) if one not in seen]
     structure.right_only = [one for one in list_reached(right) if one not in seen]
     return structure
+
+
+def are_equal(left: Program, right: Program) -> bool:
+    """Say whether `compare_structure` would find two entries equal: nothing is paired."""
+    structure = _begin(left, right, is_strict=False)
+    number = structure.numbers.computation
+    return number(structure.left.entry) == number(structure.right.entry)
+
+
+def _begin(left: Program, right: Program, *, is_strict: bool) -> Structure:
+    """Return two programs with their contents numbered; nothing is paired yet."""
+    modules = left.expect_module(), right.expect_module()
+    terms = agree_terms(*modules, is_strict=is_strict)
+    signatures = Signatures(terms)
+    numbers = number_contents((left.graph, right.graph), signatures)
+    flow = Flow((left.graph, right.graph))
+    return Structure((left, right), *modules, terms, signatures, numbers, flow)
 
 
 def list_reached(program: Program) -> list[Computation]:
@@ -125,9 +137,9 @@ class _Pairing:
         """Pair everything."""
         structure = self._structure
         left, right = structure.left.entry, structure.right.entry
-        numbers = structure.numbers.computations
+        number = structure.numbers.computation
         seeds: Pairs = {}
-        if numbers[left] != numbers[right]:
+        if number(left) != number(right):
             layers = align_layers(structure.left, structure.right, structure.signatures)
             structure.signatures.layers = layers
             seeds = seed_parameters(left, right, structure.signatures)
@@ -164,11 +176,9 @@ class _Pairing:
     ) -> ComputationPair:
         structure = self._structure
         numbers = structure.numbers
-        both = numbers.both
-        is_equal = numbers.computations[left] == numbers.computations[right]
-        if is_equal and [both[one] for one in left.instructions] == [
-            both[one] for one in right.instructions
-        ]:
+        here, there = numbers.contents[left], numbers.contents[right]
+        is_equal = here.number == there.number
+        if is_equal and here.both == there.both:
             pairs = dict(zip(left.instructions, right.instructions, strict=True))
             return ComputationPair(left, right, pairs, is_equal)
         moved = {one: structure.moved.get(one) for one in left.instructions}

@@ -65,17 +65,17 @@ def agree_terms(left: Module, right: Module, *, is_strict: bool = False) -> Term
 
 
 def _find_stated(module: Module) -> set[str]:
-    """Say which of the questions below at least one instruction answers with yes."""
-    found: set[str] = set()
-    open_questions = _STATED | _ELIDED
-    for one in _instructions(module):
-        answered = [what for what, test in open_questions.items() if test(one)]
-        if answered:
-            found.update(answered)
-            open_questions = {
-                what: test for what, test in open_questions.items() if what not in found
-            }
-    return found
+    """Say which of the questions below at least one instruction answers with yes.
+
+    Of what a module's text never says, no instruction is asked.
+    """
+    text = module.source.text
+    questions = (_STATED | _ELIDED).items()
+    return {
+        what
+        for what, (word, is_stated) in questions
+        if word in text and any(map(is_stated, _instructions(module)))
+    }
 
 
 def _instructions(module: Module) -> Iterator[Instruction]:
@@ -120,10 +120,14 @@ def is_small(shape: Shape) -> bool:
     return count is not None and count <= _MOST_PRINTED
 
 
+# What is asked, a word without which no text says so, and who knows.
 _STATED: Final = {
-    "layouts": _has_layout,
-    "backend configs": _has_backend_config,
-    "control dependencies": _has_control_dependency,
-    "attributes": _has_attribute,
+    "layouts": ("{", _has_layout),
+    "backend configs": ("backend_config", _has_backend_config),
+    "control dependencies": ("control-predecessors", _has_control_dependency),
+    "attributes": ("=", _has_attribute),
 }
-_ELIDED: Final = {"small constants": _elides_small, "large constants": _elides_large}
+_ELIDED: Final = {
+    "small constants": (ELIDED, _elides_small),
+    "large constants": (ELIDED, _elides_large),
+}
