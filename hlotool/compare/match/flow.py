@@ -11,7 +11,7 @@ says the same as `e = exponential(negate(a))`: e stands on n, and n on a.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from hlotool.analysis.graph.call_graph import CallGraph
@@ -19,6 +19,7 @@ from hlotool.ir import Computation, Instruction
 
 _FARTHEST: Final = 32  # steps to what a value is
 CONTAINERS: Final = frozenset(("fusion", "call"))
+_PASSED_ON: Final = CONTAINERS | {"parameter", "get-tuple-element"}
 
 
 class Flow:
@@ -26,14 +27,23 @@ class Flow:
 
     def __init__(self, graphs: Iterable[CallGraph]) -> None:
         self._callers: dict[Computation, Instruction | None] = {}
+        self._meanings: dict[Instruction, list[Instruction]] = {}
         for graph in graphs:
             for caller, callees in graph.callees.items():
                 for callee in callees:
                     is_only = callee not in self._callers and caller.opcode in CONTAINERS
                     self._callers[callee] = caller if is_only else None
 
-    def meanings(self, one: Instruction) -> list[Instruction]:
+    def meanings(self, one: Instruction) -> Sequence[Instruction]:
         """List a value and what it is in truth, each step nearer to where it is computed."""
+        if one.opcode not in _PASSED_ON:
+            return (one,)
+        found = self._meanings.get(one)
+        if found is None:
+            found = self._meanings[one] = self._look_through(one)
+        return found
+
+    def _look_through(self, one: Instruction) -> list[Instruction]:
         found = [one]
         while len(found) < _FARTHEST:
             step = self._behind(found[-1])

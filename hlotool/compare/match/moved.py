@@ -69,8 +69,11 @@ class _Mover:
         self._found_back: dict[Instruction, Instruction] = {}
 
     def run(self, sides: list[list[Instruction]], view: View) -> None:
-        """Pair under one view while that makes new pairs."""
+        """Pair under one view while that makes new pairs; what one side alone has cannot pair."""
         waiting: dict[tuple[bool, Hashable], list[Instruction]] = defaultdict(list)
+        left, right = ({view(one) for one in side} for side in sides)
+        shared = left & right
+        sides = [[one for one in side if view(one) in shared] for side in sides]
         members = [set(side) for side in sides]
         queue = deque((bool(place), one) for place, side in enumerate(sides) for one in side)
         while queue:
@@ -116,22 +119,27 @@ class _Mover:
 
     def _deepest_mark(self, value: Instruction, *, is_right: bool) -> Hashable:
         """Return the mark of what a value is in truth; of what hangs on nothing, its expression."""
-        made = self._flow.meanings(value)[-1]
+        meanings = self._flow.meanings(value)
+        made = meanings[-1]
         for _ in range(self._farthest):
-            meanings = self._flow.meanings(value)
             for one in reversed(meanings):
                 mark = self._mark(one, is_right=is_right)
                 if mark is not None:
                     return mark
             if len(meanings[-1].operands) != 1:
                 break
-            value = meanings[-1].operands[0]
+            meanings = self._flow.meanings(meanings[-1].operands[0])
         return self._expression(made) if _is_constant(made) else None
 
     def _above(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
         """Return what an instruction does with which partners, None while one has none."""
-        marks = [self._deepest_mark(operand, is_right=is_right) for operand in one.operands]
-        return ("above", view(one), *marks) if marks and None not in marks else None
+        marks = []
+        for operand in one.operands:
+            mark = self._deepest_mark(operand, is_right=is_right)
+            if mark is None:
+                return None
+            marks.append(mark)
+        return ("above", view(one), *marks) if marks else None
 
     def _below(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
         """Return what an instruction does for which partners, None while one has none."""

@@ -68,7 +68,7 @@ class Signatures:
             (
                 instruction.opcode,
                 self.shape(instruction.shape),
-                comparable_literal(instruction, self.terms),
+                instruction.literal and comparable_literal(instruction, self.terms),
                 self.attributes(instruction),
                 callees,
             )
@@ -137,13 +137,14 @@ class Signatures:
         """Return the attributes that count, sorted, each in a form fit for comparison."""
         found: list[tuple[str, Hashable]] = []
         for key, text in instruction.attributes.items():
-            if key == "control-predecessors" and self.terms.has_control_dependencies:
-                found.append((key, text.count(",")))
-            elif key not in _NOT_COMPARED:
+            if key not in _NOT_COMPARED:
                 value = self.value(instruction, key, text)
                 if value is not None:
                     found.append((key, value))
-        found.sort(key=lambda item: item[0])
+            elif key == "control-predecessors" and self.terms.has_control_dependencies:
+                found.append((key, text.count(",")))
+        if len(found) > 1:
+            found.sort(key=lambda item: item[0])
         return tuple(found)
 
     def value(self, instruction: Instruction, key: str, text: str) -> Hashable:
