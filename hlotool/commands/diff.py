@@ -34,6 +34,7 @@ from hlotool.compare.sides import (
     name_files,
     name_path,
     parse_argument,
+    read_pair,
     read_side,
 )
 from hlotool.compare.threshold import find_worse, parse_threshold
@@ -213,11 +214,12 @@ def _print_one(
     """Compare two programs and print all blocks; say if anything differs, if any is worse."""
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
-    left, left_facts = read_side(pair.left, arguments[0].label, asked.assumptions)
-    right, right_facts = read_side(pair.right, arguments[1].label, asked.assumptions)
+    labels = arguments[0].label, arguments[1].label
+    (left, right), read = read_pair((pair.left, pair.right), labels, asked.assumptions)
     say_all((*left.notes(), *right.notes()))
-    report = compare_programs(left, right, asked.compared)
-    facts = name_files(left_facts, left), name_files(right_facts, right)
+    compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
+    report = compare_programs(left, right, compared)
+    facts = name_files(read[0], left), name_files(read[1], right)
     document = diff_document(report, *facts, asked.compared, options)
     document = replace(document, find_words=lambda: left.find_words() | right.find_words())
     worse = find_worse(report.metrics, asked.threshold)

@@ -46,12 +46,14 @@ class DiffOptions(Struct, frozen=True):
     """`only` are the blocks to compare; `is_folded` false lists every change by itself.
 
     `has_causes` false looks for no reasons, and does not read what XLA was given.
+    `has_equal_figures` false leaves out the figures where both sides are the same bytes.
     """
 
     only: tuple[str, ...] = BLOCKS
     is_strict: bool = False
     is_folded: bool = True
     has_causes: bool = True
+    has_equal_figures: bool = True
 
     @property
     def wants_causes(self) -> bool:
@@ -144,6 +146,7 @@ class _Comparison:
         self.right = right
         self.options = options
         self.missing: list[str] = []
+        self.is_one = left.program is not None and left.program is right.program
         self._level()
         self.structure: Structure | None = None
         self.pairs: Pairs = {}
@@ -175,10 +178,13 @@ class _Comparison:
         header: tuple[HeaderChange, ...] = ()
         if structure is not None:
             header = compare_headers(structure.left, structure.right)
-            if structure.left.header.is_scheduled and structure.right.header.is_scheduled:
+            headers = structure.left.header, structure.right.header
+            if not self.is_one and all(one.is_scheduled for one in headers):
                 order = compare_order(structure.computations)
             if "instructions" in wants:
                 found = compare_instructions(structure, is_folded=self.options.is_folded)
+        flags = self._flags() if "flags" in wants else ()
+        is_known = self.is_one and not flags
         report = DiffReport(
             identical=None if structure is None else structure.is_equal and not header,
             matched_count=found.matched_count if found else None,
@@ -186,14 +192,14 @@ class _Comparison:
             left_only_count=found.left_only_count if found else None,
             right_only_count=found.right_only_count if found else None,
             order=order,
-            metrics=self._metrics(),
-            memory=self._memory() if "memory" in wants else (),
-            collectives=self._collectives() if "collectives" in wants else (),
+            metrics=self._metrics() if self.options.has_equal_figures or not is_known else (),
+            memory=self._memory() if "memory" in wants and not self.is_one else (),
+            collectives=self._collectives() if "collectives" in wants and not self.is_one else (),
             fusions=self._fusions() if "fusions" in wants else (),
             instructions=found.rows if found else (),
             header=header if "instructions" in wants else (),
-            flags=self._flags() if "flags" in wants else (),
-            spaces=self._spaces() if "memory" in wants else (),
+            flags=flags,
+            spaces=self._spaces() if "memory" in wants and not self.is_one else (),
             not_compared=tuple(self.missing),
             structure=structure,
         )

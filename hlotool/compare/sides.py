@@ -25,7 +25,7 @@ from hlotool.inputs import (
 from hlotool.inputs.saved import SavedModule, make_key, read_saved
 from hlotool.parse.debug_options import parse_debug_options
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
-from hlotool.program.loading import load_program
+from hlotool.program.loading import input_paths, load_program
 from hlotool.program.program import Program
 
 
@@ -121,6 +121,20 @@ def _find(path: str, stage: StageChoice, module: str | None) -> Inputs:
         return found
 
 
+def read_pair(
+    pair: tuple[Candidate, Candidate], labels: tuple[str, str], assumptions: Assumptions
+) -> tuple[tuple[DiffSide, DiffSide], tuple[SideFacts, SideFacts]]:
+    """Read both sides of a pair; two dumps of the same bytes are one program, read once."""
+    (left, old), chosen = read_side(pair[0], labels[0], assumptions), pair[1].input
+    if left.program and chosen and pair[0].input and pair[0].input.is_same_as(chosen):
+        right = _read_context(left.program, chosen)
+        paths = input_paths(pair[1].path, chosen, with_buffers=True)
+        new = replace(old, label=labels[1], input=paths)
+    else:
+        right, new = read_side(pair[1], labels[1], assumptions)
+    return (left, right), (old, new)
+
+
 def read_side(
     candidate: Candidate, label: str, assumptions: Assumptions = NO_ASSUMPTIONS
 ) -> tuple[DiffSide, SideFacts]:
@@ -155,4 +169,6 @@ def _read_context(program: Program, chosen: Input) -> DiffSide:
 
 def name_files(facts: SideFacts, side: DiffSide) -> SideFacts:
     """Return the facts with all files that were read by now: of some, only when they are needed."""
-    return replace(facts, input=side.program.paths) if side.program else facts
+    if side.program is None or side.before is None or not side.program.paths.mesh_path:
+        return facts
+    return replace(facts, input=replace(facts.input, mesh_path=side.before.path))

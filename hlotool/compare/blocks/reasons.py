@@ -65,6 +65,8 @@ class Reasoner(Struct, eq=False):
     def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
         """List why a pair differs, () where it does not, callees' contents aside."""
         found: list[Reason] = []
+        if left is right:  # of a program that is compared with itself
+            return ()
         if self.exact(left) != self.exact(right):
             found.extend(self._own(left, right))
         if not self._have_same_operands(left, right):

@@ -79,6 +79,7 @@ class Matcher:
         self._fresh: list[tuple[Instruction, Instruction]] = []
         self._places: dict[Instruction, dict[Instruction, int]] = {}
         self._taken = taken  # those with a partner in another computation
+        self._unpaired = left.instructions, right.instructions  # and others, paired meanwhile
         for one, other in seeds.items():
             if one not in self.pairs and other not in self.back:
                 self._pair(one, other)
@@ -122,7 +123,7 @@ class Matcher:
         for view in views:
             if self._is_done():
                 break
-            self._fresh = list(self.pairs.items())
+            self._fresh = self._list_beside_free()
             self._pair_by_colour(view)
 
     def _since(self, known: set[Instruction]) -> Pairs:
@@ -157,20 +158,31 @@ class Matcher:
 
     def list_free(self) -> tuple[list[Instruction], list[Instruction]]:
         """List the instructions of both sides that have no partner yet."""
-        return (
-            [one for one in self.left.instructions if self._is_free(one, self.pairs)],
-            [one for one in self.right.instructions if self._is_free(one, self.back)],
-        )
+        taken = self._taken
+        left, right = self._list_unpaired()
+        return [one for one in left if one not in taken], [one for one in right if one not in taken]
 
-    def _is_free(self, one: Instruction, paired: Pairs) -> bool:
-        return one not in paired and one not in self._taken
+    def _list_unpaired(self) -> tuple[list[Instruction], list[Instruction]]:
+        """List the instructions of both sides that have no partner in the other computation."""
+        left, right = self._unpaired
+        self._unpaired = (
+            [one for one in left if one not in self.pairs],
+            [one for one in right if one not in self.back],
+        )
+        return self._unpaired
+
+    def _list_beside_free(self) -> list[tuple[Instruction, Instruction]]:
+        """List the pairs from which others may grow: some operand or user has no partner."""
+        free, _ = self._list_unpaired()
+        near = {each for one in free for each in (*one.operands, *one.users)}
+        return [pair for pair in self.pairs.items() if pair[0] in near]
 
     def _pair_by_colour(self, view: View) -> None:
         """Pair by expression and uses, by either alone, then by what stands near; repeat."""
         number, marks = self.signatures.table.number, self._landmarks
-        sides = self.left, self.right
         for _ in range(_ROUNDS):
             before = len(self.pairs)
+            sides = self._list_unpaired()
             up = upward_colours(sides, view, marks, number)
             down = downward_colours(sides, view, marks, number)
             self._pair_classes(lambda one, up=up, down=down: (up[one], down[one]))  # type: ignore[misc]

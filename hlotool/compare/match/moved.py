@@ -71,8 +71,7 @@ class _Mover:
     def run(self, sides: list[list[Instruction]], view: View) -> None:
         """Pair under one view while that makes new pairs; what one side alone has cannot pair."""
         waiting: dict[tuple[bool, Hashable], list[Instruction]] = defaultdict(list)
-        left, right = ({view(one) for one in side} for side in sides)
-        shared = left & right
+        shared = set.intersection(*({view(one) for one in side} for side in sides))
         sides = [[one for one in side if view(one) in shared] for side in sides]
         members = [set(side) for side in sides]
         queue = deque((bool(place), one) for place, side in enumerate(sides) for one in side)

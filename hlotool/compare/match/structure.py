@@ -86,7 +86,12 @@ class Structure(Struct, eq=False):
 
 
 def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
-    """Pair two programs that have modules. Raises ParseError when a computation calls itself."""
+    """Pair two programs that have modules. Raises ParseError when a computation calls itself.
+
+    A program is paired with itself without a look: nothing is numbered then.
+    """
+    if left is right:
+        return _pair_with_itself(left, is_strict=is_strict)
     structure = _begin(left, right, is_strict=is_strict)
     _Pairing(structure).run()
     if structure.is_equal:
@@ -112,6 +117,19 @@ def _begin(left: Program, right: Program, *, is_strict: bool) -> Structure:
     numbers = number_contents((left.graph, right.graph), signatures)
     flow = Flow((left.graph, right.graph))
     return Structure((left, right), *modules, terms, signatures, numbers, flow)
+
+
+def _pair_with_itself(program: Program, *, is_strict: bool) -> Structure:
+    module, graphs = program.expect_module(), (program.graph,)
+    signatures = Signatures(agree_terms(module, module, is_strict=is_strict))
+    return Structure(
+        (program, program),
+        *(module, module, signatures.terms, signatures, ContentNumbers(), Flow(graphs)),
+        computations=[
+            ComputationPair(one, one, {each: each for each in one.instructions}, is_equal=True)
+            for one in list_reached(program)
+        ],
+    )
 
 
 def list_reached(program: Program) -> list[Computation]:
