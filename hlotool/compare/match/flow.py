@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from hlotool.analysis.graph.call_graph import CallGraph
+from hlotool.compare.match.places import Places
 from hlotool.ir import Computation, Instruction
 
 _FARTHEST: Final = 32  # steps to what a value is
@@ -27,6 +28,7 @@ class Flow:
 
     def __init__(self, graphs: Iterable[CallGraph]) -> None:
         self._callers: dict[Computation, Instruction | None] = {}
+        self._place = Places().of
         self._meanings: dict[Instruction, list[Instruction]] = {}
         for graph in graphs:
             for caller, callees in graph.callees.items():
@@ -60,7 +62,7 @@ class Flow:
             for user in value.users:
                 passed = self._passed_on(user, value)
                 if passed is None:
-                    yield user, user.operands.index(value)
+                    yield user, self._place(value, user)
                     continue
                 new = [each for each in passed if each not in seen]
                 seen.update(new)

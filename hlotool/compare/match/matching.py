@@ -29,6 +29,7 @@ from hlotool.compare.match.colours import (
     upward_colours,
 )
 from hlotool.compare.match.content_numbers import ContentNumbers
+from hlotool.compare.match.places import Places
 from hlotool.compare.match.replaced import Replacer
 from hlotool.compare.match.signature import Signatures
 from hlotool.compare.match.views import family, list_views
@@ -39,7 +40,6 @@ _Classes: TypeAlias = dict[Hashable, list[Instruction]]
 _STRICT: Final = 2  # views under which what is paired says nearly the same
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
 _MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
-_WIDE: Final = 8  # operands from which their places are remembered
 
 # An example. The right side has a `negate` more, which is now the operand of `tanh`:
 #
@@ -77,7 +77,7 @@ class Matcher:
         self.back: Pairs = {}
         self._landmarks: Landmarks = {}
         self._fresh: list[tuple[Instruction, Instruction]] = []
-        self._places: dict[Instruction, dict[Instruction, int]] = {}
+        self._place = Places().of
         self._taken = taken  # those with a partner in another computation
         self._unpaired = left.instructions, right.instructions  # and others, paired meanwhile
         for one, other in seeds.items():
@@ -120,11 +120,20 @@ class Matcher:
         self._pair(left, right)
 
     def _look(self, views: Sequence[View]) -> None:
+        barren: list[int] = []  # how the last view saw what has no partner, if it found no more
         for view in views:
             if self._is_done():
                 break
+            if self._see(view) == barren:
+                continue
             self._fresh = self._list_beside_free()
-            self._pair_by_colour(view)
+            barren = self._see(view) if self._pair_by_colour(view) else []
+
+    def _see(self, view: View) -> list[int]:
+        """Return which unpaired instructions a view sees alike: those of one number."""
+        left, right = self._list_unpaired()
+        seen: dict[int, int] = {}
+        return [seen.setdefault(view(one), len(seen)) for one in (*left, *right)]
 
     def _since(self, known: set[Instruction]) -> Pairs:
         return {one: other for one, other in self.pairs.items() if one not in known}
@@ -177,8 +186,11 @@ class Matcher:
         near = {each for one in free for each in (*one.operands, *one.users)}
         return [pair for pair in self.pairs.items() if pair[0] in near]
 
-    def _pair_by_colour(self, view: View) -> None:
-        """Pair by expression and uses, by either alone, then by what stands near; repeat."""
+    def _pair_by_colour(self, view: View) -> bool:
+        """Pair by expression and uses, by either alone, then by what stands near; repeat.
+
+        Returns whether the view has nothing more to give: the last round found nothing.
+        """
         number, marks = self.signatures.table.number, self._landmarks
         for _ in range(_ROUNDS):
             before = len(self.pairs)
@@ -192,8 +204,11 @@ class Matcher:
             self._pair_classes(near.__getitem__, only_unique=True)
             self._pair_by_users(up)
             self._grow(view)
-            if len(self.pairs) == before or self._is_done():
+            if len(self.pairs) == before:
+                return True
+            if self._is_done():
                 break
+        return False
 
     def _pair_classes(self, colour: Colour, *, only_unique: bool = False) -> None:
         """Pair free instructions of one colour, where both sides have equally many.
@@ -281,19 +296,9 @@ class Matcher:
             return
         others = [one for one in right.users if one not in self.back]
         self._pair_lone(
-            _by_colour(free, lambda one: (colour(one), self._place(one, left))),
-            _by_colour(others, lambda one: (colour(one), self._place(one, right))),
+            _by_colour(free, lambda one: (colour(one), self._place(left, one))),
+            _by_colour(others, lambda one: (colour(one), self._place(right, one))),
         )
-
-    def _place(self, user: Instruction, operand: Instruction) -> int:
-        """Return the first place at which an operand stands, without searching twice."""
-        if len(user.operands) <= _WIDE:
-            return user.operands.index(operand)
-        places = self._places.get(user)
-        if places is None:
-            numbered = list(enumerate(user.operands))
-            places = self._places[user] = {one: place for place, one in reversed(numbered)}
-        return places[operand]
 
     def _pair_lone(self, here: _Classes, there: _Classes) -> None:
         """Pair where a class has one member on each side."""

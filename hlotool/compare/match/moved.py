@@ -12,7 +12,7 @@ The two `s` are partners, as p is a and q is b; r uses the same on both sides; c
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, TypeAlias
 
@@ -23,6 +23,8 @@ from hlotool.compare.match.views import family
 from hlotool.ir import Instruction
 
 View: TypeAlias = Callable[[Instruction], Hashable]
+# What waits for a partner, first come first served, by its side and what it does with which pairs.
+_Waiting: TypeAlias = dict[tuple[bool, Hashable], OrderedDict[Instruction, None]]
 _FARTHEST: Final = 4  # operations looked through
 _PASSING: Final = frozenset(("parameter", "get-tuple-element", "tuple", "call"))
 
@@ -70,7 +72,7 @@ class _Mover:
 
     def run(self, sides: list[list[Instruction]], view: View) -> None:
         """Pair under one view while that makes new pairs; what one side alone has cannot pair."""
-        waiting: dict[tuple[bool, Hashable], list[Instruction]] = defaultdict(list)
+        waiting: _Waiting = defaultdict(OrderedDict)
         shared = set.intersection(*({view(one) for one in side} for side in sides))
         sides = [[one for one in side if view(one) in shared] for side in sides]
         members = [set(side) for side in sides]
@@ -91,7 +93,7 @@ class _Mover:
         self,
         one: Instruction,
         view: View,
-        waiting: dict[tuple[bool, Hashable], list[Instruction]],
+        waiting: _Waiting,
         *,
         is_right: bool,
     ) -> Instruction | None:
@@ -101,13 +103,11 @@ class _Mover:
         for key in keys:
             others = waiting[not is_right, key]
             while others:
-                other = others.pop(0)
+                other, _ = others.popitem(last=False)
                 if self._mark(other, is_right=not is_right) is None:
                     return other
         for key in keys:
-            mine = waiting[is_right, key]
-            if one not in mine:
-                mine.append(one)
+            waiting[is_right, key].setdefault(one)
         return None
 
     def _mark(self, one: Instruction, *, is_right: bool) -> Instruction | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 from hlotool.compare.match.colours import Landmarks
+from hlotool.compare.match.places import Places
 from hlotool.compare.match.signature import Signatures
 from hlotool.ir import Instruction
 
@@ -34,6 +35,7 @@ class Replacer:
         self._signatures = signatures
         self._may_pair = may_pair
         self._pair = pair
+        self._place = Places().of
         self._missing: dict[Instruction, int] = {}  # operands without partner
         self._waiting: dict[Hashable, deque[Instruction]] = defaultdict(deque)
 
@@ -80,7 +82,7 @@ class Replacer:
             if one in self._landmarks or not one.users:
                 continue
             if all(user in self._landmarks for user in one.users):
-                uses = [(self._landmarks[user], user.operands.index(one)) for user in one.users]
+                uses = [(self._landmarks[user], self._place(one, user)) for user in one.users]
                 dims = self._signatures.dims(one.shape)
                 kind = one.opcode if one.opcode in _NOT_COMPUTED else ""
                 found[dims, kind, tuple(sorted(uses))].append(one)
