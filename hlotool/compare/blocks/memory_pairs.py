@@ -53,7 +53,7 @@ def pair_rows(
     and equal names are taken for partners. Values without a partner are paired by what they
     are: class, shape, opcode and origin.
     """
-    names = _Names(partners) if partners else _SameNames(left, right)
+    names = _Names(partners, left, right) if partners else _SameNames(left, right)
     there = {_key(row): row for row in right}
     found, here = [], []
     for row in left:
@@ -86,15 +86,21 @@ class _Names:
     not paired by index.
     """
 
-    def __init__(self, partners: Pairs) -> None:
+    def __init__(
+        self, partners: Pairs, left: Sequence[BufferRow], right: Sequence[BufferRow]
+    ) -> None:
         self._right: dict[str, str] = {}
         self._same: set[str] = set()
         self._had: set[str] = set()
+        here, there = ({row.instruction for row in side} for side in (left, right))
         for one, other in partners.items():
-            self._right[one.full_name] = other.full_name
+            name, partner = one.full_name, other.full_name
+            if name not in here and partner not in there:
+                continue
+            self._right[name] = partner
             if _indices(one) == _indices(other):
-                self._same.add(one.full_name)
-                self._had.add(other.full_name)
+                self._same.add(name)
+                self._had.add(partner)
         self._known = set(self._right.values())
 
     def right_of(self, row: BufferRow) -> str | None:
@@ -118,7 +124,7 @@ class _SameNames(_Names):
     """Without modules, instructions of one name are taken for partners."""
 
     def __init__(self, left: Sequence[BufferRow], right: Sequence[BufferRow]) -> None:
-        super().__init__({})
+        super().__init__({}, left, right)
         shared = {row.instruction for row in left} & {row.instruction for row in right}
         self._right = {name: name for name in shared}
         self._same = self._had = self._known = shared
