@@ -16,7 +16,9 @@ try:
 except KeyboardInterrupt:
     os._exit(_INTERRUPTED)
 
-_NEW_OBJECTS = 100_000  # made between two runs of the collector; an answer is mostly not garbage
+# Made between two runs of the collector: an answer is no garbage, and `parse/collector` runs it
+# between two dumps.
+_NEW_OBJECTS = 10_000_000
 
 
 def _leave(_signal: int, _frame: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hlotool.analysis.graph.call_graph import read_call_graph
-from hlotool.analysis.graph.fingerprint import fingerprint_computations
+from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.errors import ParseError
 from hlotool.parse import parse_module
 from hlotool.source import Source
@@ -61,7 +61,7 @@ DIFFERENT = {
 
 def entry_fingerprint(text: str) -> str:
     module = parse_module(Source(text))
-    return fingerprint_computations(read_call_graph(module)).of(module.entry)
+    return Fingerprints(read_call_graph(module)).of(module.entry)
 
 
 @pytest.mark.parametrize("text", SAME.values(), ids=SAME)
@@ -88,9 +88,7 @@ def test_other_attributes_may_be_ignored() -> None:
     texts = (BODY, DIFFERENT["attribute"])
     modules = [parse_module(Source(text)) for text in texts]
     ignored = frozenset({"dimensions", "backend_config", "metadata"})
-    one, two = (
-        fingerprint_computations(read_call_graph(m), ignored=ignored).of(m.entry) for m in modules
-    )
+    one, two = (Fingerprints(read_call_graph(m), ignored=ignored).of(m.entry) for m in modules)
     assert one == two
 
 
@@ -117,7 +115,7 @@ ENTRY %main (p: f32[]) -> f32[] {
 }
 """
     with pytest.raises(ParseError, match="calls itself"):
-        fingerprint_computations(read_call_graph(parse_module(Source(text))))
+        Fingerprints(read_call_graph(parse_module(Source(text))))
 
 
 def test_a_long_chain_of_calls_needs_no_recursion() -> None:
@@ -129,4 +127,5 @@ def test_a_long_chain_of_calls_needs_no_recursion() -> None:
     last = "%f3000 (p: f32[]) -> f32[] {\n  ROOT %p = f32[] parameter(0)\n}"
     module = parse_module(Source("\n".join(["HloModule m", *links, last])))
     assert read_call_graph(module).callees_first[0].name == "f3000"
-    assert len(set(fingerprint_computations(read_call_graph(module)).computations.values())) == 3001
+    prints = Fingerprints(read_call_graph(module))
+    assert len({prints.of(one) for one in module.computations.values()}) == 3001

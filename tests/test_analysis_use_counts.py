@@ -8,7 +8,7 @@ from buffer_dumps import Dump, find_dumps
 from hlotool.analysis.dataflow.dataflow import find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.memory.values.definers import find_definers
-from hlotool.analysis.memory.values.use_counts import UseCounts, count_uses
+from hlotool.analysis.memory.values.use_counts import UseCounter, UseCounts
 from hlotool.ir.buffers import BufferAssignment
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
@@ -16,7 +16,9 @@ DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
 def test_uses_are_those_xla_lists(dump: Dump) -> None:
-    counted = count_uses(find_values(flatten_schedule(dump.module)))
+    counter = UseCounter()
+    flow = find_values(flatten_schedule(dump.module))
+    counted = {(one.instruction, one.index): counter.of(one) for one in flow.values}
     definers = find_definers(dump.module, dump.assignment)
     listed = dump.assignment.used
     assert listed is not None

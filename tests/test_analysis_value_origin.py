@@ -59,9 +59,9 @@ metadata={op_name="jit(f)/while" source_file="model.py" source_line=3}
 
 def origins(text: str) -> dict[str, ValueOrigin]:
     module = parse_module(Source(text))
-    assignment = estimate_assignment(module).assignment
-    found = ValueOrigins(module, assignment)
-    values = [value for one in assignment.allocations for value in one.values]
+    estimate = estimate_assignment(module)
+    found = ValueOrigins(module, estimate.assignment, estimate.flow)
+    values = [value for one in estimate.assignment.allocations for value in one.values]
     return {value.name: found.of(value) for value in values}
 
 

@@ -89,9 +89,14 @@ class Instruction(Node, eq=False):
         """Raw attribute text by key, in dump order; split on first access, then kept."""
         attributes = self.given_attributes
         if attributes is None:
-            attributes = self.computation.module.reader.attributes(self)
-            self.given_attributes = attributes
+            self.given_attributes = attributes = self.split_attributes()
         return attributes
+
+    def split_attributes(self) -> dict[str, str]:
+        """Return the same, not kept: for what goes through a whole module once."""
+        if self.given_attributes is None:
+            return self.computation.module.reader.attributes(self)
+        return self.given_attributes
 
     @property
     def users(self) -> tuple[Instruction, ...]:

@@ -34,7 +34,7 @@ from hlotool.analysis.fusions.roofline import estimate_call_times, estimate_fusi
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
-from hlotool.analysis.graph.fingerprint import Fingerprints, fingerprint_computations
+from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
@@ -140,7 +140,7 @@ class Program:
     @cached_property
     def prints(self) -> Fingerprints:
         """Which computations are the same."""
-        return fingerprint_computations(self.graph)
+        return Fingerprints(self.graph)
 
     @cached_property
     def executions(self) -> Executions:

@@ -112,6 +112,7 @@ class _Reads:
         self._sizes = sizes
         self._depth = depth
         self.of: dict[Instruction, int] = {}
+        self._whole: dict[Instruction, int] = {}
         self._nested: dict[Instruction, dict[Instruction, int]] = {}  # by operand
         self.written: list[int] = []
         results: set[Instruction] = set()
@@ -123,12 +124,13 @@ class _Reads:
             else:
                 self.written.append(whole)
                 results.add(made)
+        users_of = body.users
         for one in reversed(body.instructions):
-            whole = sizes.content_bytes(one.shape)
+            self._whole[one] = whole = sizes.content_bytes(one.shape)
             read = 0
             if one in results:
                 read = whole if read_outside is None else read_outside
-            for user in one.users:
+            for user in users_of.get(one, ()):
                 if read >= whole:
                     break
                 read += self._read_by(one, user, whole)
@@ -143,7 +145,7 @@ class _Reads:
         if opcode == "tuple":
             return whole if user.users else 0  # the root's elements are results
         if opcode in ELEMENTWISE:
-            made = self._sizes.content_bytes(user.shape)
+            made = self._whole[user]
             return whole * read // made if made else 0
         if opcode == "fusion":
             return self._inside(user, read).get(value, 0)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Final
-
-from msgspec import Struct
 
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.ir.module import CALL_KEYS, Computation, Instruction
@@ -24,35 +21,17 @@ IGNORED: Final = frozenset(
 _DIGEST_BYTES: Final = 12
 
 
-class Fingerprints(Struct, frozen=True):
-    """Fingerprints of all computations of one module; equal in two modules, equal computations."""
+class Fingerprints:
+    """Fingerprints of the computations of one module: 24 hexadecimal digits, made when asked for.
 
-    computations: Mapping[Computation, str]
-
-    def of(self, computation: Computation) -> str:
-        """Return the fingerprint of a computation of the module."""
-        return self.computations[computation]
-
-
-def fingerprint_computations(graph: CallGraph, ignored: frozenset[str] = IGNORED) -> Fingerprints:
-    """Give every computation of a call graph a fingerprint: 24 hexadecimal digits.
-
-    Two computations have the same one when the same operations (opcode, shape with layout,
-    attributes, literal) are wired up in the same way, operands in order, down through the
-    computations they call. Names, the order of the text, and the attributes `ignored` do not
-    count; an elided constant `{...}` equals another of its shape.
+    Two computations, of two modules too, have the same one when the same operations (opcode,
+    shape with layout, attributes, literal) are wired up in the same way, operands in order, down
+    through the computations they call. Names, the order of the text, and the attributes `ignored`
+    do not count; an elided constant `{...}` equals another of its shape.
     """
-    writer = _Writer(graph, ignored)
-    for computation in graph.callees_first:
-        writer.add(computation)
-    return Fingerprints(writer.computations)
 
-
-class _Writer:
-    """Writes what identifies each instruction, and hashes it; callees must come first."""
-
-    def __init__(self, graph: CallGraph, ignored: frozenset[str]) -> None:
-        self.computations: dict[Computation, str] = {}
+    def __init__(self, graph: CallGraph, ignored: frozenset[str] = IGNORED) -> None:
+        self._known: dict[Computation, str] = {}
         self._graph = graph
         self._ignored = ignored | frozenset(CALL_KEYS)
         self._shapes: dict[int, str] = {}  # by id: one object a spelling
@@ -60,34 +39,44 @@ class _Writer:
 
         self._hash = partial(blake2b, digest_size=_DIGEST_BYTES)
 
-    def add(self, computation: Computation) -> None:
-        """Hash all instructions of a computation, then the computation.
+    def of(self, computation: Computation) -> str:
+        """Return the fingerprint of a computation of the module."""
+        known = self._known
+        pending = [] if computation in known else [computation]
+        while pending:
+            one = pending[-1]
+            if one not in known:
+                missing = [each for each in self._graph.called_by(one) if each not in known]
+                if missing:
+                    pending += missing
+                    continue
+                known[one] = self._hash_computation(one)
+            pending.pop()
+        return known[computation]
+
+    def _hash_computation(self, computation: Computation) -> str:
+        """Hash all instructions of a computation whose callees are known, then the computation.
 
         The root alone would not do: `add(x, x)` and `add(x, copy of x)` unfold to the same
         tree. So all instructions count, in an order that does not depend on the text's.
         """
         digests: dict[Instruction, bytes] = {}
         for instruction in computation.instructions:
-            hashed = self._hash(self._describe(instruction).encode())
-            for operand in instruction.operands:
-                hashed.update(digests[operand])
-            digests[instruction] = hashed.digest()
+            wired = [digests[operand] for operand in instruction.operands]
+            described = self._describe(instruction).encode()
+            digests[instruction] = self._hash(b"".join((described, *wired))).digest()
         whole = self._hash(digests[computation.root])
         for digest in sorted(digests.values()):
             whole.update(digest)
-        self.computations[computation] = whole.hexdigest()
+        return whole.hexdigest()
 
     def _describe(self, instruction: Instruction) -> str:
         """Write an instruction without its name and operands."""
         parts = [instruction.opcode, self._shape_text(instruction.shape), instruction.literal]
-        ignored = self._ignored
-        parts += [
-            f"{key}={value}"
-            for key, value in sorted(instruction.attributes.items())
-            if key not in ignored
-        ]
+        attributes = instruction.split_attributes()
+        parts += [f"{key}={attributes[key]}" for key in sorted(attributes.keys() - self._ignored)]
         callees = self._graph.callees.get(instruction, ())
-        parts += [self.computations[callee] for callee in callees]
+        parts += [self._known[callee] for callee in callees]
         return "\0".join(parts)
 
     def _shape_text(self, shape: Shape) -> str:

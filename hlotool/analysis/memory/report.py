@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from hlotool.analysis.dataflow.dataflow import Dataflow
 from hlotool.analysis.dataflow.lifetimes import find_lifetimes
 from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.graph.backend import Backend, find_backend
@@ -33,12 +34,13 @@ class MemoryReport(Struct, frozen=True):
     """All figures about a module's memory, and the map they were read off.
 
     `figures` are mostly about space 0; the methods give those of another. `temp_bytes` is what
-    temporary values of an estimate take in each space.
+    temporary values of an estimate take in each space, `flow` what it was made of.
     """
 
     figures: MemoryFigures
     map: MemoryMap
     temp_bytes: Mapping[int, int | None] = {}
+    flow: Dataflow | None = None
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""
@@ -131,7 +133,7 @@ def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
         peak=_place_of(peak),
         estimated=measure_estimate(memory, peak, sums, found.temp_bytes.get(0, 0)),
     )
-    return MemoryReport(figures, memory, found.temp_bytes)
+    return MemoryReport(figures, memory, found.temp_bytes, found.flow)
 
 
 def _place_of(peak: Peak) -> Peak:

@@ -30,13 +30,15 @@ from hlotool.ir.shape import TupleShape
 class EstimatedAssignment(Struct, frozen=True):
     """A buffer assignment as it may come out: one allocation a buffer, every offset 0.
 
-    `temp_bytes` is what temporary values take together, by space; None where unknown.
+    `temp_bytes` is what temporary values take together, by space; None where unknown. `flow` are
+    the values it was made of.
     """
 
     assignment: BufferAssignment
     lifetimes: Lifetimes
     backend: Backend | None
     temp_bytes: Mapping[int, int | None]
+    flow: Dataflow
 
 
 def estimate_assignment(module: Module) -> EstimatedAssignment:
@@ -63,6 +65,7 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
         name_ranges(flow, ranges),
         backend,
         measure_temp(flow, ranges, temps, backend),
+        flow,
     )
 
 

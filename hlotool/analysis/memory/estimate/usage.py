@@ -22,26 +22,26 @@ class Usage:
         bit = 1 << number
         for node in cover_stretch(self.leaves, start, end):
             self.throughout[node] |= bit
-        for node in self._above(start, end):
-            self.in_part[node] |= bit
+        for moment in (start, end - 1) if start < end else ():
+            node = moment + self.leaves >> 1
+            while node and not self.in_part[node] & bit:
+                self.in_part[node] |= bit
+                node >>= 1
 
     def find(self, start: int, end: int) -> int:
         """Return the set of all memory in use at any time between two positions."""
         found = 0
-        for node in cover_stretch(self.leaves, start, end):
-            found |= self.throughout[node] | self.in_part[node]
-        for node in self._above(start, end):
-            found |= self.throughout[node]
-        return found
-
-    def _above(self, start: int, end: int) -> list[int]:
-        """Return the nodes above the first and the last moment of a stretch."""
         if start >= end:
-            return []
-        left, right = start + self.leaves, end - 1 + self.leaves
-        nodes: list[int] = []
-        while left > 1:
+            return found
+        throughout = self.throughout
+        for node in cover_stretch(self.leaves, start, end):
+            found |= throughout[node] | self.in_part[node]
+        left, right = start + self.leaves >> 1, end - 1 + self.leaves >> 1
+        while left != right:
+            found |= throughout[left] | throughout[right]
             left >>= 1
             right >>= 1
-            nodes += {left, right}
-        return nodes
+        while left:
+            found |= throughout[left]
+            left >>= 1
+        return found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from hlotool.analysis.dataflow.in_place import follow
-from hlotool.analysis.graph.call_graph import find_branches, find_callers
+from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.analysis.origin.scope import is_of_loop
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import CONTROL_FLOW, MOVES
@@ -28,12 +28,20 @@ _CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
 
 
 class Makers:
-    """Finds the instructions that make a value, for one module."""
+    """Finds the instructions that make a value, for one module.
 
-    def __init__(self, module: Module) -> None:
+    `callers` are the instructions, loops among them, that name each computation.
+    """
+
+    def __init__(
+        self, module: Module, callers: Mapping[Computation, Sequence[Instruction]]
+    ) -> None:
         self.entry = module.entry
-        found = find_callers(module, {"while"})
-        self.loops = {computation: callers[0] for computation, callers in found.items()}
+        self.loops = {
+            computation: loop
+            for computation, found in callers.items()
+            if (loop := next((one for one in found if one.opcode == "while"), None))
+        }
         self.loop_lines = {
             (place.file, place.line)
             for loop in dict.fromkeys(self.loops.values())

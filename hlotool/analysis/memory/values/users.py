@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
-from hlotool.analysis.graph.call_graph import find_branches, find_callers
-from hlotool.ir.module import Instruction, Module
+from hlotool.analysis.graph.call_graph import find_branches
+from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import CONTROL_FLOW
 from hlotool.ir.values import ShapeIndex
 
@@ -21,11 +21,13 @@ _Use: TypeAlias = tuple[int, tuple[Instruction, int]]  # its place, who uses it,
 
 
 class Users:
-    """Finds the instructions that use a value, for one module."""
+    """Finds the instructions that use a value, for one module.
 
-    def __init__(self, module: Module) -> None:
-        found = find_callers(module, CONTROL_FLOW | {"fusion"})
-        self.callers = {computation: callers[0] for computation, callers in found.items()}
+    `callers` are the instructions of control flow, and the fusions, that name each computation.
+    """
+
+    def __init__(self, callers: Mapping[Computation, Sequence[Instruction]]) -> None:
+        self.callers = {computation: found[0] for computation, found in callers.items()}
         self._uses: dict[Instruction, _Uses] = {}
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:

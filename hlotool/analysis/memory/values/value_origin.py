@@ -10,12 +10,15 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.dataflow.dataflow import Dataflow
+from hlotool.analysis.graph.call_graph import find_callers
 from hlotool.analysis.memory.values.definers import find_definers
 from hlotool.analysis.memory.values.makers import Makers
 from hlotool.analysis.memory.values.users import Users
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir.buffers import BufferAssignment, BufferValue
 from hlotool.ir.module import Instruction, Module
+from hlotool.ir.opcodes import CONTROL_FLOW
 from hlotool.ir.values import ShapeIndex, SourceLocation
 
 Teller: TypeAlias = Literal["own", "maker", "user"]
@@ -45,12 +48,17 @@ class ValueOrigin(Struct, frozen=True):
 
 
 class ValueOrigins:
-    """Finds where values come from, for one program."""
+    """Finds where values come from, for one program; an estimate was made of `flow`."""
 
-    def __init__(self, module: Module | None, assignment: BufferAssignment) -> None:
+    def __init__(
+        self,
+        module: Module | None,
+        assignment: BufferAssignment,
+        flow: Dataflow | None = None,
+    ) -> None:
         self.assignment = assignment
         self.search = _Search(module) if module else None
-        self.definers = find_definers(module, assignment) if module else {}
+        self.definers = find_definers(module, assignment, flow) if module else {}
 
     def of(self, value: BufferValue) -> ValueOrigin:
         """Return the origin of a value."""
@@ -145,8 +153,9 @@ class _Search:
 
     def __init__(self, module: Module) -> None:
         self.entry = module.entry
-        self.makers = Makers(module)
-        self.users = Users(module)
+        callers = find_callers(module, CONTROL_FLOW | {"fusion"})
+        self.makers = Makers(module, callers)
+        self.users = Users(callers)
         self.of_users: dict[Instruction, _Sighting] = {}
 
     def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:

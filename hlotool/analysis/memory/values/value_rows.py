@@ -202,9 +202,9 @@ class _Describer:
         self.module = module
         self.assignment = report.map.assignment
         self.is_estimate = report.figures.sizes_from == "estimate"
-        self.origins = ValueOrigins(module, self.assignment)
+        self.origins = ValueOrigins(module, self.assignment, report.flow)
         self.gains = Gains(report.map)
-        self.uses = UseCounts(module, self.assignment, self.origins.definers)
+        self.uses = UseCounts(module, self.assignment, self.origins.definers, report.flow)
 
     def describe(
         self, allocation: Allocation, value: BufferValue, live: LiveRange | None
