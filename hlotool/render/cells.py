@@ -11,7 +11,14 @@ from hlotool.escape import escape
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Sum, Unit
 from hlotool.fields.rows import lower_flags, upper_flags
 from hlotool.render.sparkline import draw_sparkline
-from hlotool.render.units import UNKNOWN, format_bounds, format_field, format_sum, format_value
+from hlotool.render.units import (
+    UNKNOWN,
+    format_bounds,
+    format_field,
+    format_field_value,
+    format_sum,
+    format_value,
+)
 
 _INDENT = "  "
 _NO_LABEL = "(none)"  # of a group whose rows have no value
@@ -51,10 +58,7 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
     columns = [each for each in selection.columns if each not in below]
     return Cells(
         tuple(Column(escape(each.title), each.is_numeric, _is_cuttable(each)) for each in columns),
-        tuple(
-            tuple(_cell(selection.row_list, each, row, units) for each in columns)
-            for row in selection.rows
-        ),
+        _write_rows(selection, columns, units),
         _say_rest(selection.row_list, selection.rest, units),
         tuple(_total_rows(selection, columns, units)),
         tuple(tuple(_lines(below, row, units)) for row in selection.rows) if below else (),
@@ -71,18 +75,35 @@ def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[str]:
             yield format_field(field, row, units)
 
 
-def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
-    """Write one cell; a name that stands inside another is indented, a bound is marked."""
-    values = field.getter()(row) if field.is_curve else None
-    if isinstance(values, tuple):
-        return draw_sparkline(values)
-    text = format_field(field, row, units)
+def _write_rows(
+    selection: Selection, columns: Sequence[Field], units: str
+) -> tuple[tuple[str, ...], ...]:
+    """Write rows column by column; there may be none, where all stands below the rows."""
+    texts = [_column(selection.row_list, each, selection.rows, units) for each in columns]
+    return tuple(zip(*texts, strict=True)) if texts else ((),) * len(selection.rows)
+
+
+def _column(row_list: RowList, field: Field, rows: Sequence[object], units: str) -> list[str]:
+    """Write a column; a name that stands inside another is indented, a bound is marked."""
+    values = list(map(field.getter(), rows))
+    texts = [
+        draw_sparkline(value)
+        if field.is_curve and isinstance(value, tuple)
+        else format_field_value(field, value, row, units)
+        for value, row in zip(values, rows, strict=True)
+    ]
     may_be_bound = row_list.is_sum and field.is_summable and not field.is_exact
-    if (field.lower_if or may_be_bound) and field.getter()(row) is not None:
-        is_lower = any(getattr(row, name) for name in lower_flags(row_list, field))
-        is_upper = any(getattr(row, name) for name in upper_flags(row_list, field))
-        text = format_bounds(text, is_lower=is_lower, is_upper=is_upper)
-    return _INDENT * getattr(row, field.indent_by) + text if field.indent_by else text
+    if field.lower_if or may_be_bound:
+        lower, upper = lower_flags(row_list, field), upper_flags(row_list, field)
+        for place, row in enumerate(rows):
+            if values[place] is not None:
+                is_lower = any(getattr(row, name) for name in lower)
+                is_upper = any(getattr(row, name) for name in upper)
+                texts[place] = format_bounds(texts[place], is_lower=is_lower, is_upper=is_upper)
+    if field.indent_by:
+        depths = [getattr(row, field.indent_by) for row in rows]
+        return [_INDENT * depth + text for depth, text in zip(depths, texts, strict=True)]
+    return texts
 
 
 def _is_cuttable(field: Field) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 from hlotool.render.units import UNKNOWN
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
-_ASCII: Final = str.maketrans(_BLOCKS, "_.-~+=*#")
+_ASCII: Final = "_.-~+=*#"
 _WIDTH: Final = 40  # figures drawn: the newest
 
 
@@ -31,7 +31,8 @@ def fit_encoding(text: str, encoding: str | None) -> str:
     try:
         _BLOCKS.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return text.translate(_ASCII)
+        for block, plain in zip(_BLOCKS, _ASCII, strict=True):
+            text = text.replace(block, plain)
     return text
 
 

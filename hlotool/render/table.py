@@ -41,9 +41,12 @@ def render_table(cells: Cells, look: Look) -> str:
     totals = [total for total in cells.totals if _says_something(total, shown)]
     rows = [titles, *cells.rows, *(total.cells for total in totals)]
     text = tabulate(
+        # One row, whose cells are whole columns: tabulate guesses what type each cell is.
         [
-            [_cut(row[each], width) for each, width in zip(shown, widths, strict=True)]
-            for row in rows
+            [
+                "\n".join(_cut_all([row[each] for row in rows], width))
+                for each, width in zip(shown, widths, strict=True)
+            ]
         ],
         tablefmt="plain",  # its own headings would widen every column by two
         disable_numparse=True,
@@ -104,7 +107,7 @@ def _least_width(cells: Cells, index: int) -> int:
 
 def _full_width(cells: Cells, index: int) -> int:
     """Return the width of a column that is not cut."""
-    longest = max(len(row[index]) for row in cells.rows)
+    longest = max([len(row[index]) for row in cells.rows])
     total = max((len(total.cells[index]) for total in cells.totals), default=0)
     return max(longest, total, len(cells.columns[index].title))
 
@@ -126,6 +129,11 @@ def _share_width(cells: Cells, shown: Sequence[int], width: int | None) -> list[
         widths[widest] -= step
         excess -= step
     return widths
+
+
+def _cut_all(texts: Sequence[str], width: int) -> Sequence[str]:
+    is_long = max(map(len, texts)) > width
+    return [_cut(text, width) for text in texts] if is_long else texts
 
 
 def _cut(text: str, width: int) -> str:

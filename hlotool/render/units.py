@@ -19,7 +19,11 @@ _EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a pre
 
 def format_field(field: Field, record: object, units: str = "auto") -> str:
     """Return the text of one field of a record."""
-    value = field.getter()(record)
+    return format_field_value(field, field.getter()(record), record, units)
+
+
+def format_field_value(field: Field, value: object, record: object, units: str) -> str:
+    """Return the same where the field's value in the record is known."""
     if value is None:
         return field.null_text
     if field.names_from and isinstance(value, tuple):
