@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.analysis.graph.call_graph import find_branches
@@ -25,6 +25,8 @@ _UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
 _ENTERED: Final = frozenset(("async-start", "call", "fusion"))
 _CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
+
+Place: TypeAlias = tuple[Instruction, ShapeIndex]
 
 
 class Makers:
@@ -70,6 +72,11 @@ class Makers:
                 if place not in seen and self._may_tell(other):
                     seen.add(place)
                     pending.append(other)
+
+    def places_behind(self, instruction: Instruction, index: ShapeIndex) -> tuple[Place, ...]:
+        """Return where the search for a value's makers goes from its definition."""
+        steps = self._behind(_Step(instruction, index))
+        return tuple((one.instruction, one.shape_index) for one in steps)
 
     def is_vague(self, instruction: Instruction) -> bool:
         """Whether an instruction's scope and line are no value's own, if another's are known.

@@ -13,7 +13,7 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.dataflow import Dataflow
 from hlotool.analysis.graph.call_graph import find_callers
 from hlotool.analysis.memory.values.definers import find_definers
-from hlotool.analysis.memory.values.makers import Makers
+from hlotool.analysis.memory.values.makers import Makers, Place
 from hlotool.analysis.memory.values.users import Users
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir.buffers import BufferAssignment, BufferValue
@@ -156,9 +156,17 @@ class _Search:
         callers = find_callers(module, CONTROL_FLOW | {"fusion"})
         self.makers = Makers(module, callers)
         self.users = Users(callers)
-        self.of_users: dict[Instruction, _Sighting] = {}
+        self.of_makers: dict[tuple[Instruction, tuple[Place, ...]], _Sighting] = {}
 
     def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
+        """Look at what makes a value; what makes several results of an instruction, once."""
+        key = instruction, self.makers.places_behind(instruction, index)
+        found = self.of_makers.get(key)
+        if found is None:
+            found = self.of_makers[key] = self._look_at_makers(instruction, index)
+        return found
+
+    def _look_at_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
         """Look at what makes a value, nearest first, up to the parameter it all is.
 
         What says little of the value is looked at last, and so are lines that call a loop.
@@ -185,9 +193,7 @@ class _Search:
         """Look at what uses a value, for the nearest line; a vague one comes last."""
         best = _Sighting()
         for user in self.users.of(instruction, index):
-            found = self.of_users.get(user)
-            if found is None:
-                found = self.of_users[user] = self.among_makers(user, ())
+            found = self.among_makers(user, ())
             if found.line and not found.is_vague:
                 return found
             if found.is_any and (not best.is_any or best.is_vague > found.is_vague):
