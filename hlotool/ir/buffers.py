@@ -27,13 +27,14 @@ CLASS_MEANINGS: Final[Mapping[AllocationClass, str]] = {
 ValueKey: TypeAlias = tuple[str, ShapeIndex]  # defining instruction and index: unique in a module
 
 
-class BufferValue(Node, eq=False):
+class BufferValue(Node, eq=False, gc=False):
     """One value of an allocation: what an instruction defines at one index of its shape.
 
     `index` is None where the instruction is no tuple; () is then a tuple's own table.
     `is_phi` values are where branches or loop rounds meet; they name no memory of their
     own. `size_bytes` is what the backend gives it, at `offset` inside its allocation.
-    `start` is where its line begins in the dump.
+    `start` is where its line begins in the dump. There may be millions, none of them in a cycle:
+    the collector need not know them.
     """
 
     number: int
@@ -92,7 +93,7 @@ class Allocation(Node, eq=False):
         return self.parameter is not None and self.is_live_out
 
 
-class LiveRange(Struct, frozen=True):
+class LiveRange(Struct, frozen=True, gc=False):
     """First and last position at which a value is live, both included."""
 
     start: int
@@ -122,7 +123,7 @@ class LiveRanges(Struct, frozen=True):
     source: Source
 
 
-class UsedValue(Node, eq=False):
+class UsedValue(Node, eq=False, gc=False):
     """What the section `Used values` adds about a value: who uses it, who defines it.
 
     `start` and `end` bound the text of the defining instruction in `source`; `name` is
