@@ -214,7 +214,7 @@ ATTACKS: dict[str, tuple[Callable[[], str], list[list[str]]]] = {
     "nested slices": (lambda: nested_slices(30), [SUMMARY, FUSIONS]),
     "calls that double": (lambda: doubling_calls(60), [SUMMARY, BUFFERS, FUSIONS, DIFF]),
     "a shared body": (lambda: one_body(4_000, 9_000), [SUMMARY, FUSIONS, RECOMPUTE]),
-    "views": (lambda: views(6_000, 30_000), [SUMMARY, FUSIONS]),
+    "views": (lambda: views(6_000, 30_000), [SUMMARY, FUSIONS, BUFFERS]),
     "updates": (lambda: updates(4_000), [SUMMARY, FUSIONS]),
     "elements": (lambda: elements(15_000), [SUMMARY, BUFFERS]),
     "iota groups": (lambda: reductions(4_000, 1_000_000, iota), [COLLECTIVES, DIFF]),
