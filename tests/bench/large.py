@@ -51,7 +51,7 @@ class Run:
 
 
 def main() -> None:
-    """Measure every size, and print what came of it as soon as a size is done."""
+    """Measure every size, and say what came of each run as soon as it is done."""
     found: dict[str, dict[int, Run]] = {name: {} for name in _RUNS}
     with tempfile.TemporaryDirectory() as folder:
         for megabytes in [int(one) for one in sys.argv[1:]] or _SIZES:
@@ -59,7 +59,8 @@ def main() -> None:
             count = write_steps(find_text(), path, megabytes * 1_000_000)
             sys.stderr.write(f"{path.stat().st_size / 1e6:.0f} MB, {count} steps\n")
             for name, arguments in _RUNS.items():
-                found[name][megabytes] = run([*arguments, str(path)])
+                found[name][megabytes] = one = run([*arguments, str(path)])
+                sys.stderr.write(f"{name}: {one.seconds:.1f} s, {one.size_bytes >> 20:,} MiB\n")
     sys.stdout.writelines(f"{line}\n" for line in (*table(found), "", *chart(found)))
 
 
