@@ -49,6 +49,7 @@ from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.ir import Mesh, Module
 from hlotool.ir.buffers import BufferAssignment
+from hlotool.ir.measurement import Measurement
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.call_rules import compile_call_rules
 from hlotool.program.mesh_beside import MeshBeside
@@ -76,11 +77,13 @@ class Program:
         assumptions: Assumptions = NO_ASSUMPTIONS,
         *,
         mesh_beside: MeshBeside | None = None,
+        measured: Measurement | None = None,
     ) -> None:
         self.name = name
         self.module = module
         self.assignment = assignment
         self.assumptions = assumptions
+        self.measured = measured
         self._mesh_beside = mesh_beside
         self._paths = paths
 
@@ -95,6 +98,7 @@ class Program:
         return Program(
             *(self.name, self.module, None, self._paths, self.assumptions),
             mesh_beside=self._mesh_beside,
+            measured=self.measured,
         )
 
     def notes(self) -> tuple[str, ...]:

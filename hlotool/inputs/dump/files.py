@@ -21,6 +21,7 @@ from hlotool.inputs.read.text import (
     read_source,
 )
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.ir.measurement import Measurement
 from hlotool.source import Source
 
 StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage asks for
@@ -128,6 +129,7 @@ class Input(Struct, frozen=True):
     debug_options: DumpFile | None = None
     before: DumpFile | None = None  # the text before optimization, if `module` is another
     document: DumpFile | None = None  # a saved JSON document instead of a dump
+    measured: Measurement | None = None  # by a profiler
     place: str = ""  # in its directory, where another program there has its name
 
     @property
