@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from hlotool.analysis.measured.columns import MeasuredCount, MeasuredSeconds
 from hlotool.analysis.summary.result_counts import ResultCounts, add_known
 from hlotool.fields import BYTES, COUNT, column, figure
 from hlotool.ir.opcodes import OPCODES, PASSES_ON
@@ -58,6 +59,8 @@ class OpcodeRow(Struct, frozen=True):
             heading="makes",
         ),
     ]
+    measured_count: MeasuredCount = None
+    measured_seconds: MeasuredSeconds = None
 
 
 class _OpcodeTally(Struct, eq=False):
