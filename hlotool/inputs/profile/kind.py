@@ -22,10 +22,11 @@ def is_profile(data: bytes, path: str) -> bool:
     file  := 0x0A length plane …
     plane := [ 0x08 id ] 0x12 length name …       "/host:…", "/device:…", "Task Environment"
     """
-    return _has_plane(data) or (bool(data) and _COMPRESSED.sub("", path).endswith(ENDING))
+    return begins_profile(data) or (bool(data) and _COMPRESSED.sub("", path).endswith(ENDING))
 
 
-def _has_plane(data: bytes) -> bool:
+def begins_profile(data: bytes) -> bool:
+    """Whether bytes begin with a plane."""
     if data[:1] != bytes([_PLANES]):
         return False
     end = len(data)
