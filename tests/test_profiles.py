@@ -266,7 +266,7 @@ def test_compressed_profiles(tmp_path: Path) -> None:
     for path in (tmp_path / "run.xplane.pb", tmp_path / "any.gz"):
         path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
         assert measured(path, "jit_step").run_count == 8
-    assert is_profile(data, "-")
+    assert is_profile(data)
 
 
 def test_a_dump_beside_a_profile(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def refuse(tmp_path: Path, data: bytes) -> str:
     path = tmp_path / "h.xplane.pb"
     path.write_bytes(data)
     with pytest.raises(InputError) as error:
-        find_inputs(str(path))
+        find_inputs(str(path if is_profile(data) else tmp_path))
     assert str(error.value).startswith(str(path))
     return str(error.value).removeprefix(f"{path}: ")
 
@@ -34,10 +34,11 @@ def refuse(tmp_path: Path, data: bytes) -> str:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "the file is empty"),
+        (b"", "none of its planes holds the HLO of a program"),
         (DATA[:-5], "the profile is broken at byte"),
         (DATA[: len(DATA) // 2], "the profile is broken at byte "),
-        (b"HloModule m\n", "the profile is broken at byte 2 of 12"),
+        (b"\x0a\x7fHlo", "the profile is broken at byte 0 of 5"),
+        (b"module", "the profile is broken at byte 5 of 6"),
         (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x12\x01a", "it is 9,223,372,036,854,775,807"),
         (b"\x0a" + b"\xff" * 40, "a number has too many digits"),
         (write_field(1, text(2, "/host:CPU")), "none of its planes holds the HLO of a program"),
@@ -61,7 +62,7 @@ def test_the_byte_is_that_of_the_file(tmp_path: Path) -> None:
     expected = len(data) + len(broken) - 3
     assert f"broken at byte {expected:,} of {len(data) + len(broken):,}" in told
     assert place > 0
-    assert is_profile(plane, "a")
+    assert is_profile(plane)
 
 
 def test_programs_without_times_are_read(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def find_inputs(
         _refuse_named(named, path)
         return find_in_directory(path, stage, pattern)
     data = _read(path)
-    if is_profile(data, path):
+    if is_profile(data):
         _refuse_named(named, path)
         return find_among_profiled(path, data, stage, pattern)
     return _find_in_source(path, _make_source(path, data), stage, pattern, named)

@@ -23,20 +23,29 @@ def read_profile(path: str, data: bytes, beside: Iterable[str]) -> list[Measured
 
     Raises InputError where it is broken, or holds no program.
     """
-    found = _read([Space(data, display_name(path))], [path], beside)
-    if not found:
-        raise InputError(
-            f"{display_name(path)}: this is a profile of {len(data):,} bytes, and none of its "
-            "planes holds the HLO of a program; profile with the option that keeps it "
-            "(enable_hlo_proto), or give the directory that has the *.hlo_proto.pb beside it."
-        )
-    return found
+    return _expect([Space(data, display_name(path))], [path], beside)
 
 
 def read_profiles(paths: Sequence[str], beside: Iterable[str]) -> list[MeasuredProgram]:
-    """Return the programs of the profiles of one run; raise InputError where one is broken."""
+    """Return the programs of the profiles of one run, and of protos beside them.
+
+    Raises as `read_profile` does.
+    """
     spaces = [Space(decompress(read_bytes(path), path), path) for path in paths]
-    return _read(spaces, paths, beside)
+    return _expect(spaces, paths, beside)
+
+
+def _expect(
+    spaces: Sequence[Space], paths: Sequence[str], beside: Iterable[str]
+) -> list[MeasuredProgram]:
+    found = _read(spaces, paths, beside)
+    if not found:
+        size = sum(len(space.data) for space in spaces)
+        raise InputError(
+            f"{spaces[0].name}: this is a profile of {size:,} bytes, and none of its planes holds "
+            "the HLO of a program; was it taken with enable_hlo_proto off?"
+        )
+    return found
 
 
 def _read(

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import BinaryIO, Final, Protocol
 
 from hlotool.errors import InputError
-from hlotool.inputs.profile.kind import begins_profile
+from hlotool.inputs.profile.kind import is_profile
 from hlotool.inputs.read.binary import find_binary_kind
 
 _GZIP: Final = b"\x1f\x8b"
@@ -51,7 +51,7 @@ def decompress(data: bytes, name: str) -> bytes:
             size += len(block)
             if not is_text and size >= _TELLING_BYTES:
                 beginning = b"".join(blocks)
-                if find_binary_kind(beginning) is not None and not begins_profile(beginning):
+                if find_binary_kind(beginning) is not None and not is_profile(beginning):
                     return beginning
                 is_text = True
         return b"".join(blocks)
