@@ -60,25 +60,23 @@ def list_device_events(space: Space, plane: Plane) -> Iterator[Occurrence | Run]
     """Yield what ran on a device: runs first, then operations, line by line."""
     match = _DEVICE.match(plane.name)
     reader = _Reader(space, Tables(space, plane), match[1] if match else plane.name)
-    lines = [space.line(field) for field in plane.lines]
+    lines = space.lines(plane)
     runs = [run for line in lines if line.name == _MODULES for run in reader.runs(line)]
     yield from runs
-    named = [line for line in lines if _OPS.match(line.name)]
-    if named:
-        runs.sort(key=lambda run: run.begin_ps)
-        for line in named:
+    runs.sort(key=lambda run: run.begin_ps)
+    is_named = any(_OPS.match(line.name) for line in space.lines(plane))
+    for line in space.lines(plane):
+        if is_named and _OPS.match(line.name):
             yield from reader.named(line, runs)
-        return
-    for line in lines:
-        if not _DERIVED.match(line.name):
+        elif not is_named and not _DERIVED.match(line.name):
             yield from reader.marked(line)
 
 
 def list_host_events(space: Space, plane: Plane) -> Iterator[Occurrence]:
     """Yield what ran on the threads of a host."""
     reader = _Reader(space, Tables(space, plane), "")
-    for field in plane.lines:
-        yield from reader.marked(space.line(field))
+    for line in space.lines(plane):
+        yield from reader.marked(line)
 
 
 class _Reader(Struct, frozen=True):

@@ -5,7 +5,7 @@ Events are decoded some at a time: all at once would take many times the memory 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -25,20 +25,20 @@ _PICOSECONDS: Final = 1000  # in a nanosecond
 
 
 class Plane(Struct, frozen=True):
-    """One plane: its name, and where its parts lie in the bytes of the file."""
+    """One plane: its name, and where it lies in the bytes of the file."""
 
     name: str
-    lines: tuple[Field, ...]
-    event_metadata: tuple[Field, ...]
-    stat_metadata: tuple[Field, ...]
+    begin: int
+    end: int
 
 
 class Line(Struct, frozen=True):
-    """One timeline: when it begins, in picoseconds, and where its events lie, some to a batch."""
+    """One timeline: its name, when it begins, in picoseconds, and where its events lie."""
 
     name: str
     start_ps: int
-    batches: Sequence[tuple[int, int]]
+    begin: int
+    end: int
 
 
 class Space:
@@ -50,55 +50,44 @@ class Space:
 
     def planes(self) -> Iterator[Plane]:
         """Yield the planes in the order of the file."""
-        for field in self._fields(0, len(self.data)):
-            if field.number == _PLANES and field.wire_type == LENGTH_DELIMITED:
-                yield self._plane(field)
+        for field in self._parts(0, len(self.data), _PLANES):
+            yield self._plane(field)
 
     def _plane(self, plane: Field) -> Plane:
         name = ""
-        parts: dict[int, list[Field]] = {_LINES: [], _EVENT_METADATA: [], _STAT_METADATA: []}
-        for field in self._fields(plane.begin, plane.end):
-            if field.wire_type != LENGTH_DELIMITED:
-                continue
-            if field.number == _PLANE_NAME:
-                name = self.data[field.begin : field.end].decode("utf-8", "replace")
-            elif field.number in parts:
-                parts[field.number].append(field)
-        return Plane(name, *(tuple(each) for each in parts.values()))
+        for field in self._parts(plane.begin, plane.end, _PLANE_NAME):
+            name = self.data[field.begin : field.end].decode("utf-8", "replace")
+        return Plane(name, plane.begin, plane.end)
 
-    def line(self, found: Field) -> Line:
-        """Return a line without its events."""
-        head = bytearray()
-        batches: list[tuple[int, int]] = []
-        begin = end = -1
-        for field in self._fields(found.begin, found.end):
-            if field.number != _EVENTS:
-                head += self.data[field.tag : field.end]
-                continue
-            if field.tag != end or field.end - begin > _BATCH_BYTES:
-                if begin >= 0:
-                    batches.append((begin, end))
-                begin = field.tag
-            end = field.end
-        if begin >= 0:
-            batches.append((begin, end))
-        line = self._decode_line(bytes(head), found.begin, found.end)
-        return Line(line.name, line.timestamp_ns * _PICOSECONDS, batches)
+    def lines(self, plane: Plane) -> Iterator[Line]:
+        """Yield the lines of a plane. What is said of one stands before its events."""
+        for line in self._parts(plane.begin, plane.end, _LINES):
+            begin = line.begin
+            for field in self._fields(line.begin, line.end):
+                if field.number == _EVENTS:
+                    break
+                begin = field.end
+            head = self._decode_line(line.begin, begin)
+            yield Line(head.name, head.timestamp_ns * _PICOSECONDS, begin, line.end)
 
     def events(self, line: Line) -> Iterator[XEvent]:
         """Yield the events of a line."""
-        for begin, end in line.batches:
-            yield from self._decode_line(self.data[begin:end], begin, end).events
+        begin = line.begin
+        for field in self._fields(line.begin, line.end):
+            if field.end - begin > _BATCH_BYTES:
+                yield from self._decode_line(begin, field.tag).events
+                begin = field.tag
+        yield from self._decode_line(begin, line.end).events
 
-    def _decode_line(self, data: bytes, begin: int, end: int) -> XLine:
+    def _decode_line(self, begin: int, end: int) -> XLine:
         try:
-            return XLine.FromString(data)
+            return XLine.FromString(self.data[begin:end])
         except DecodeError as error:
             raise self._broken(begin, end, "XLine") from error
 
     def stat_metadata(self, plane: Plane) -> Iterator[tuple[int, XStatMetadata]]:
         """Yield what a plane says of its statistics, by the numbers that events have for them."""
-        for begin, end in self._values(plane.stat_metadata):
+        for begin, end in self._values(plane, _STAT_METADATA):
             try:
                 found = XStatMetadata.FromString(self.data[begin:end])
             except DecodeError as error:
@@ -107,19 +96,24 @@ class Space:
 
     def event_metadata(self, plane: Plane) -> Iterator[tuple[int, XEventMetadata]]:
         """Yield what a plane says of its events, by the numbers that events have for it."""
-        for begin, end in self._values(plane.event_metadata):
+        for begin, end in self._values(plane, _EVENT_METADATA):
             try:
                 found = XEventMetadata.FromString(self.data[begin:end])
             except DecodeError as error:
                 raise self._broken(begin, end, "XEventMetadata") from error
             yield found.id, found
 
-    def _values(self, entries: Sequence[Field]) -> Iterator[tuple[int, int]]:
+    def _values(self, plane: Plane, number: int) -> Iterator[tuple[int, int]]:
         """Yield where the values of a map's entries lie."""
-        for entry in entries:
-            for field in self._fields(entry.begin, entry.end):
-                if field.number == _MAP_VALUE and field.wire_type == LENGTH_DELIMITED:
-                    yield field.begin, field.end
+        for entry in self._parts(plane.begin, plane.end, number):
+            for field in self._parts(entry.begin, entry.end, _MAP_VALUE):
+                yield field.begin, field.end
+
+    def _parts(self, begin: int, end: int, number: int) -> Iterator[Field]:
+        """Yield the fields of a number that hold bytes."""
+        for field in self._fields(begin, end):
+            if field.number == number and field.wire_type == LENGTH_DELIMITED:
+                yield field
 
     def _fields(self, begin: int, end: int) -> Iterator[Field]:
         try:

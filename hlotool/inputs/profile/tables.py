@@ -49,7 +49,8 @@ class Tables:
             name = one.display_name or one.name
             found = _INSTRUCTION.match(name)
             # A whole line of HLO is the name of events on TPU.
-            self._names[number] = found[1] if found and name.startswith("%") else name
+            if name:
+                self._names[number] = found[1] if found and name.startswith("%") else name
             marks = self._read(one.stats, _NO_MARKS)
             if marks is not _NO_MARKS:
                 self._marks[number] = marks
