@@ -69,6 +69,9 @@ def test_programs_without_times_are_read(tmp_path: Path) -> None:
     """The HLO is there, so all but times is known."""
     path = tmp_path / "h.xplane.pb"
     path.write_bytes(metadata(("jit_loop(7)", GPU)) + Plane("/host:CPU").to_bytes())
+    for given in (path, tmp_path):
+        (note,) = find_inputs(str(given)).notes
+        assert "there are no planes of devices, and nothing is measured" in note
     dump = hlotool.load(path)
     assert dump.program.measured is None
     assert dump.fusions().totals.fusion_count

@@ -62,9 +62,9 @@ def find_among_profiled(
     path: str, data: bytes, stage: StageChoice, pattern: Pattern | None
 ) -> Inputs:
     """Return one input for each program of a profile; with one chosen it counts as a file."""
-    programs = find_in_profile(path, data)
+    programs, notes = find_in_profile(path, data)
     chosen = _match_programs(path, programs, pattern)
-    return Inputs(path, len(chosen) > 1, _inputs_of(path, programs, chosen, stage))
+    return Inputs(path, len(chosen) > 1, _inputs_of(path, programs, chosen, stage), notes)
 
 
 def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:

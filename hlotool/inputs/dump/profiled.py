@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hlotool.errors import InputError, MissingPackageError
 from hlotool.inputs.dump.files import DumpFile
@@ -21,8 +21,14 @@ if TYPE_CHECKING:  # needs the package protobuf
     from hlotool.inputs.profile.measure import MeasuredProgram
 
 
-def find_in_profile(path: str, data: bytes) -> tuple[DumpedProgram, ...]:
-    """Return the programs of one profile; raise InputError if it is broken, or has none."""
+_NO_PLANES: Final = "there are no planes of devices, and nothing is measured."
+
+
+def find_in_profile(path: str, data: bytes) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
+    """Return the programs of one profile, and notes.
+
+    Raises InputError if it is broken, or has no program.
+    """
     if not is_proto_readable():
         raise MissingPackageError(
             f"{display_name(path)}: this is a profile, which needs one more package: "
@@ -31,13 +37,14 @@ def find_in_profile(path: str, data: bytes) -> tuple[DumpedProgram, ...]:
     from hlotool.inputs.profile.files import read_profile  # noqa: PLC0415  optional
 
     beside = () if path == STDIN else _list_protos_beside(path)
-    return _make_programs(os.path.dirname(path), read_profile(path, data, beside))
+    found = read_profile(path, data, beside)
+    return _make_programs(os.path.dirname(path), found), _note_unmeasured(display_name(path), found)
 
 
 def find_profiled(
     files: Iterable[FoundFile],
 ) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
-    """Return the programs of all profiles among files, and a note for each that is broken."""
+    """Return the programs of all profiles among files, and what is wrong with some."""
     runs: dict[str, tuple[list[str], list[str]]] = {}
     for file in files:
         name = strip_compression(file.name)
@@ -54,9 +61,12 @@ def find_profiled(
         from hlotool.inputs.profile.files import read_profiles  # noqa: PLC0415  optional
 
         try:
-            programs += _make_programs(directory, read_profiles(profiles, protos))
+            found = read_profiles(profiles, protos)
         except InputError as error:
             notes.append(error.lines[0])
+            continue
+        programs += _make_programs(directory, found)
+        notes += _note_unmeasured(directory, found) if profiles else ()
     return tuple(programs), tuple(notes)
 
 
@@ -69,6 +79,15 @@ def _list_protos_beside(path: str) -> list[str]:
         return []
     found = (name for name in names if strip_compression(name).endswith(PROTO_ENDING))
     return [os.path.join(directory, name) for name in found]
+
+
+def _note_unmeasured(place: str, found: Iterable[MeasuredProgram]) -> tuple[str, ...]:
+    """Say that a profile has no times: it was taken where no device could be looked at."""
+    if any(one.measured is not None for one in found):
+        return ()
+    return (
+        f"{place}: no event of this profile is of an instruction of its programs; {_NO_PLANES}",
+    )
 
 
 def _make_programs(directory: str, found: Iterable[MeasuredProgram]) -> tuple[DumpedProgram, ...]:
