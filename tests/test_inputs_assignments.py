@@ -60,7 +60,7 @@ def test_the_figures_are_those_of_the_text(path: Path, tmp_path: Path) -> None:
     assert text.paths.buffers_path != str(path)
     assert proto.paths.buffers_path == str(alone)
     one, other = (msgspec.to_builtins(dump.buffers()) for dump in (text, proto))
-    assert other["memory"]["source"] == "buffer-assignment"
+    assert other["memory"]["sizes_from"] == "buffer-assignment"
     assert other["memory"]["totals"]["reported_total_bytes"] is None
     assert set(differences(one["memory"], other["memory"])) <= UNSAID
     assert set(differences(one["rows"], other["rows"])) <= COUNTED
@@ -107,7 +107,7 @@ def test_a_text_takes_the_assignment_of_its_proto(is_directory: bool, tmp_path: 
     dump = hlotool.load(tmp_path if is_directory else text)
     assert str(dump.paths.module_path).endswith(".txt")
     assert str(dump.paths.buffers_path).endswith(".after_optimizations.hlo.pb")
-    assert dump.buffers().memory.source == "buffer-assignment"
+    assert dump.buffers().memory.sizes_from == "buffer-assignment"
 
 
 def test_a_proto_named_by_hand(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_runtime_without_an_assignment_gives_an_estimate() -> None:
     for data in (b"", BufferAssignmentProto().SerializeToString()):
         dump = hlotool.load(Executable(HloProto(), data))
         assert dump.assignment is None
-        assert dump.buffers().memory.source == "estimate"
+        assert dump.buffers().memory.sizes_from == "estimate"
 
 
 def test_a_compiled_function_brings_its_assignment() -> None:
@@ -221,7 +221,7 @@ def test_a_compiled_function_brings_its_assignment() -> None:
     compiled = function.lower(jax.ShapeDtypeStruct((64, 64), "float32")).compile()
     dump = hlotool.load(compiled)
     memory, own = dump.buffers().memory, compiled.memory_analysis()
-    assert memory.source == "buffer-assignment"
+    assert memory.sizes_from == "buffer-assignment"
     assert memory.totals.temp_bytes == own.temp_size_in_bytes
     assert memory.totals.argument_bytes == own.argument_size_in_bytes
     assert memory.totals.output_bytes == own.output_size_in_bytes

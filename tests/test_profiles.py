@@ -193,6 +193,15 @@ def test_planes_of_tpus(first_ns: int, tmp_path: Path) -> None:
     assert one.measured_exposed_seconds == pytest.approx((5 * 15 - 3) * US)
 
 
+def test_custom_calls_are_measured(tmp_path: Path) -> None:
+    plane = tpu(0)
+    plane.lines["XLA Ops"].append(Event("custom-call", 210, 4))
+    path = write(tmp_path / "h.xplane.pb", metadata((LABEL, TPU)), plane.to_bytes())
+    row = next(row for row in hlotool.load(path).custom_calls() if row.name == "custom-call")
+    assert row.measured_count == 1
+    assert row.measured_seconds == pytest.approx(4 * US / 3)
+
+
 def test_two_hosts_are_one_run(tmp_path: Path) -> None:
     folder = tmp_path / "plugins/profile/now"
     for host in "ab":

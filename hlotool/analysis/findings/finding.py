@@ -57,6 +57,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "traffic of a run",
     "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
     "`info` for other spaces than 0",
+    "slow-collective": "with a profile and `--chip`, collectives took more than three times what "
+    "the link needs for their bytes, and lost 10 μs and 1 % of a run by it",
+    "slow-fusion": "with a profile and `--chip`, fusions took more than three times what the chip "
+    "needs for their bytes and flops, and lost 10 μs and 1 % of a run by it",
     "unknown-cost": "an instruction's attributes do not fit its shapes, or a shape has no size; "
     "the first one's reason is given",
     "unknown-custom-call": "custom calls may compute anything, and no rule says what; one finding "
