@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -30,11 +30,13 @@ from hlotool.analysis.summary.report import Summary
 from hlotool.errors import NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import (
+    Compiled,
     Input,
     Inputs,
     NamedFiles,
     StageChoice,
     find_inputs,
+    find_inputs_in_compiled,
     find_inputs_in_text,
 )
 from hlotool.ir import Module
@@ -50,14 +52,6 @@ if TYPE_CHECKING:  # who compares nothing need not load what compares
     from hlotool.compare.report import DiffReport
 
 _TEXT = "<text>"
-
-
-@runtime_checkable
-class Compiled(Protocol):
-    """What has a text, such as JAX's `Lowered.compile()`."""
-
-    def as_text(self) -> str:
-        """Return the module as HLO text."""
 
 
 class Buffers(Struct, frozen=True):
@@ -197,7 +191,7 @@ def _find(
 ) -> tuple[str, Inputs]:
     """Return what a path or a text leads to, and what to call it."""
     if isinstance(dump, Compiled):
-        return _TEXT, find_inputs_in_text(dump.as_text(), stage, module)
+        return _TEXT, find_inputs_in_compiled(dump, stage, module)
     path = os.fspath(dump)
     if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
         # A file's name may hold a line break too.

@@ -21,13 +21,15 @@ class Source(Struct, frozen=True):
 
     It may be a part of a file, whole lines of it: `first_line` is the number there of the first.
     `counts` are given where the text was made of something that does not say them itself: the
-    header of a text that leaves them out means one of each.
+    header of a text that leaves them out means one of each. `proto` are the bytes it was made of,
+    where they hold a buffer assignment as well.
     """
 
     text: str
     name: str = "<string>"
     first_line: int = 1
     counts: DeviceCounts | None = None
+    proto: bytes | None = None
 
     def location(self, pos: int) -> tuple[int, int]:
         """Return the 1-based (line, column) of an offset in the file, both in characters."""

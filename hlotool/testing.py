@@ -18,13 +18,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from hlotool.api import Compiled, load
+from hlotool.api import load
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.sentence import write_sentence
 from hlotool.check.words import expect_budget_words, list_strangers
 from hlotool.escape import escape
+from hlotool.inputs import Compiled
 from hlotool.ir import Module
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.program import Program

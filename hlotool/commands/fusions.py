@@ -15,7 +15,7 @@ from hlotool.analysis.fusions.answer import (
     CUSTOM_CALLS,
     FUSION_TOTALS,
     FUSIONS,
-    FUSIONS_ON_CHIP,
+    choose_fusion_columns,
 )
 from hlotool.analysis.fusions.call_totals import CustomCallTotals
 from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
@@ -86,8 +86,9 @@ def fusions(
     if recompute:
         lists["recompute"] = program.recomputed
     answer: dict[str, Sequence[Struct]] = {"rows": report.rows, **lists}
+    is_measured = program.measured is not None
     document = Document(
-        FUSIONS_ON_CHIP if chip else FUSIONS,
+        choose_fusion_columns(has_chip=chip is not None, is_measured=is_measured),
         program.paths,
         rows={**answer, "custom_calls": program.custom_calls},
         blocks={"totals": report.totals, "custom_call_totals": calls},

@@ -12,13 +12,14 @@ from hlotool.analysis.collectives.answer import BETWEEN_SLICES
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS, Finding
+from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
 from hlotool.analysis.summary.answer import (
     COLLECTIVES,
     MODULE,
     SUMMARY,
     SUMMARY_DIRECTORY,
-    choose_loop_columns,
+    choose_summary_columns,
 )
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
@@ -79,7 +80,7 @@ def describe_summary(found: Summary, paths: InputPaths, *, has_findings: bool = 
     if has_findings:
         rows["findings"] = found.findings
     return Document(
-        spec=choose_loop_columns(found.loops),
+        spec=choose_summary_columns(found.loops, found.measured),
         input=paths,
         blocks={
             "module": found.module,
@@ -87,6 +88,7 @@ def describe_summary(found: Summary, paths: InputPaths, *, has_findings: bool = 
             "memory": found.memory,
             "collectives": found.collectives,
             "host": found.host,
+            "measured": found.measured,
         },
         rows=rows,
         lines=(
@@ -94,6 +96,7 @@ def describe_summary(found: Summary, paths: InputPaths, *, has_findings: bool = 
             *_memory(found),
             *_cost(found),
             *_collectives(found),
+            *_measured(found),
             *_findings(found),
         ),
         shown=tuple(name for name in _ORDER if rows.get(name)),
@@ -194,6 +197,23 @@ def _collectives(found: Summary) -> tuple[Line, ...]:
         lines.append(Line(text, BETWEEN_SLICES, slices))
     if host.count:
         lines.append(Line(HOST_LINE, HOST_TOTALS, host))
+    return tuple(lines)
+
+
+def _measured(found: Summary) -> tuple[Line, ...]:
+    """Say how often a profiler saw it run, and how long."""
+    if found.measured is None:
+        return ()
+    text = "measured: {run_count} runs on {device_count} devices"
+    if found.measured.run_seconds is not None:
+        text += ", {run_seconds} each"
+    lines = [Line(text, MEASURED, found.measured)]
+    if found.collectives.measured_seconds is not None:
+        text = (
+            "measured of collectives: {measured_seconds} in one run; nothing else runs in "
+            "{measured_exposed_seconds} of it"
+        )
+        lines.append(Line(text, COLLECTIVES, found.collectives))
     return tuple(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.summary.answer import SUMMARY_DIRECTORY
+from hlotool.analysis.summary.answer import choose_directory_columns
 from hlotool.commands.shared.directory_options import DirectoryMeans
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.progress import progress
@@ -33,6 +33,7 @@ def print_modules(request: Request, means: DirectoryMeans, options: RowOptions) 
             say(each.row.error)
     rows = [each.row for each in measured]
     print_document(
-        Document(SUMMARY_DIRECTORY, InputPaths(found.path), rows={"modules": rows}), options
+        Document(choose_directory_columns(rows), InputPaths(found.path), rows={"modules": rows}),
+        options,
     )
     return next((each.exit_code for each in measured if each.exit_code), 0)

@@ -1,15 +1,16 @@
 """From the PATH a user types to texts of known kind, and to the programs of a directory.
 
-`find_inputs` is the way in, and `find_inputs_in_text` for what is no file: they return frozen
-records that say which files belong together; `DumpFile.read` gives the text. `map_inputs` does
-the same work for each of many. Nothing of HLO is parsed here beyond telling kinds apart, and
-where a module begins and ends.
+`find_inputs` is the way in, `find_inputs_in_text` and `find_inputs_in_compiled` for what is no
+file: they return frozen records that say which files belong together; `DumpFile.read` gives the
+text. `map_inputs` does the same work for each of many. Nothing of HLO is parsed here beyond
+telling kinds apart, and where a module begins and ends.
 
 The map, in the order of the work:
 
 * `find` takes the PATH: a file, standard input, or a directory.
 * `read` makes text of a file and says what kind of text it is, or why it is refused.
 * `dump` finds what belongs together: the files beside one, the programs of a directory.
+* `live` takes what JAX has compiled in this process.
 * `workers` applies a function to many inputs, in `processes` of our own or any executor.
 * `saved` reads JSON documents that hlotool wrote.
 """
@@ -21,9 +22,11 @@ from hlotool.inputs.dump.program import DumpedProgram, PassText
 from hlotool.inputs.dump.short_path import folder_below, short_path
 from hlotool.inputs.dump.siblings import find_build, find_tpu_flags
 from hlotool.inputs.find import find_inputs, find_inputs_in_text, parse_module_pattern
+from hlotool.inputs.live import Compiled, find_inputs_in_compiled
 from hlotool.inputs.workers import Failure, map_inputs
 
 __all__ = [
+    "Compiled",
     "DumpFile",
     "DumpedProgram",
     "Failure",
@@ -34,6 +37,7 @@ __all__ = [
     "StageChoice",
     "find_build",
     "find_inputs",
+    "find_inputs_in_compiled",
     "find_inputs_in_text",
     "find_programs",
     "find_tpu_flags",

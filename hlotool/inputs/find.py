@@ -7,14 +7,21 @@ import os
 from msgspec.structs import replace
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.inputs.dump.directory import find_among_modules, find_in_directory, find_in_stream
+from hlotool.inputs.dump.directory import (
+    find_among_modules,
+    find_among_profiled,
+    find_in_directory,
+    find_in_stream,
+)
 from hlotool.inputs.dump.files import DumpFile, Inputs, StageChoice
 from hlotool.inputs.dump.header import read_header_line
 from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
 from hlotool.inputs.dump.siblings import find_text_beside
+from hlotool.inputs.profile.kind import is_profile
+from hlotool.inputs.read.compression import decompress
 from hlotool.inputs.read.module_head import read_module_head
 from hlotool.inputs.read.modules import find_modules
-from hlotool.inputs.read.text import STDIN, display_name, read_source
+from hlotool.inputs.read.text import STDIN, display_name, make_source, read_bytes
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
 from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.source import DeviceCounts, Source
@@ -39,7 +46,11 @@ def find_inputs(
     if path != STDIN and os.path.isdir(path):
         _refuse_named(named, path)
         return find_in_directory(path, stage, pattern)
-    return _find_in_source(path, _read(path), stage, pattern, named)
+    data = _read(path)
+    if is_profile(data):
+        _refuse_named(named, path)
+        return find_among_profiled(path, data, stage, pattern)
+    return _find_in_source(path, _make_source(path, data), stage, pattern, named)
 
 
 def find_inputs_in_text(
@@ -96,10 +107,18 @@ def parse_module_pattern(text: str | None) -> Pattern | None:
         raise UsageError(f"--module {text!r} is not a regular expression: {error}.") from error
 
 
-def _read(path: str) -> Source:
-    """Read PATH; where it is no text, mention the text that lies beside it."""
+def _read(path: str) -> bytes:
+    """Read PATH; where it cannot be, mention the text that lies beside it."""
     try:
-        return _count_beside(path, read_source(path))
+        return decompress(read_bytes(path), display_name(path))
+    except InputError as error:
+        raise InputError(*error.lines, *mention_text(path)) from error
+
+
+def _make_source(path: str, data: bytes) -> Source:
+    """Return the text that bytes are; where they are none, mention the one that lies beside it."""
+    try:
+        return _count_beside(path, make_source(data, display_name(path)))
     except InputError as error:
         raise InputError(*error.lines, *mention_text(path)) from error
 

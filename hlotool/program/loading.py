@@ -44,7 +44,11 @@ def load_program(
     name = (module.name if module else "") or chosen.name
     paths = input_paths(path, chosen, with_buffers=with_buffers)
     mesh_beside = MeshBeside(chosen.before) if chosen.before else None
-    program = Program(name, module, assignment, paths, assumptions, mesh_beside=mesh_beside)
+    program = Program(
+        *(name, module, assignment, paths, assumptions),
+        mesh_beside=mesh_beside,
+        measured=chosen.measured,
+    )
     _ = program.machine  # which is looked at once, wherever it counts
     return program
 

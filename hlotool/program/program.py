@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.measured import measure_collectives
 from hlotool.analysis.collectives.overlap.machine import Machine, fit_machine
 from hlotool.analysis.collectives.overlap.pricing import Pricing, price
 from hlotool.analysis.collectives.report import (
@@ -27,6 +28,7 @@ from hlotool.analysis.cost.report import CostReport, analyze_cost
 from hlotool.analysis.findings import Evidence, Finding, find_findings
 from hlotool.analysis.fusions.call_census import CustomCallRow, count_custom_calls
 from hlotool.analysis.fusions.call_totals import CustomCallTotals, add_up_calls
+from hlotool.analysis.fusions.measured import add_measured_calls, add_measured_times
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
@@ -35,6 +37,7 @@ from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.fingerprint import Fingerprints
+from hlotool.analysis.measured.facts import describe_runs
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
@@ -43,12 +46,14 @@ from hlotool.analysis.outline.rows import OutlineRow, outline_program
 from hlotool.analysis.outline.steps import OutlineEvidence, StepKind
 from hlotool.analysis.show.evidence import ShowEvidence
 from hlotool.analysis.show.report import ShowReport, show_names
+from hlotool.analysis.summary.measured import measure_opcodes
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.analysis.summary.report import Summary
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.ir import Mesh, Module
 from hlotool.ir.buffers import BufferAssignment
+from hlotool.ir.measurement import Measurement
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.call_rules import compile_call_rules
 from hlotool.program.mesh_beside import MeshBeside
@@ -76,11 +81,13 @@ class Program:
         assumptions: Assumptions = NO_ASSUMPTIONS,
         *,
         mesh_beside: MeshBeside | None = None,
+        measured: Measurement | None = None,
     ) -> None:
         self.name = name
         self.module = module
         self.assignment = assignment
         self.assumptions = assumptions
+        self.measured = measured
         self._mesh_beside = mesh_beside
         self._paths = paths
 
@@ -95,6 +102,7 @@ class Program:
         return Program(
             *(self.name, self.module, None, self._paths, self.assumptions),
             mesh_beside=self._mesh_beside,
+            measured=self.measured,
         )
 
     def notes(self) -> tuple[str, ...]:
@@ -161,7 +169,11 @@ class Program:
     @cached_property
     def counts(self) -> ModuleCounts:
         """What the module is, and what is in it."""
-        return count_module(self.expect_module(), self.executions)
+        found = count_module(self.expect_module(), self.executions)
+        if self.measured is None:
+            return found
+        opcodes = measure_opcodes(found.opcodes, self.executions, self.measured)
+        return replace(found, opcodes=opcodes)
 
     @cached_property
     def memory(self) -> MemoryReport | None:
@@ -194,7 +206,7 @@ class Program:
         """Return what crosses the interconnect, as the user's options have it."""
         if options.machine is None and self.machine is not None:
             options = replace(options, machine=self.machine)
-        return analyze_collectives(
+        found = analyze_collectives(
             self.expect_module(),
             self.executions,
             self.costs,
@@ -202,6 +214,7 @@ class Program:
             options,
             mesh_beside=self._find_mesh,
         )
+        return found if self.measured is None else measure_collectives(found, self.measured)
 
     def _find_mesh(self) -> Mesh | None:
         return self._mesh_beside.find(self.expect_module()) if self._mesh_beside else None
@@ -215,6 +228,8 @@ class Program:
     def fusions(self) -> FusionReport:
         """What each fusion costs; with a chip, how long it takes."""
         found = find_fusions(self.graph, self.prints, self.executions, self.costs)
+        if self.measured is not None:
+            found = replace(found, rows=add_measured_times(found.rows, self.measured))
         if self.machine is None or self.machine.chip is None:
             return found
         return replace(found, rows=estimate_fusion_times(found.rows, self.machine.chip))
@@ -223,6 +238,8 @@ class Program:
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Which custom calls run, and what is known of their cost; with a chip, how long."""
         found = count_custom_calls(self.graph, self.executions, self.costs)
+        if self.measured is not None:
+            found = add_measured_calls(found, self.measured)
         machine = self.machine
         if machine is None or machine.chip is None:
             return found
@@ -254,6 +271,8 @@ class Program:
             self.collectives,
             memory,
             self.machine,
+            describe_runs(self.measured),
+            self.fusions.rows if self.measured and self.machine else (),
         )
         return find_findings(evidence)
 
@@ -303,6 +322,7 @@ class Program:
             report.totals,
             report.host.totals,
             self.findings if with_findings else (),
+            describe_runs(self.measured),
             self._why_memory_is_unknown(),
         )
 

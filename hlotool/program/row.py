@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.measured.facts import describe_runs
 from hlotool.analysis.summary.program_row import ProgramRow, ProgramStage
 from hlotool.program.program import Program
 
@@ -27,6 +28,9 @@ def measure_program(
         temp_bytes=memory.totals.temp_bytes if memory else None,
         peak_bytes=memory.totals.peak_bytes if memory else None,
     )
+    runs = describe_runs(program.measured)
+    if runs is not None:
+        row = replace(row, measured_count=runs.run_count, measured_seconds=runs.run_seconds)
     if program.module is None:
         return row
     cost, collectives = program.cost, program.collective_totals

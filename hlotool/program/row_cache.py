@@ -108,6 +108,8 @@ def find_key(chosen: Input, assumptions: Assumptions) -> str:
     names = [field.name for field in fields_of(ProgramRow)]
     said = [__version__, names, rules, chosen.name, chosen.stage and chosen.stage.value]
     digest = blake2b(json.dumps(said).encode(), digest_size=20)
+    if chosen.measured is not None:
+        digest.update(repr((chosen.measured.run_count, chosen.measured.run_seconds)).encode())
     for file in (chosen.module, chosen.buffers, chosen.values, chosen.live_range):
         data = _read(file) if file else b""
         digest.update(b"%d %d\n" % (file is not None, len(data)))
@@ -116,7 +118,9 @@ def find_key(chosen: Input, assumptions: Assumptions) -> str:
 
 
 def _read(file: DumpFile) -> bytes:
-    """Return the bytes of a file, or of the text it was cut out of."""
+    """Return the bytes of a file, or what was cut out of it."""
+    if file.data is not None:
+        return file.data
     if file.source is not None:
         return file.source.text.encode("utf-8", "surrogatepass")
     return read_bytes(file.raw_path)

@@ -103,6 +103,7 @@ COLLECTIVES: Final = DocumentSpec(
     row_lists=(COLLECTIVE_ROWS, BY_KIND, BY_NETWORK, HOST_ROWS, OPERANDS),
 )
 
+_MEASURED: Final = ("measured_count", "measured_seconds", "measured_exposed_seconds")
 _TIMES: Final = ("transfer_seconds", "overlapped_seconds", "exposed_seconds")
 # Columns that a table has only where some row has a value for them.
 _WHERE_KNOWN: Final = (
@@ -111,6 +112,7 @@ _WHERE_KNOWN: Final = (
     "overlap_flops",
     "overlap_bytes",
     *_TIMES,
+    *_MEASURED,
     "scope",
     "source",
 )
@@ -127,7 +129,10 @@ def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
         empty |= {"exposed_share", "exposed_wire_bytes_per_run", *_TIMES[1:]}
     if len({row.network for row in rows}) < 2:  # noqa: PLR2004
         empty.add("network")
-    chosen = COLLECTIVE_ROWS.showing(COLLECTIVE_ROWS.shown() - empty)
+    chosen = COLLECTIVE_ROWS.showing((COLLECTIVE_ROWS.shown() | {*_MEASURED}) - empty)
+    if "measured_seconds" not in empty:
+        longest = "-measured_exposed_seconds,-measured_seconds"
+        chosen = replace(chosen, sort=f"{longest},{chosen.sort}")
     if "transfer_seconds" not in empty:
         first = [f"-{name}" for name in ("exposed_seconds", "transfer_seconds")]
         chosen = replace(chosen, sort=",".join([*first, chosen.sort]))

@@ -10,6 +10,11 @@ from hlotool.analysis.collectives.groups.device_groups import GroupMode, Pairs
 from hlotool.analysis.collectives.groups.mesh_axes import Span
 from hlotool.analysis.collectives.groups.networks import Network
 from hlotool.analysis.collectives.maker import Maker
+from hlotool.analysis.measured.columns import (
+    MeasuredCount,
+    MeasuredExposedSeconds,
+    MeasuredSeconds,
+)
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
 from hlotool.ir.groups import Groups
@@ -244,6 +249,9 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             is_summed=True,
         ),
     ] = None
+    measured_count: MeasuredCount = None
+    measured_seconds: MeasuredSeconds = None
+    measured_exposed_seconds: MeasuredExposedSeconds = None
     asked_by: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)

@@ -151,6 +151,22 @@ class CollectiveTotals(Struct, frozen=True, kw_only=True):
     transfer_seconds: _Transfer = None
     overlapped_seconds: _Overlapped = None
     exposed_seconds: _Exposed = None
+    measured_seconds: Annotated[
+        float | None,
+        figure(
+            "from a profile: time of all of them in one run on one device; null without one",
+            SECONDS,
+            lower_if="is_measured_lower_bound",
+        ),
+    ] = None
+    measured_exposed_seconds: Annotated[
+        float | None,
+        figure(
+            "the part of each in which nothing but collectives ran on the device, added up",
+            SECONDS,
+            lower_if="is_measured_lower_bound",
+        ),
+    ] = None
     machine: Annotated[
         str | None,
         figure("what is known of the machine that times are estimated for", null_text=""),
@@ -172,6 +188,9 @@ class CollectiveTotals(Struct, frozen=True, kw_only=True):
     is_upper_bound: _IsUpper
     is_exposed_lower_bound: _IsExposedLower = False
     is_seconds_lower_bound: _IsSecondsLower = False
+    is_measured_lower_bound: Annotated[
+        bool, figure("whether for some of them nothing was measured, though for others it was")
+    ] = False
     by_kind: tuple[KindRow, ...]
     by_network: tuple[NetworkRow, ...]
 

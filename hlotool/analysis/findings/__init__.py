@@ -1,8 +1,9 @@
 """What is worth a look in a module?
 
 A `finding` is one sentence with a size; `evidence` are the analyses it is made from. Those
-about `communication`, `compute` (with the `precision` a program computes in) and `memory`
-are found by the functions of `FINDERS`, which write them with `wording`.
+about `communication`, `compute` (with the `precision` a program computes in) and `memory`,
+and about times that were `measured`, are found by the functions of `FINDERS`, which write them
+with `wording`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from hlotool.analysis.findings.compute import (
 )
 from hlotool.analysis.findings.evidence import Evidence
 from hlotool.analysis.findings.finding import ADVICE, TRAFFIC, Finding
+from hlotool.analysis.findings.measured import find_slow_collectives, find_slow_fusions
 from hlotool.analysis.findings.memory import (
     find_fragmentation,
     find_missed_donations,
@@ -44,6 +46,8 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
     find_missed_donations,
     find_padding,
     find_fragmentation,
+    find_slow_collectives,
+    find_slow_fusions,
     find_unknown_trip_counts,
     find_contradicted_trip_counts,
     find_unknown_custom_calls,

@@ -14,8 +14,10 @@ from hlotool.analysis.cost import CostModel, CostReport
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.findings.wording import percent
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
+from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.measured.facts import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.ir.module import Module
@@ -35,6 +37,8 @@ class Evidence(Struct, frozen=True, dict=True):
     collectives: CollectiveReport | None = None
     memory: MemoryFigures | None = None
     machine: Machine | None = None
+    measured: MeasuredFacts | None = None
+    fusions: tuple[FusionRow, ...] = ()  # where their times were measured, and are estimated
 
     @cached_property
     def pricing(self) -> Pricing:

@@ -19,6 +19,8 @@ FindingCode: TypeAlias = Literal[
     "large-copy",
     "missed-fusion",
     "padding",
+    "slow-collective",
+    "slow-fusion",
     "unknown-cost",
     "unknown-custom-call",
     "unknown-trip-count",
@@ -55,6 +57,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "traffic of a run",
     "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
     "`info` for other spaces than 0",
+    "slow-collective": "with a profile and `--chip`, collectives took more than three times what "
+    "the link needs for their bytes, and lost 10 μs and 1 % of a run by it",
+    "slow-fusion": "with a profile and `--chip`, fusions took more than three times what the chip "
+    "needs for their bytes and flops, and lost 10 μs and 1 % of a run by it",
     "unknown-cost": "an instruction's attributes do not fit its shapes, or a shape has no size; "
     "the first one's reason is given",
     "unknown-custom-call": "custom calls may compute anything, and no rule says what; one finding "
@@ -73,6 +79,8 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
     "large-copy": "keep one layout, or write in place what is copied",
     "missed-fusion": "look for what keeps it apart: a second user, a layout, a custom call",
     "padding": "make the last two dimensions multiples of the tile",
+    "slow-collective": "look for devices that come late, and for links that others use",
+    "slow-fusion": "look at its layouts and its emitter, and for a library call that is faster",
     "unknown-cost": "read totals as lower bounds",
     "unknown-custom-call": "state the cost in the kernel, or in [[custom_call]] of hlotool.toml",
     "unknown-trip-count": "loops of known length, such as scan or fori_loop, are counted",

@@ -81,8 +81,9 @@ FUSIONS: Final = DocumentSpec(
 )
 
 _WITH_ESTIMATES: Final = FUSION_ROWS.shown() | {"bound", "estimated_seconds"}
+_WITH_TIMES: Final = {"measured_count", "measured_seconds"}
 # The same document with the estimates among the columns of its table, and sorted by them.
-FUSIONS_ON_CHIP: Final = replace(
+_ON_CHIP: Final = replace(
     FUSIONS,
     row_lists=(
         replace(FUSION_ROWS.showing(_WITH_ESTIMATES), sort="-estimated_seconds"),
@@ -92,3 +93,20 @@ FUSIONS_ON_CHIP: Final = replace(
         BODY,
     ),
 )
+
+
+def choose_fusion_columns(*, has_chip: bool, is_measured: bool) -> DocumentSpec:
+    """Return the answer with estimates and measured times among its columns, if there are any.
+
+    What took longest comes first, else what is estimated to.
+    """
+    spec = _ON_CHIP if has_chip else FUSIONS
+    if not is_measured:
+        return spec
+    row_lists = tuple(
+        replace(each.showing(each.shown() | _WITH_TIMES), sort=f"-measured_seconds,{each.sort}")
+        if each.name in {FUSION_ROWS.name, CUSTOM_CALLS.name}
+        else each
+        for each in spec.row_lists
+    )
+    return replace(spec, row_lists=row_lists)

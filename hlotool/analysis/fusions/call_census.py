@@ -26,6 +26,7 @@ from hlotool.analysis.fusions.shared_figures import (
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.graph.runs import count_runs
+from hlotool.analysis.measured.columns import MeasuredCount, MeasuredSeconds
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
 from hlotool.fields import BYTES, FLOPS, SECONDS, TIMES, column, figure
 from hlotool.ir.module import Computation, Instruction
@@ -79,6 +80,8 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
             is_summed=True,
         ),
     ] = None
+    measured_count: MeasuredCount = None
+    measured_seconds: MeasuredSeconds = None
     name: Annotated[str, figure("the first of these")]
     computation: Annotated[str, figure("the computation that holds the first")]
     scope: SharedScope

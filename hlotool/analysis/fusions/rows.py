@@ -32,6 +32,7 @@ from hlotool.analysis.fusions.shared_figures import (
     once,
     per_run,
 )
+from hlotool.analysis.measured.columns import MeasuredCount, MeasuredSeconds
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, SECONDS, TIMES, column, figure
 from hlotool.ir.opcodes import OPCODES
@@ -120,6 +121,8 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             is_summed=True,
         ),
     ] = None
+    measured_count: MeasuredCount = None
+    measured_seconds: MeasuredSeconds = None
     flags: Annotated[tuple[Flag, ...], column(f"what is odd: {', '.join(FLAGS)}")]
     scope: SharedScope
     op_name: FirstOpName

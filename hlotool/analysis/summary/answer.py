@@ -11,6 +11,7 @@ from hlotool.analysis.collectives.answer import COLLECTIVE_TOTALS
 from hlotool.analysis.collectives.host_rows import HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
+from hlotool.analysis.measured.facts import MEASURED, MeasuredFacts
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures
 from hlotool.analysis.summary.dtype_rows import DtypeRow
 from hlotool.analysis.summary.loop_rows import LoopRow
@@ -56,17 +57,23 @@ COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
 SUMMARY: Final = DocumentSpec(
     "summary",
     "one module: what it is and what is in it",
-    blocks=(MODULE, COST, MEMORY, COLLECTIVES, HOST_TOTALS),
+    blocks=(MODULE, COST, MEMORY, COLLECTIVES, HOST_TOTALS, MEASURED),
     row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True)),
 )
 
 
-def choose_loop_columns(loops: Sequence[LoopRow]) -> DocumentSpec:
-    """Return the answer with a column for contradicted trip counts only where there are some."""
-    if any(loop.contradicting_trip_count is not None for loop in loops):
-        return SUMMARY
-    shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
-    row_lists = tuple(shown if one is LOOPS else one for one in SUMMARY.row_lists)
+def choose_summary_columns(
+    loops: Sequence[LoopRow], measured: MeasuredFacts | None
+) -> DocumentSpec:
+    """Return the answer with columns for contradicted trip counts and measured times if any."""
+    opcodes, shown = OPCODES, LOOPS
+    if all(loop.contradicting_trip_count is None for loop in loops):
+        shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
+    if measured is not None:
+        chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
+        opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
+    chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown}
+    row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
     return replace(SUMMARY, row_lists=row_lists)
 
 
@@ -80,6 +87,15 @@ MODULES: Final = RowList(
     upper_if=("is_upper_bound",),
     has_total=False,
 )
+_MEASURED_COLUMNS: Final = {"measured_count", "measured_seconds"}
 SUMMARY_DIRECTORY: Final = DocumentSpec(
     "summary-directory", "the programs of a dump directory", row_lists=(MODULES,)
 )
+
+
+def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
+    """Return the answer with columns for measured times if a profile has any."""
+    if all(row.measured_count is None for row in rows):
+        return SUMMARY_DIRECTORY
+    shown = MODULES.showing(MODULES.shown() | _MEASURED_COLUMNS)
+    return replace(SUMMARY_DIRECTORY, row_lists=(shown,))

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from hlotool.analysis.summary.result_counts import ResultCounts, add_known
-from hlotool.fields import BYTES, COUNT, column, figure
+from hlotool.fields import BYTES, COUNT, SECONDS, column, figure
 from hlotool.ir.opcodes import OPCODES, PASSES_ON
 
 
@@ -58,6 +58,27 @@ class OpcodeRow(Struct, frozen=True):
             heading="makes",
         ),
     ]
+    measured_count: Annotated[
+        int | None,
+        figure(
+            "from a profile: how often they ran there, in all runs on all devices; null if never",
+            COUNT,
+            heading="measured",
+            null_text="",
+            is_summed=False,
+        ),
+    ] = None
+    measured_seconds: Annotated[
+        float | None,
+        figure(
+            "from a profile: time of all their executions in one run on one device, the mean of "
+            "those profiled; a loop's is that of all it runs",
+            SECONDS,
+            heading="measured/run",
+            null_text="",
+            is_summed=False,
+        ),
+    ] = None
 
 
 class _OpcodeTally(Struct, eq=False):

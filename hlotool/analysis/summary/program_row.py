@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.graph.backend import Backend
-from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
+from hlotool.fields import BYTES, COUNT, FLOPS, SECONDS, column, figure
 
 ProgramStage: TypeAlias = Literal["before", "after"]
 
@@ -56,6 +56,14 @@ class ProgramRow(Struct, frozen=True):
             heading="flops/run",
             lower_if="is_total_lower_bound",
         ),
+    ] = None
+    measured_count: Annotated[
+        int | None,
+        figure("from a profile: its runs on all devices together", COUNT, heading="runs"),
+    ] = None
+    measured_seconds: Annotated[
+        float | None,
+        figure("from a profile: mean time of a run on a device", SECONDS, heading="measured/run"),
     ] = None
     is_wire_lower_bound: Annotated[
         bool, figure("whether a size or an execution of a collective is unknown")

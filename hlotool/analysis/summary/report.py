@@ -8,6 +8,7 @@ from hlotool.analysis.collectives.host_rows import HostTotals
 from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost import CostReport
 from hlotool.analysis.findings import Finding
+from hlotool.analysis.measured.facts import MeasuredFacts
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.summary.dtype_rows import DtypeRow
 from hlotool.analysis.summary.loop_rows import LoopRow
@@ -30,4 +31,5 @@ class Summary(Struct, frozen=True):
     collectives: CollectiveTotals
     host: HostTotals
     findings: tuple[Finding, ...]
+    measured: MeasuredFacts | None = None
     memory_unknown: str = ""

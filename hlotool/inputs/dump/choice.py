@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from hlotool.inputs.dump.files import DumpFile
 from hlotool.inputs.dump.groups import FileGroup
 from hlotool.inputs.dump.member import ModuleText
 from hlotool.inputs.dump.program import DumpedProgram, PassText
 from hlotool.inputs.dump.role import Role, Stage
+from hlotool.inputs.dump.siblings import find_assignment
 
 _SAME_TEXT: Final = "_after_buffer_assignment"  # the text the assignment's own name stands for
 
@@ -33,7 +35,7 @@ def make_program(group: FileGroup) -> DumpedProgram:
             for text in group.texts
             if id(text) not in taken and text.stage is not Stage.PASS
         ),
-        buffers=group.companions.get((suffix, Role.BUFFERS)),
+        buffers=group.companions.get((suffix, Role.BUFFERS)) or _find_in_proto(group, chosen),
         values=group.companions.get((suffix, Role.VALUES)),
         live_range=group.companions.get((suffix, Role.LIVE_RANGE)),
         debug_options=group.debug_options,
@@ -61,6 +63,16 @@ def _companion_suffix(group: FileGroup, text: ModuleText | None) -> str:
         return suffixes[0] if suffixes else ""
     own = text.name.suffix
     return own if own in suffixes else own.removesuffix(_SAME_TEXT)
+
+
+def _find_in_proto(group: FileGroup, text: ModuleText | None) -> DumpFile | None:
+    """Return the buffer assignment that stands in the proto of a text, or in that of the same."""
+    if text is None or text.stage is not Stage.AFTER:
+        return None
+    own = text.name.suffix
+    protos = (group.protos.get(suffix) for suffix in (own, own.removesuffix(_SAME_TEXT)))
+    found = (find_assignment(proto.raw_path) for proto in protos if proto)
+    return next((each for each in found if each), None)
 
 
 def _order_passes(group: FileGroup) -> tuple[PassText, ...]:

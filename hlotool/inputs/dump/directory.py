@@ -12,6 +12,7 @@ from hlotool.inputs.dump.member import make_member
 from hlotool.inputs.dump.orphans import adopt_buffers
 from hlotool.inputs.dump.pairing import pair_programs
 from hlotool.inputs.dump.places import tell_apart
+from hlotool.inputs.dump.profiled import find_in_profile, find_profiled
 from hlotool.inputs.dump.program import DumpedProgram
 from hlotool.inputs.dump.role import Role
 from hlotool.inputs.dump.several_modules import make_parts, take_parts
@@ -57,6 +58,15 @@ def find_among_modules(
     return Inputs(path, len(chosen) > 1, inputs, found.notes())
 
 
+def find_among_profiled(
+    path: str, data: bytes, stage: StageChoice, pattern: Pattern | None
+) -> Inputs:
+    """Return one input for each program of a profile; with one chosen it counts as a file."""
+    programs, notes = find_in_profile(path, data)
+    chosen = _match_programs(path, programs, pattern)
+    return Inputs(path, len(chosen) > 1, _inputs_of(path, programs, chosen, stage), notes)
+
+
 def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
     """Return the programs of a dump directory and everything below it, and notes.
 
@@ -70,12 +80,15 @@ def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str,
     ]
     groups, parts, around = take_parts(group_files(members))
     groups, more = adopt_buffers(groups)
-    programs = pair_programs(groups) + parts
+    profiled, broken = find_profiled(files)
+    programs = pair_programs(groups) + parts + profiled
+    if not programs and broken:
+        raise InputError(*broken)
     if not programs:
         _refuse_protos(display_name(directory), files)
         what, *how = _describe_no_programs(files)
         raise InputError(f"{display_name(directory)}: {what}", *how)
-    return programs, notes + around + more
+    return programs, notes + around + more + broken
 
 
 def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:

@@ -9,10 +9,19 @@ from msgspec import Struct
 
 from hlotool.errors import InputError
 from hlotool.inputs.dump.role import Stage
+from hlotool.inputs.read.compression import decompress
 from hlotool.inputs.read.modules import find_modules
 from hlotool.inputs.read.refusals import describe_refusal
-from hlotool.inputs.read.text import display_name, read_head, read_source
+from hlotool.inputs.read.text import (
+    display_name,
+    make_assignment,
+    make_source,
+    read_bytes,
+    read_head,
+    read_source,
+)
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.ir.measurement import Measurement
 from hlotool.source import Source
 
 StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage asks for
@@ -27,6 +36,8 @@ class DumpFile(Struct, frozen=True):
     source: Source | None = None  # if already read
     part: int = 0  # which module of a text that holds several, from 1; else 0
     is_settled: bool = False  # whether `source` is known to be one of `kinds`
+    is_assignment: bool = False  # whether it is the buffer assignment in a proto, not the module
+    data: bytes | None = None  # of a proto that lies in another file, or was read already
 
     @property
     def place(self) -> str:
@@ -46,10 +57,16 @@ class DumpFile(Struct, frozen=True):
         """
         if self.source and self.is_settled:
             return self.source
+        if self.is_assignment:
+            return make_assignment(self._bytes(), self.place)
+        if self.data is not None:
+            return expect_kind(make_source(self.data, self.place), self.kinds)
         return expect_kind(self.source or read_source(self.raw_path), self.kinds)
 
     def is_same_as(self, other: DumpFile) -> bool:
         """Say whether two files are known to hold the same, byte for byte."""
+        if self.data is not None or other.data is not None:
+            return self.data == other.data
         if self.source and other.source:
             return (self.source.text, self.source.counts) == (
                 other.source.text,
@@ -61,6 +78,11 @@ class DumpFile(Struct, frozen=True):
             return filecmp.cmp(self.raw_path, other.raw_path, shallow=False)
         except OSError:  # who reads them says what is wrong
             return False
+
+    def _bytes(self) -> bytes:
+        if self.data is not None:
+            return self.data
+        return decompress(read_bytes(self.raw_path), self.path)
 
     def head(self, limit_bytes: int) -> str:
         """Return the first part of the text, '' if it is not text; for looking at many."""
@@ -107,6 +129,7 @@ class Input(Struct, frozen=True):
     debug_options: DumpFile | None = None
     before: DumpFile | None = None  # the text before optimization, if `module` is another
     document: DumpFile | None = None  # a saved JSON document instead of a dump
+    measured: Measurement | None = None  # by a profiler
     place: str = ""  # in its directory, where another program there has its name
 
     @property

@@ -25,6 +25,7 @@ class FileGroup(Struct, eq=False):
     texts: list[ModuleText] = field(default_factory=list)
     companions: dict[tuple[str, Role], DumpFile] = field(default_factory=dict)
     debug_options: DumpFile | None = None
+    protos: dict[str, DumpFile] = field(default_factory=dict)  # by the suffix of their text
 
     def staged(self, stage: Stage | None) -> list[ModuleText]:
         """Return the texts of one stage, in the order found."""
@@ -34,6 +35,7 @@ class FileGroup(Struct, eq=False):
         """Take over the files of another group."""
         self.texts += other.texts
         self.companions |= other.companions
+        self.protos |= other.protos
         self.debug_options = self.debug_options or other.debug_options
 
 
@@ -42,7 +44,9 @@ def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
 
     So are protos beside whose module's text they stand, and all that cannot be read.
     """
-    members = _leave_out_protos(tuple(members))
+    every = tuple(members)
+    members = _leave_out_protos(every)
+    protos = {_stem_of(each): each.file for each in every if each.name.role is Role.PROTO}
     groups: dict[tuple[str, str, int | None, str], FileGroup] = {}
     options: list[GroupMember] = []
     for member in members:
@@ -60,6 +64,8 @@ def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
             group = groups[key] = FileGroup(key[0], key[1], name.untimed_prefix, key[2], key[3])
         if text:
             group.texts.append(text)
+            if proto := protos.get(_stem_of(member)):
+                group.protos[name.suffix] = proto
         else:
             group.companions[name.suffix, role] = replace(member.file, kinds=KINDS_OF_ROLE[role])
     merged = _merge_nameless(list(groups.values()))
@@ -69,14 +75,18 @@ def group_files(members: Iterable[GroupMember]) -> list[FileGroup]:
 
 def _leave_out_protos(members: tuple[GroupMember, ...]) -> tuple[GroupMember, ...]:
     """Leave out the protos that say no more than a text, or for which a package is missing."""
-    texts = {(each.directory, each.name.stem) for each in members if each.name.role is Role.MODULE}
+    texts = {_stem_of(each) for each in members if each.name.role is Role.MODULE}
     is_readable = is_proto_readable()
     return tuple(
         each
         for each in members
-        if each.name.role is not Role.PROTO
-        or (is_readable and (each.directory, each.name.stem) not in texts)
+        if each.name.role is not Role.PROTO or (is_readable and _stem_of(each) not in texts)
     )
+
+
+def _stem_of(member: GroupMember) -> tuple[str, str]:
+    """Return what a text and its proto have in common."""
+    return member.directory, member.name.stem
 
 
 def _merge_nameless(groups: list[FileGroup]) -> list[FileGroup]:

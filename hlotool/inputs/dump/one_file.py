@@ -10,6 +10,8 @@ from hlotool.errors import InputError, UsageError
 from hlotool.inputs.dump.files import DumpFile, Input
 from hlotool.inputs.dump.role import KINDS_OF_ROLE, READ_ROLES, ROLE_OF_KIND, Role, Stage
 from hlotool.inputs.dump.siblings import (
+    find_assignment,
+    find_assignment_beside,
     find_before,
     find_debug_options,
     find_sibling,
@@ -49,6 +51,8 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
     if kind is TextKind.BUFFERS:  # holds these two itself
         files[Role.VALUES] = files[Role.LIVE_RANGE] = None
     files[role] = own
+    if role is Role.MODULE and files[Role.BUFFERS] is None:
+        files[Role.BUFFERS] = _find_in_proto(path, source)
     _take_named(files, named, role)
     if role is not Role.MODULE and files[Role.BUFFERS] is None:
         what, *more = describe_refusal(kind)
@@ -70,6 +74,14 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
     )
 
 
+def _find_in_proto(path: str, source: Source) -> DumpFile | None:
+    """Return the buffer assignment in the proto that a text was made of, or that lies beside it."""
+    if source.proto is not None:
+        kinds = KINDS_OF_ROLE[Role.BUFFERS]
+        return DumpFile(path, kinds, len(source.proto), is_assignment=True, data=source.proto)
+    return None if path == STDIN else find_assignment_beside(path)
+
+
 def _take_named(files: dict[Role, DumpFile | None], named: NamedFiles, typed: Role) -> None:
     """Replace siblings by the files named by hand, and theirs by those beside them."""
     if named.module_text:
@@ -79,7 +91,8 @@ def _take_named(files: dict[Role, DumpFile | None], named: NamedFiles, typed: Ro
         _refuse(
             typed is Role.BUFFERS, "PATH is a buffer assignment already; --buffers names another."
         )
-        files[Role.BUFFERS] = DumpFile(named.buffers, KINDS_OF_ROLE[Role.BUFFERS])
+        text = DumpFile(named.buffers, KINDS_OF_ROLE[Role.BUFFERS])
+        files[Role.BUFFERS] = find_assignment(named.buffers) or text
         for role in {Role.VALUES, Role.LIVE_RANGE} - {typed}:
             files[role] = find_sibling(named.buffers, role)
     if named.live_range:

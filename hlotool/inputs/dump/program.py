@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from hlotool.inputs.dump.files import DumpFile, Input, StageChoice
 from hlotool.inputs.dump.role import Stage
+from hlotool.ir.measurement import Measurement
 
 
 class PassText(Struct, frozen=True):
@@ -34,6 +35,7 @@ class DumpedProgram(Struct, frozen=True):
     values: DumpFile | None = None
     live_range: DumpFile | None = None
     debug_options: DumpFile | None = None
+    measured: Measurement | None = None
 
     def inputs(self, stage: StageChoice) -> tuple[Input, ...]:
         """Return what a command reads of this program at a stage, nothing if it has none.
@@ -63,4 +65,5 @@ class DumpedProgram(Struct, frozen=True):
             live_range=self.live_range if has_buffers else None,
             debug_options=self.debug_options,
             before=None if text is self.before else self.before,
+            measured=self.measured if has_buffers else None,
         )

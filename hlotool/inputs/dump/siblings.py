@@ -16,6 +16,7 @@ from hlotool.inputs.dump.split_name import (
     strip_compression,
 )
 from hlotool.inputs.read.protos import is_proto_readable
+from hlotool.inputs.read.text import holds_assignment
 
 _ENDING: Final = {role: ending for ending, role in COMPANIONS} | {Role.MODULE: ".txt"}
 _PROTO: Final = ".hlo.pb"
@@ -49,6 +50,22 @@ def find_sibling(path: str, role: Role) -> DumpFile | None:
     found = _first_file(role, [each + ending for ending in endings for each in stems])
     is_itself = found and strip_compression(found.raw_path) == strip_compression(path)
     return None if is_itself else found
+
+
+def find_assignment(path: str) -> DumpFile | None:
+    """Return the buffer assignment that stands in a proto, None for any other file."""
+    if not is_proto_readable() or not holds_assignment(path):
+        return None
+    return DumpFile(path, KINDS_OF_ROLE[Role.BUFFERS], is_assignment=True)
+
+
+def find_assignment_beside(path: str) -> DumpFile | None:
+    """Return the buffer assignment in the proto that is called as a module's text is."""
+    stem = find_stem(path)
+    stems = [stem, stem.removesuffix("_after_buffer_assignment")]
+    protos = (_first_file(Role.PROTO, [each + _PROTO]) for each in stems)
+    found = (find_assignment(proto.raw_path) for proto in protos if proto)
+    return next((each for each in found if each), None)
 
 
 def find_debug_options(path: str) -> DumpFile | None:

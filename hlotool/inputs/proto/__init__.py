@@ -12,6 +12,7 @@ The map, in the order of the work:
 * `nodes` follows the ids of a module to what they name, `order` says in which order XLA prints.
 * `module` prints the header and the tables, `computation` what stands between braces,
   `instruction` a line of it, `attributes` what the opcode asks for.
+* `buffers` prints the buffer assignment that stands beside a module.
 * `shapes`, `literals`, `numbers`, `sharding`, `mesh`, `groups`, `dimensions` and `origins` print
   single values, `escape` a string.
 

@@ -8,10 +8,12 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from hlotool.errors import InputError
+from hlotool.inputs.proto.buffers import render_assignment
 from hlotool.inputs.proto.counts import find_counts, prove_counts
 from hlotool.inputs.proto.damage import find_damage
 from hlotool.inputs.proto.kind import ProtoHead, choose_message
 from hlotool.inputs.proto.messages import (
+    BufferAssignmentProto,
     HloModuleConfigProto,
     HloModuleProto,
     HloModuleProtoWithConfig,
@@ -26,11 +28,12 @@ _FREE_CHARACTERS: Final = 1 << 20
 
 
 class DecodedModule(Struct, frozen=True):
-    """The module of a file, and the configuration that stands beside it in some."""
+    """The module of a file, and what stands beside it in some: configuration, buffer assignment."""
 
     module: HloModuleProto
     config: HloModuleConfigProto | None
     size_bytes: int  # of the file
+    assignment: BufferAssignmentProto | None = None
 
 
 def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
@@ -59,8 +62,15 @@ def _take(message: str, data: bytes, size_bytes: int) -> DecodedModule:
     if message == "HloUnoptimizedSnapshot":
         return DecodedModule(HloUnoptimizedSnapshot.FromString(data).hlo_module, None, size_bytes)
     if message == "HloSnapshot":
-        return DecodedModule(HloSnapshot.FromString(data).hlo.hlo_module, None, size_bytes)
-    return DecodedModule(HloProto.FromString(data).hlo_module, None, size_bytes)
+        return _take_both(HloSnapshot.FromString(data).hlo, size_bytes)
+    return _take_both(HloProto.FromString(data), size_bytes)
+
+
+def _take_both(proto: HloProto, size_bytes: int) -> DecodedModule:
+    """Return a module with its buffer assignment, if it has one: an empty one says nothing."""
+    has_one = proto.HasField("buffer_assignment") and proto.buffer_assignment.buffer_allocations
+    found = proto.buffer_assignment if has_one else None
+    return DecodedModule(proto.hlo_module, None, size_bytes, found)
 
 
 def _describe(name: str, offset: int, why: str, size_bytes: int) -> InputError:
@@ -77,6 +87,17 @@ def print_module(decoded: DecodedModule, name: str) -> str:
         return render_module(decoded.module, decoded.config, name, limit)
     except MemoryError as error:
         raise InputError(f"{name}: the text of the module does not fit into memory.") from error
+
+
+def print_assignment(decoded: DecodedModule, name: str) -> str | None:
+    """Return the text of the buffer assignment beside a module, None where there is none.
+
+    Raises InputError if its ids lead nowhere.
+    """
+    if decoded.assignment is None:
+        return None
+    limit = decoded.size_bytes * _TEXT_PER_BYTE + _FREE_CHARACTERS
+    return render_assignment(decoded.assignment, decoded.module, name, limit)
 
 
 def print_head(decoded: DecodedModule) -> str:

@@ -86,6 +86,20 @@ def choose_message(data: bytes, head: ProtoHead) -> str:
     return "HloProto"
 
 
+def find_assignment(data: bytes, head: ProtoHead) -> bool:
+    """Say whether a buffer assignment stands beside the module: field 3 of HloProto, not empty."""
+    begin, end = head.begin, len(data) if head.end is None else min(head.end, len(data))
+    if head.depth == 0 or choose_message(data, head) not in {"HloProto", "HloSnapshot"}:
+        return False
+    if head.depth == _DEEPEST:
+        first = next(iter(_list_whole(data, begin, end)), None)
+        begin, end = (first.begin, first.end) if first else (end, end)
+    return any(
+        field.number == _BUFFERS_OR_VERSION and field.end > field.begin
+        for field in _list_whole(data, begin, end)
+    )
+
+
 def _list_whole(data: bytes, begin: int, end: int) -> list[Field]:
     """Return the fields before the first that is broken."""
     found: list[Field] = []

@@ -565,3 +565,50 @@ class HeapSimulatorTrace(Message):
     events: Repeated[HeapSimulatorTrace.Event]
     whole_module_simulation: bool
     buffer_allocation_index: int
+
+class XSpace(Message):
+    planes: Repeated[XPlane]
+    errors: Repeated[str]
+    warnings: Repeated[str]
+    hostnames: Repeated[str]
+
+class XPlane(Message):
+    id: int
+    name: str
+    lines: Repeated[XLine]
+    event_metadata: Mapping[int, XEventMetadata]
+    stat_metadata: Mapping[int, XStatMetadata]
+    stats: Repeated[XStat]
+
+class XLine(Message):
+    id: int
+    name: str
+    timestamp_ns: int
+    events: Repeated[XEvent]
+
+class XEvent(Message):
+    metadata_id: int
+    offset_ps: int
+    duration_ps: int
+    stats: Repeated[XStat]
+    num_occurrences: int
+
+class XStat(Message):
+    metadata_id: int
+    double_value: float
+    uint64_value: int
+    int64_value: int
+    str_value: str
+    bytes_value: bytes
+    ref_value: int
+    def HasField(self, name: Literal["double_value", "uint64_value", "int64_value", "str_value", "bytes_value", "ref_value"]) -> bool: ...
+
+class XEventMetadata(Message):
+    id: int
+    name: str
+    display_name: str
+    stats: Repeated[XStat]
+
+class XStatMetadata(Message):
+    id: int
+    name: str

@@ -65,6 +65,19 @@ def list_fields(data: bytes, begin: int, end: int) -> Iterator[Field]:
         position = stop
 
 
+def write_field(number: int, data: bytes) -> bytes:
+    """Return a field that holds some bytes, such as a message."""
+    return _write_varint(number << 3 | LENGTH_DELIMITED) + _write_varint(len(data)) + data
+
+
+def _write_varint(value: int) -> bytes:
+    digits = bytearray()
+    while value >= _CONTINUED:
+        digits.append(value & (_CONTINUED - 1) | _CONTINUED)
+        value >>= 7
+    return bytes([*digits, value])
+
+
 def read_varint(data: bytes, position: int, end: int) -> tuple[int, int]:
     """Read a number in base 128, the lowest digits first; return it and the offset behind it."""
     value, start = 0, position

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from typing import Final
 
+from hlotool.inputs.profile.kind import is_profile
 from hlotool.inputs.proto.kind import find_proto_head
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 
@@ -54,6 +55,8 @@ def find_binary_kind(data: bytes) -> str | None:
             return what
     if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
         return f"a tar archive{_UNPACK}"
+    if is_profile(data):
+        return "a profile of runs, which is no part of a dump; give it alone"
     if b"\x00" not in data or find_proto_head(data) is not None:
         return None
     return f"a binary file{_NO_TEXT}"

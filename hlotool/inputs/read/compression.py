@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import BinaryIO, Final, Protocol
 
 from hlotool.errors import InputError
+from hlotool.inputs.profile.kind import is_profile
 from hlotool.inputs.read.binary import find_binary_kind
 
 _GZIP: Final = b"\x1f\x8b"
@@ -36,7 +37,8 @@ def decompress(data: bytes, name: str) -> bytes:
     """Undo gzip, xz or zstd, told by the first bytes; other data is returned as it is.
 
     Several compressed members in a row are read as one, as the command-line tools do. Where the
-    beginning is no text, that is all that comes back: the rest may be a thousand times as much.
+    beginning is nothing that is read, that is all that comes back: the rest may be a thousand
+    times as much.
     """
     magic = next((each for each in _MAGIC if data.startswith(each)), None)
     if magic is None:
@@ -49,7 +51,7 @@ def decompress(data: bytes, name: str) -> bytes:
             size += len(block)
             if not is_text and size >= _TELLING_BYTES:
                 beginning = b"".join(blocks)
-                if find_binary_kind(beginning) is not None:
+                if find_binary_kind(beginning) is not None and not is_profile(beginning):
                     return beginning
                 is_text = True
         return b"".join(blocks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from hlotool.errors import MissingPackageError
+from hlotool.errors import InputError, MissingPackageError
 from hlotool.inputs.proto.kind import ProtoHead
 from hlotool.source import Source
 
@@ -28,7 +28,22 @@ def print_proto(data: bytes, head: ProtoHead, name: str) -> Source:
 
     decoded = decode_module(data, head, name)
     counts = prove_counts(decoded.module, decoded.config)
-    return Source(print_module(decoded, name), name, counts=counts)
+    proto = data if decoded.assignment is not None else None
+    return Source(print_module(decoded, name), name, counts=counts, proto=proto)
+
+
+def print_proto_assignment(data: bytes, head: ProtoHead, name: str) -> Source:
+    """Return the text of the buffer assignment in a proto; raise InputError if it has none."""
+    _expect_package(name, head)
+    from hlotool.inputs.proto.decode import (  # noqa: PLC0415  optional
+        decode_module,
+        print_assignment,
+    )
+
+    text = print_assignment(decode_module(data, head, name), name)
+    if text is None:
+        raise InputError(f"{name}: this protobuf holds a module, and no buffer assignment.")
+    return Source(text, name)
 
 
 def print_proto_head(data: bytes, head: ProtoHead, name: str) -> str:

@@ -14,10 +14,10 @@ import zlib
 from typing import BinaryIO, Final
 
 from hlotool.errors import InputError
-from hlotool.inputs.proto.kind import find_proto_head
+from hlotool.inputs.proto.kind import find_assignment, find_proto_head
 from hlotool.inputs.read.binary import UTF16_MARKS, describe_binary, find_binary_kind
 from hlotool.inputs.read.compression import decompress, describe_error, read_decompressed
-from hlotool.inputs.read.protos import print_proto, print_proto_head
+from hlotool.inputs.read.protos import print_proto, print_proto_assignment, print_proto_head
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.source import Source
 
@@ -35,11 +35,33 @@ def read_source(path: str) -> Source:
     The text of an HLO proto is what XLA prints of it.
     """
     name = display_name(path)
-    data = decompress(read_bytes(path), name)
+    return make_source(decompress(read_bytes(path), name), name)
+
+
+def make_source(data: bytes, name: str) -> Source:
+    """Return the text that some bytes are; raise InputError if they are none."""
     head = find_proto_head(data)
     if head is not None:
         return print_proto(data, head, name)
     return Source(decode_text(data, name), name)
+
+
+def make_assignment(data: bytes, name: str) -> Source:
+    """Return the text of the buffer assignment in a proto; raise InputError if it has none."""
+    head = find_proto_head(data)
+    if head is None:
+        raise InputError(f"{name}: expected an HLO protobuf with a buffer assignment.")
+    return print_proto_assignment(data, head, name)
+
+
+def holds_assignment(path: str) -> bool:
+    """Whether a file is a proto that holds a buffer assignment; no where it cannot be read."""
+    try:
+        data = decompress(read_bytes(path), path)
+    except InputError:
+        return False
+    head = find_proto_head(data)
+    return head is not None and find_assignment(data, head)
 
 
 def read_bytes(path: str) -> bytes:
