@@ -26,6 +26,7 @@ CASES = [
     "buffers testdata/dumps/cpu/mlp_train --all --timeline --peaks 3 --donation --hbm 1GiB",
     "buffers testdata/dumps/cpu/mlp_train --by class,dtype",
     f"buffers {DUMPS[0]}",
+    *(f"buffers testdata/out_of_memory/{name}.txt" for name in ("tpu_compile", "gpu_bfc", "cut")),
     *(f"fusions {dump}" for dump in DUMPS),
     f"fusions {DUMPS[1]} --missed --recompute --chip h100",
     "fusions testdata/dumps/gpu_h100/library_calls --rows custom_calls",

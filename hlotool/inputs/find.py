@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.inputs.dump.directory import find_among_modules, find_in_directory, find_in_stream
-from hlotool.inputs.dump.files import DumpFile, Inputs, StageChoice
+from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.header import read_header_line
 from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
 from hlotool.inputs.dump.siblings import find_text_beside
@@ -16,6 +16,7 @@ from hlotool.inputs.read.module_head import read_module_head
 from hlotool.inputs.read.modules import find_modules
 from hlotool.inputs.read.text import STDIN, display_name, read_source
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.parse.out_of_memory.heads import holds_message
 from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.source import DeviceCounts, Source
 
@@ -25,11 +26,14 @@ def find_inputs(
     stage: StageChoice = "after",
     module_pattern: str | None = None,
     named: NamedFiles | None = None,
+    *,
+    with_message: bool = False,
 ) -> Inputs:
     """Return what a PATH leads to: one input for a file, one for each program of a directory.
 
     `-` is standard input. A stream of several programs, and a text of several modules, count as
-    a directory. Raises InputError
+    a directory. A text with an out-of-memory message is one for who asks for it with
+    `with_message`, what else it holds for others. Raises InputError
     for what is missing, unreadable or no dump, NothingCheckedError if `module_pattern` (a
     regular expression searched in module names) leaves none, UsageError for a bad pattern or
     for files named by hand beside a directory.
@@ -39,7 +43,12 @@ def find_inputs(
     if path != STDIN and os.path.isdir(path):
         _refuse_named(named, path)
         return find_in_directory(path, stage, pattern)
-    return _find_in_source(path, _read(path), stage, pattern, named)
+    source = _read(path)
+    if with_message and _is_message(source):
+        _refuse_named(named, path)
+        file = DumpFile(path, (TextKind.OUT_OF_MEMORY,), len(source.text), source, is_settled=True)
+        return Inputs(path, False, (Input(path, message=file),))
+    return _find_in_source(path, source, stage, pattern, named)
 
 
 def find_inputs_in_text(
@@ -48,6 +57,21 @@ def find_inputs_in_text(
     """Return what a text holds, as if it stood in a file."""
     pattern = parse_module_pattern(module_pattern)
     return _find_in_source(STDIN, Source(text, "<text>"), stage, pattern, NamedFiles())
+
+
+def _is_message(source: Source) -> bool:
+    """Whether a text, be it a log around a module, has an out-of-memory message.
+
+    A dump is not looked through: it begins with what it is, and holds nothing else.
+    """
+    detection = detect_kind(source.text)
+    if detection.kind is TextKind.MODULE:
+        found = find_modules(source, detection)
+        if not found.before_count and not found.behind_count:
+            return False
+    elif detection.kind not in {TextKind.OUT_OF_MEMORY, TextKind.STREAM}:
+        return False
+    return holds_message(source.text)
 
 
 def _find_in_source(

@@ -34,10 +34,13 @@ class Request(Struct, frozen=True):
     found: list[Inputs] = field(default_factory=list)
     told: set[str] = field(default_factory=set)
 
-    def find(self) -> Inputs:
+    def find(self, *, with_message: bool = False) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
         if not self.found:
-            self.found.append(find_inputs(self.path, self.stage, self.module, self.named))
+            found = find_inputs(
+                self.path, self.stage, self.module, self.named, with_message=with_message
+            )
+            self.found.append(found)
             self.tell(self.found[0].notes)
         return self.found[0]
 

@@ -49,6 +49,9 @@ _REFUSALS: Final = {
         "these are the live ranges of a buffer assignment without its allocations; those are "
         "in the file that ends in -buffer-assignment.txt."
     ),
+    TextKind.OUT_OF_MEMORY: (
+        "this is an out-of-memory message, and no program; hlotool buffers shows what it says."
+    ),
     TextKind.COLORED: (
         "this begins with a code for colours (ESC[…m); hlotool reads plain text: save it without "
         "colours."
@@ -63,6 +66,7 @@ _LEADS_BY_ITSELF: Final = (
     TextKind.MEMORY_REPORT,
     TextKind.VALUES,
     TextKind.LIVE_RANGE,
+    TextKind.OUT_OF_MEMORY,
 )
 
 

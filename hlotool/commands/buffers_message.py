@@ -1,0 +1,125 @@
+"""`hlotool buffers LOG`: what an out-of-memory message says, and which program it is about."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from hlotool.analysis.out_of_memory.answer import FIGURES, choose_message_columns
+from hlotool.analysis.out_of_memory.report import (
+    MessageFigures,
+    MessageReport,
+    report_out_of_memory,
+)
+from hlotool.commands.shared.request import Request
+from hlotool.commands.shared.say import say
+from hlotool.errors import UsageError
+from hlotool.fields import Document, InputPaths, Line, quote_braces
+from hlotool.inputs import DumpFile
+from hlotool.ir.out_of_memory import OutOfMemory
+from hlotool.parse.out_of_memory.message import parse_out_of_memory
+from hlotool.program.blamed import Blamed, find_blamed
+
+_VERBS: Final = {"compile": "compiling", "load": "loading", "run": "running"}
+
+
+def find_message(request: Request) -> OutOfMemory | None:
+    """Return the message that PATH holds, None where it is a dump."""
+    file = _message_file(request)
+    return parse_out_of_memory(file.read()) if file else None
+
+
+def _message_file(request: Request) -> DumpFile | None:
+    found = request.find(with_message=True)
+    return found.inputs[0].message if len(found.inputs) == 1 else None
+
+
+def document_of(message: OutOfMemory, request: Request) -> Document:
+    """Return the answer about a message alone."""
+    report = report_out_of_memory(message)
+    return Document(
+        choose_message_columns(report.rows),
+        InputPaths(request.path),
+        rows={"rows": report.rows, "parts": report.parts},
+        scalars=report.figures,
+        lines=heading(report.figures),
+        notes=_notes(report),
+        shown=tuple(
+            name for name, rows in (("rows", report.rows), ("parts", report.parts)) if rows
+        ),
+    )
+
+
+def heading(figures: MessageFigures) -> tuple[Line, ...]:
+    """Say what was asked and what was there."""
+    where = f" in {figures.space}" if figures.space else ""
+    program = f" {figures.program}" if figures.program else ""
+    device = f" on {figures.device}" if figures.device else ""
+    figured = [
+        text
+        for text, value in (
+            ("{requested_bytes} asked", figures.requested_bytes),
+            ("{available_bytes} there", figures.available_bytes),
+            ("{missing_bytes} too much", figures.missing_bytes),
+        )
+        if value is not None
+    ]
+    said = ", ".join(figured) or "the message does not say what was asked"
+    before = quote_braces(f"out of memory{where} when {_VERBS[figures.when]}{program}{device}: ")
+    lines = [Line(before + said, FIGURES, figures)]
+    if figures.listed_bytes is not None and figures.listed_count:
+        is_padded = figures.listed_padding_bytes is not None
+        padded = ", {listed_padding_bytes} of it padding" if is_padded else ""
+        lines.append(Line(f"the listed buffers hold {{listed_bytes}}{padded}", FIGURES, figures))
+    return tuple(lines)
+
+
+def _notes(report: MessageReport) -> tuple[Line, ...]:
+    """Say what the reader should know about the figures, and what to do next."""
+    figures = report.figures
+    notes = []
+    if figures.message_count > 1:
+        others = "{message_count} messages of different sizes; this is the last."
+        notes.append(Line(others, FIGURES, figures))
+    if not figures.is_complete:
+        notes.append(Line("The message is cut: its beginning or the end of its list is missing."))
+    if figures.is_rounded:
+        notes.append(Line("The message rounds what was asked; bytes are as exact as its digits."))
+    notes.append(Line("--dump DIR, a dump of the program, shows who to shrink, and by how much."))
+    return tuple(notes)
+
+
+def refuse_without_dump(options: dict[str, bool]) -> None:
+    """Refuse options that ask for what only a program has."""
+    given = [name for name, is_given in options.items() if is_given]
+    if given:
+        raise UsageError(
+            f"{given[0]} asks about a program, and this is an out-of-memory message; "
+            "name the dump of the program with --dump DIR."
+        )
+
+
+def find_program(
+    message: OutOfMemory, request: Request, dump: str
+) -> tuple[Request, int | None, tuple[Line, ...]]:
+    """Return a request for the program of a message, what it may have in all, and a heading."""
+    asked = replace(request, path=dump, found=[], told=set())
+    found = asked.find()
+    blamed = find_blamed(message, found)
+    say(_tell(blamed, message))
+    asked.found[:] = [replace(found, inputs=(blamed.chosen,))]
+    figures = report_out_of_memory(message).figures
+    return asked, figures.limit_bytes, heading(figures)
+
+
+def _tell(blamed: Blamed, message: OutOfMemory) -> str:
+    """Say which program it is, and how that is known."""
+    listed = len(message.buffers)
+    how = [
+        *(["by its name"] if blamed.is_named else []),
+        *([f"by {blamed.matched_count:,} of {listed:,} listed buffers"] if listed else []),
+    ]
+    rivals = f"; {blamed.rival_count:,} others fit as well" if blamed.rival_count else ""
+    name = blamed.chosen.name or blamed.chosen.path
+    return f"The message is about {name}, found {' and '.join(how)}{rivals}."
