@@ -37,7 +37,8 @@ TOP = {"api", "testing"}  # what users import: may use everything but cli
 HOMES = {
     "click": {"commands", "cli"},
     "distributed": {"inputs"},
-    "google": {"inputs", "render"},
+    "fsspec": {"inputs"},
+    "google": {"inputs"},
     "humanize": {"render"},
     "jinja2": {"render"},
     "plotly": {"render"},

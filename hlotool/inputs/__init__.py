@@ -8,6 +8,7 @@ where a module begins and ends.
 The map, in the order of the work:
 
 * `find` takes the PATH: a file, standard input, or a directory.
+* `stores` are where files lie: here, in an archive, at an address.
 * `read` makes text of a file and says what kind of text it is, or why it is refused.
 * `dump` finds what belongs together: the files beside one, the programs of a directory.
 * `workers` applies a function to many inputs, in `processes` of our own or any executor.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from msgspec.structs import replace
 
 from hlotool.errors import InputError, NothingCheckedError, UsageError
@@ -14,8 +12,16 @@ from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
 from hlotool.inputs.dump.siblings import find_text_beside
 from hlotool.inputs.read.module_head import read_module_head
 from hlotool.inputs.read.modules import find_modules
-from hlotool.inputs.read.text import STDIN, display_name, read_source
+from hlotool.inputs.read.text import (
+    STDIN,
+    display_name,
+    is_read_once,
+    make_source,
+    read_bytes,
+    read_source,
+)
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.inputs.stores.find import find_root, find_root_in
 from hlotool.parse.out_of_memory.heads import holds_message
 from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.source import DeviceCounts, Source
@@ -40,10 +46,12 @@ def find_inputs(
     """
     pattern = parse_module_pattern(module_pattern)
     named = named or NamedFiles()
-    if path != STDIN and os.path.isdir(path):
+    content = read_bytes(path) if is_read_once(path) else None
+    root = find_root(path) if content is None else find_root_in(content, display_name(path))
+    if root is not None:
         _refuse_named(named, path)
-        return find_in_directory(path, stage, pattern)
-    source = _read(path)
+        return find_in_directory(path, stage, pattern, root)
+    source = _read(path, content)
     if with_message and _is_message(source):
         _refuse_named(named, path)
         file = DumpFile(path, (TextKind.OUT_OF_MEMORY,), len(source.text), source, is_settled=True)
@@ -120,10 +128,11 @@ def parse_module_pattern(text: str | None) -> Pattern | None:
         raise UsageError(f"--module {text!r} is not a regular expression: {error}.") from error
 
 
-def _read(path: str) -> Source:
-    """Read PATH; where it is no text, mention the text that lies beside it."""
+def _read(path: str, content: bytes | None) -> Source:
+    """Read PATH, or take what was read; if it is no text, mention the text that lies beside it."""
     try:
-        return _count_beside(path, read_source(path))
+        source = read_source(path) if content is None else make_source(content, path)
+        return _count_beside(path, source)
     except InputError as error:
         raise InputError(*error.lines, *mention_text(path)) from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import Final
 
 from hlotool.inputs.dump.files import DumpFile
@@ -16,6 +15,7 @@ from hlotool.inputs.dump.split_name import (
     strip_compression,
 )
 from hlotool.inputs.read.protos import is_proto_readable
+from hlotool.inputs.stores.find import find_store
 
 _ENDING: Final = {role: ending for ending, role in COMPANIONS} | {Role.MODULE: ".txt"}
 _PROTO: Final = ".hlo.pb"
@@ -125,7 +125,7 @@ def _list_endings() -> tuple[str, ...]:
 def _list_files(directory: str) -> list[str]:
     """Return the names in a directory, none if it cannot be read."""
     try:
-        return os.listdir(directory or ".")
+        return [each.name for each in find_store(directory).list_directory(directory)]
     except OSError:
         return []
 
@@ -133,10 +133,7 @@ def _list_files(directory: str) -> list[str]:
 def _first_file(role: Role, paths: list[str]) -> DumpFile | None:
     """Return the first of some paths that is a file, plain or compressed."""
     for path in (each + ending for each in paths for ending in ("", *COMPRESSIONS)):
-        try:
-            status = os.stat(path)
-        except (OSError, ValueError):
-            continue
-        if stat.S_ISREG(status.st_mode):
-            return DumpFile(path, KINDS_OF_ROLE[role], status.st_size)
+        size = find_store(path).find_size(path)
+        if size is not None:
+            return DumpFile(path, KINDS_OF_ROLE[role], size)
     return None

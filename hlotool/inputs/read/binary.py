@@ -11,12 +11,12 @@ from hlotool.inputs.read.refusals import HOW_TO_DUMP
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNPACK: Final = "; unpack it and give the directory"
 _ONCE: Final = "compressed twice; unpack it once"
-_OTHERWISE: Final = "; unpack it, or compress it with gzip, xz or zstd"
+_OTHERWISE: Final = "; unpack it, or compress it with gzip, bzip2, xz or zstd"
 _NO_TEXT: Final = "; hlotool reads text"
 _MAGIC: Final = (
     (b"PK\x03\x04", f"a zip archive{_UNPACK}"),
     (b"7z\xbc\xaf\x27\x1c", f"a 7z archive{_UNPACK}"),
-    (b"BZh", f"compressed with bzip2{_OTHERWISE}"),
+    (b"BZh", _ONCE),
     (b"\x04\x22\x4d\x18", f"compressed with lz4{_OTHERWISE}"),
     (b"\x1f\x8b", _ONCE),
     (b"\xfd7zXZ\x00", _ONCE),
