@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
-from hlotool.errors import InputError, NothingCheckedError, UsageError
+from hlotool.errors import (
+    HlotoolError,
+    InputError,
+    MissingPackageError,
+    NothingCheckedError,
+    UsageError,
+)
 from hlotool.inputs.dump.directory import find_among_modules, find_in_directory, find_in_stream
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.header import read_header_line
-from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
-from hlotool.inputs.dump.siblings import find_text_beside
+from hlotool.inputs.dump.one_file import NamedFiles, describe_file
+from hlotool.inputs.dump.role import Role
+from hlotool.inputs.dump.siblings import find_text_beside, list_beside
 from hlotool.inputs.read.module_head import read_module_head
 from hlotool.inputs.read.modules import find_modules
 from hlotool.inputs.read.text import (
@@ -21,10 +30,13 @@ from hlotool.inputs.read.text import (
     read_source,
 )
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
-from hlotool.inputs.stores.find import find_root, find_root_in
+from hlotool.inputs.stores.find import find_root, find_root_in, find_store
 from hlotool.parse.out_of_memory.heads import holds_message
 from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.source import DeviceCounts, Source
+
+# What may be a log, or a line of one.
+_LOGS: Final = (TextKind.OUT_OF_MEMORY, TextKind.STREAM, TextKind.JSON)
 
 
 def find_inputs(
@@ -51,12 +63,42 @@ def find_inputs(
     if root is not None:
         _refuse_named(named, path)
         return find_in_directory(path, stage, pattern, root)
-    source = _read(path, content)
-    if with_message and _is_message(source):
-        _refuse_named(named, path)
-        file = DumpFile(path, (TextKind.OUT_OF_MEMORY,), len(source.text), source, is_settled=True)
-        return Inputs(path, False, (Input(path, message=file),))
-    return _find_in_source(path, source, stage, pattern, named)
+    try:
+        source = _read(path, content)
+        if not (with_message and _is_message(source)):
+            return _find_in_source(path, source, stage, pattern, named)
+    except (InputError, MissingPackageError) as error:
+        found = None if content is not None else _find_beside(path, error, stage, pattern, named)
+        if found is None:
+            raise
+        return found
+    _refuse_named(named, path)
+    file = DumpFile(path, (TextKind.OUT_OF_MEMORY,), len(source.text), source, is_settled=True)
+    return Inputs(path, False, (Input(path, message=file),))
+
+
+def _find_beside(
+    path: str,
+    error: HlotoolError,
+    stage: StageChoice,
+    pattern: Pattern | None,
+    named: NamedFiles,
+) -> Inputs | None:
+    """Return what the nearest text beside a refused file leads to, None where there is none.
+
+    A file that is not there was not refused.
+    """
+    if find_store(path).find_size(path) is None:
+        return None
+    refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").rstrip(".")
+    for beside in list_beside(path, (Role.MODULE, Role.PROTO)):
+        try:
+            found = _find_in_source(beside, _read(beside, None), stage, pattern, named)
+        except (InputError, MissingPackageError):
+            continue
+        note = f"{display_name(path)}: {refusal}. This is about {display_name(beside)}, beside it."
+        return replace(found, notes=(note, *found.notes))
+    return None
 
 
 def find_inputs_in_text(
@@ -77,7 +119,7 @@ def _is_message(source: Source) -> bool:
         found = find_modules(source, detection)
         if not found.before_count and not found.behind_count:
             return False
-    elif detection.kind not in {TextKind.OUT_OF_MEMORY, TextKind.STREAM}:
+    elif detection.kind not in _LOGS:
         return False
     return holds_message(source.text)
 
@@ -129,12 +171,9 @@ def parse_module_pattern(text: str | None) -> Pattern | None:
 
 
 def _read(path: str, content: bytes | None) -> Source:
-    """Read PATH, or take what was read; if it is no text, mention the text that lies beside it."""
-    try:
-        source = read_source(path) if content is None else make_source(content, path)
-        return _count_beside(path, source)
-    except InputError as error:
-        raise InputError(*error.lines, *mention_text(path)) from error
+    """Read PATH, or take what was read."""
+    source = read_source(path) if content is None else make_source(content, path)
+    return _count_beside(path, source)
 
 
 def _count_beside(path: str, source: Source) -> Source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from hlotool.inputs.dump.file_name import DumpFileName
 from hlotool.inputs.dump.files import DumpFile
 from hlotool.inputs.dump.role import KINDS_OF_ROLE, Role, Stage
 from hlotool.inputs.dump.split_name import (
@@ -94,26 +95,39 @@ def find_build(path: str) -> int | None:
 
 
 def find_text_beside(path: str) -> str | None:
-    """Return the module text of the same module nearest to a file that is none, or None.
+    """Return the module text of the same module nearest to a file that is none, or None."""
+    return next(iter(list_beside(path, (Role.MODULE,))), None)
 
-    First the text of the same stage, then a text after optimizations, then any.
+
+def list_beside(path: str, roles: tuple[Role, ...]) -> list[str]:
+    """Return the files of the same module that stand beside one, in some roles, the nearest first.
+
+    First the file itself, compressed or in another form, then a text of the same stage, then a
+    text after optimizations, then any.
     """
     directory, filename = os.path.split(path)
-    own = find_dump_file_name(filename)
-    if own is None:
-        return None
+    own = split_file_name(filename)
     found = []
     for other in _list_files(directory):
-        name = find_dump_file_name(other)
-        if name is None or name.role is not Role.MODULE or name.stage is None:
+        name = split_file_name(other)
+        if other == filename or name.role not in roles:
             continue
-        if name.number != own.number or not f"{own.name}.".startswith(f"{name.name}."):
-            continue  # the name of a kernel's file goes on after the module's
-        if name.prefix == own.prefix or own.role is Role.DEBUG_OPTIONS:
+        is_twin = name.stem == own.stem
+        if is_twin or _is_of_module(name, own):
             not_after = name.stage is not Stage.AFTER
-            rank = (name.suffix != own.suffix, not_after, name.after_rank, other)
+            nearness = (not is_twin, name.role is Role.PROTO, name.suffix != own.suffix)
+            rank = (*nearness, not_after, name.after_rank, other)
             found.append((rank, os.path.join(directory, other)))
-    return min(found)[1] if found else None
+    return [each for _, each in sorted(found)]
+
+
+def _is_of_module(name: DumpFileName, own: DumpFileName) -> bool:
+    """Whether two files that XLA named are of one module; the first is a text of a stage."""
+    if own.number is None or name.stage is None or name.number != own.number:
+        return False
+    if not f"{own.name}.".startswith(f"{name.name}."):
+        return False  # the name of a kernel's file goes on after the module's
+    return name.prefix == own.prefix or own.role is Role.DEBUG_OPTIONS
 
 
 def _list_endings() -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def detect_kind(text: str) -> Detection:
     Blanks and comments (`//` and `/* */`) before the first word do not count. Where the
     first word says nothing, a line `*** Begin NAME ***` makes it a stream, and the header of
     a module (see `find_headings`) a module with something else, a log, before it. Any other text
-    with an out-of-memory message is one.
+    with an out-of-memory message is one, but for JSON.
     """
     first = _FIRST_WORD.match(text)
     begin = first.end() if first else 0
@@ -138,7 +138,7 @@ def detect_kind(text: str) -> Detection:
     foreign = _find_kind(_FOREIGN, text, begin) or TextKind.UNKNOWN
     if foreign is TextKind.JSON and _SCHEMA.search(text, begin):
         return Detection(TextKind.DOCUMENT, begin)
-    if holds_message(text):
+    if foreign is not TextKind.JSON and holds_message(text):
         return Detection(TextKind.OUT_OF_MEMORY, begin)
     return Detection(foreign, begin)
 
