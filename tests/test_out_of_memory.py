@@ -112,7 +112,7 @@ def test_a_log_with_a_module_is_both(
         assert answer(capsys, str(log))["requested_bytes"] == 1024
         assert find_inputs(str(log)).inputs[0].name == "m"
     log.write_text(f"start\n{MODULE}", encoding="utf-8")
-    assert find_inputs(str(log), with_message=True).inputs[0].message is None
+    assert find_inputs(str(log), also=(TextKind.OUT_OF_MEMORY,)).inputs[0].other is None
     stdin = io.TextIOWrapper(io.BytesIO(HEAD.encode()))
     monkeypatch.setattr(sys, "stdin", stdin)
     assert answer(capsys, "-")["requested_bytes"] == 1024

@@ -27,6 +27,8 @@ CASES = [
     "buffers testdata/dumps/cpu/mlp_train --by class,dtype",
     f"buffers {DUMPS[0]}",
     *(f"buffers testdata/out_of_memory/{name}.txt" for name in ("tpu_compile", "gpu_bfc", "cut")),
+    *(f"buffers testdata/usage_reports/{name}" for name in ("old.txt", "new.txt", "proto.pb")),
+    "summary testdata/usage_reports/new.txt",
     *(f"fusions {dump}" for dump in DUMPS),
     f"fusions {DUMPS[1]} --missed --recompute --chip h100",
     "fusions testdata/dumps/gpu_h100/library_calls --rows custom_calls",

@@ -25,9 +25,9 @@ from hlotool.analysis.memory.timeline import find_peaks, timeline
 from hlotool.analysis.memory.values.value_rows import BufferRow, all_rows, rows_at
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.analysis.out_of_memory.answer import OUT_OF_MEMORY
+from hlotool.analysis.usage_report.report import USAGE_REPORT
 from hlotool.commands.buffers_message import (
     document_of,
-    find_message,
     find_program,
     refuse_without_dump,
 )
@@ -43,9 +43,12 @@ from hlotool.commands.shared.stack_option import (
     show_stacks,
     stack_option,
 )
+from hlotool.commands.usage_report import check_usage, describe_usage
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
+from hlotool.inputs.read.text_kind import TextKind
+from hlotool.parse.out_of_memory.message import parse_out_of_memory
 from hlotool.program.program import Program
 from hlotool.render.curve import draw_curve
 
@@ -70,7 +73,7 @@ class Asked(Struct, frozen=True):
     without: Callable[[BufferRow], bool] | None = None
 
 
-@document_command("buffers", BUFFERS, OUT_OF_MEMORY, example=_EXAMPLE)
+@document_command("buffers", BUFFERS, OUT_OF_MEMORY, USAGE_REPORT, example=_EXAMPLE)
 @dump_options
 @click.option(
     "--at",
@@ -136,12 +139,17 @@ def buffers(
         without=None if without is None else _compile_without(without),
     )
     _check(asked, request)
-    message = find_message(request)
+    file = request.find_other(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT)
+    if file and TextKind.MEMORY_REPORT in file.kinds:
+        refuse_without_dump(_list_given(asked, request), "a memory-usage report")
+        print_document(describe_usage(file, request, "spaces", "allocations", "rows"), options)
+        return
+    message = parse_out_of_memory(file.read()) if file else None
     above: tuple[Line, ...] = ()
     if message is None and dump is not None:
         raise UsageError("--dump goes with an out-of-memory message; this is a dump itself.")
     if message is not None and dump is None:
-        refuse_without_dump(_list_given(asked, request))
+        refuse_without_dump(_list_given(asked, request), "an out-of-memory message")
         print_document(document_of(message, request), options)
         return
     if message is not None and dump is not None:
@@ -149,6 +157,7 @@ def buffers(
         if limit is None and asked.without is None and not _names_chip(request):
             asked = replace(asked, limit_bytes=available)
     program = load_one(request, "memory", with_buffers=True)
+    check_usage(program)
     if asked.limit_bytes is None and asked.without is None and program.machine and program.machine.chip:
         asked = replace(asked, limit_bytes=program.machine.chip.hbm_bytes)
     document = _document(program, asked, options)
@@ -342,4 +351,4 @@ def _focus(asked: Asked, options: RowOptions) -> str:
     return "donation" if asked.has_donation else ""
 
 
-DOCUMENTS = (BUFFERS, OUT_OF_MEMORY)
+DOCUMENTS = (BUFFERS, OUT_OF_MEMORY, USAGE_REPORT)

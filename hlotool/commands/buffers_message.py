@@ -16,23 +16,10 @@ from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
 from hlotool.errors import UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
-from hlotool.inputs import DumpFile
 from hlotool.ir.out_of_memory import OutOfMemory
-from hlotool.parse.out_of_memory.message import parse_out_of_memory
 from hlotool.program.blamed import Blamed, find_blamed
 
 _VERBS: Final = {"compile": "compiling", "load": "loading", "run": "running"}
-
-
-def find_message(request: Request) -> OutOfMemory | None:
-    """Return the message that PATH holds, None where it is a dump."""
-    file = _message_file(request)
-    return parse_out_of_memory(file.read()) if file else None
-
-
-def _message_file(request: Request) -> DumpFile | None:
-    found = request.find(with_message=True)
-    return found.inputs[0].message if len(found.inputs) == 1 else None
 
 
 def document_of(message: OutOfMemory, request: Request) -> Document:
@@ -90,14 +77,12 @@ def _notes(report: MessageReport) -> tuple[Line, ...]:
     return tuple(notes)
 
 
-def refuse_without_dump(options: dict[str, bool]) -> None:
+def refuse_without_dump(options: dict[str, bool], what: str) -> None:
     """Refuse options that ask for what only a program has."""
     given = [name for name, is_given in options.items() if is_given]
     if given:
-        raise UsageError(
-            f"{given[0]} asks about a program, and this is an out-of-memory message; "
-            "name the dump of the program with --dump DIR."
-        )
+        how = "; name the dump of the program with --dump DIR" * what.endswith("message")
+        raise UsageError(f"{given[0]} asks about a program, and this is {what}{how}.")
 
 
 def find_program(

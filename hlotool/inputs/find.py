@@ -45,13 +45,14 @@ def find_inputs(
     module_pattern: str | None = None,
     named: NamedFiles | None = None,
     *,
-    with_message: bool = False,
+    also: tuple[TextKind, ...] = (),
 ) -> Inputs:
     """Return what a PATH leads to: one input for a file, one for each program of a directory.
 
     `-` is standard input. A stream of several programs, and a text of several modules, count as
-    a directory. A text with an out-of-memory message is one for who asks for it with
-    `with_message`, what else it holds for others. Raises InputError
+    a directory. `also` are kinds of text that are no dump, and what the caller reads as well:
+    a text with an out-of-memory message, whatever else it holds, and a memory-usage report with
+    no module beside it. Raises InputError
     for what is missing, unreadable or no dump, NothingCheckedError if `module_pattern` (a
     regular expression searched in module names) leaves none, UsageError for a bad pattern or
     for files named by hand beside a directory.
@@ -65,7 +66,8 @@ def find_inputs(
         return find_in_directory(path, stage, pattern, root)
     try:
         source = _read(path, content)
-        if not (with_message and _is_message(source)):
+        other = _find_other_kind(path, source, also)
+        if other is None:
             return _find_in_source(path, source, stage, pattern, named)
     except (InputError, MissingPackageError) as error:
         found = None if content is not None else _find_beside(path, error, stage, pattern, named)
@@ -73,8 +75,18 @@ def find_inputs(
             raise
         return found
     _refuse_named(named, path)
-    file = DumpFile(path, (TextKind.OUT_OF_MEMORY,), len(source.text), source, is_settled=True)
-    return Inputs(path, False, (Input(path, message=file),))
+    file = DumpFile(path, (other,), len(source.text), source, is_settled=True)
+    return Inputs(path, False, (Input(path, other=file),))
+
+
+def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> TextKind | None:
+    """Return which of some kinds that are no dump a text is, None if it is none of them."""
+    if TextKind.OUT_OF_MEMORY in also and _is_message(source):
+        return TextKind.OUT_OF_MEMORY
+    is_report = detect_kind(source.text).kind is TextKind.MEMORY_REPORT
+    if is_report and TextKind.MEMORY_REPORT in also and not list_beside(path, (Role.MODULE,)):
+        return TextKind.MEMORY_REPORT
+    return None
 
 
 def _find_beside(

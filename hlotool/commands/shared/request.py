@@ -8,7 +8,8 @@ from hlotool.check.config import Config
 from hlotool.commands.shared.say import say, say_all
 from hlotool.commands.shared.stages import Stage, show_stages
 from hlotool.fields import Unit
-from hlotool.inputs import Input, Inputs, NamedFiles, StageChoice, find_inputs
+from hlotool.inputs import DumpFile, Input, Inputs, NamedFiles, StageChoice, find_inputs
+from hlotool.inputs.read.text_kind import TextKind
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import find_largest, load_program
 from hlotool.program.program import Program
@@ -34,15 +35,18 @@ class Request(Struct, frozen=True):
     found: list[Inputs] = field(default_factory=list)
     told: set[str] = field(default_factory=set)
 
-    def find(self, *, with_message: bool = False) -> Inputs:
+    def find(self, also: tuple[TextKind, ...] = ()) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
         if not self.found:
-            found = find_inputs(
-                self.path, self.stage, self.module, self.named, with_message=with_message
-            )
+            found = find_inputs(self.path, self.stage, self.module, self.named, also=also)
             self.found.append(found)
             self.tell(self.found[0].notes)
         return self.found[0]
+
+    def find_other(self, *kinds: TextKind) -> DumpFile | None:
+        """Return the file that PATH is, if that is a text of one of these kinds and no dump."""
+        found = self.find(kinds)
+        return found.inputs[0].other if len(found.inputs) == 1 else None
 
     def tell(self, notes: tuple[str, ...]) -> None:
         """Tell the user what was not told before."""

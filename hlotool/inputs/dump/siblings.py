@@ -52,6 +52,11 @@ def find_sibling(path: str, role: Role) -> DumpFile | None:
     return None if is_itself else found
 
 
+def find_usage_report(path: str) -> DumpFile | None:
+    """Return XLA's memory-usage report beside a file of a module, if there is one."""
+    return find_sibling(path, Role.MEMORY_REPORT)
+
+
 def find_debug_options(path: str) -> DumpFile | None:
     """Return the `.debug_options` file of the module that a dump file belongs to.
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from hlotool.inputs.proto.kind import find_proto_head
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
+from hlotool.inputs.read.usage_proto import is_usage_proto
 
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNPACK: Final = "; unpack it and give the directory"
@@ -44,7 +45,7 @@ def describe_binary(data: bytes) -> tuple[str, ...]:
 def find_binary_kind(data: bytes) -> str | None:
     """Say what binary content this is, as the end of "this is …."; None if it may be text.
 
-    None as well if it is an HLO proto, of which a text can be made. A NUL byte is what makes
+    None as well if it is a proto of which a text can be made. A NUL byte is what makes
     anything else binary: no text dump holds one, but UTF-16 with its mark.
     """
     if data.startswith(UTF16_MARKS):
@@ -54,6 +55,6 @@ def find_binary_kind(data: bytes) -> str | None:
             return what
     if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
         return f"a tar archive{_UNPACK}"
-    if b"\x00" not in data or find_proto_head(data) is not None:
+    if b"\x00" not in data or find_proto_head(data) is not None or is_usage_proto(data):
         return None
     return f"a binary file{_NO_TEXT}"

@@ -38,8 +38,8 @@ _REFUSALS: Final = {
         "that module: give the module's text, or the directory."
     ),
     TextKind.MEMORY_REPORT: (
-        "this is a memory-usage report, a summary that XLA rounded; hlotool works from the "
-        "exact sizes, in the file that ends in -buffer-assignment.txt."
+        "this is a memory-usage report, a summary that XLA rounded; buffers and summary show it, "
+        "all else works from the exact sizes, in the file that ends in -buffer-assignment.txt."
     ),
     TextKind.VALUES: (
         "these are the values of a buffer assignment without its allocations; those are in "

@@ -15,6 +15,7 @@ from hlotool.inputs.read.binary import UTF16_MARKS, describe_binary, find_binary
 from hlotool.inputs.read.compression import decompress, describe_error, read_decompressed
 from hlotool.inputs.read.protos import print_proto, print_proto_head
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
+from hlotool.inputs.read.usage_proto import is_usage_proto, print_usage_proto
 from hlotool.inputs.stores.find import find_store
 from hlotool.inputs.stores.local import is_pipe
 from hlotool.source import Source
@@ -47,6 +48,8 @@ def make_source(content: bytes, path: str) -> Source:
     head = find_proto_head(data)
     if head is not None:
         return print_proto(data, head, name)
+    if is_usage_proto(data):
+        return print_usage_proto(data, name)
     return Source(decode_text(data, name), name)
 
 
