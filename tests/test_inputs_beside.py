@@ -106,3 +106,21 @@ def test_what_is_missing_or_alone_is_refused(tmp_path: Path) -> None:
     named = NamedFiles(module_text=str(tmp_path / "none.txt"))
     with pytest.raises(InputError, match="this is LLVM IR"):
         find_inputs(str(tmp_path / "module_0002.f.ir-no-opt.ll"), named=named)
+
+
+def test_a_text_cut_short_gives_way_to_its_twin_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not to a text of another stage, which has other figures."""
+    text = TEXT.format(name="f")
+    stem = "module_0001.f.cpu_after_optimizations.txt"
+    write(tmp_path, "module_0001.f.before_optimizations.txt")
+    (tmp_path / stem).write_text(text[:-3], encoding="utf-8")
+    assert run(["summary", str(tmp_path / stem)]) == 3
+    capsys.readouterr()
+    (tmp_path / f"{stem}.gz").write_bytes(gzip.compress(text.encode()))
+    assert run(["summary", str(tmp_path / stem)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("f: ")
+    assert printed.err.startswith(f"hlotool: {tmp_path / stem}:")
+    assert f"This is about {tmp_path / stem}.gz, beside it." in printed.err

@@ -20,7 +20,7 @@ from hlotool.errors import InputError
 from hlotool.inputs import find_inputs
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
 from hlotool.ir.out_of_memory import OutOfMemory
-from hlotool.parse.out_of_memory.heads import holds_message
+from hlotool.parse.out_of_memory.hints import holds_message
 from hlotool.parse.out_of_memory.message import parse_out_of_memory
 from hlotool.parse.out_of_memory.sizes import parse_size
 from hlotool.source import Source

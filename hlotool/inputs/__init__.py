@@ -20,7 +20,12 @@ from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles
 from hlotool.inputs.dump.program import DumpedProgram, PassText
 from hlotool.inputs.dump.short_path import folder_below, short_path
-from hlotool.inputs.dump.siblings import find_build, find_tpu_flags, find_usage_report
+from hlotool.inputs.dump.siblings import (
+    find_build,
+    find_tpu_flags,
+    find_usage_report,
+    list_twins,
+)
 from hlotool.inputs.find import find_inputs, find_inputs_in_text, parse_module_pattern
 from hlotool.inputs.workers import Failure, map_inputs
 
@@ -40,6 +45,7 @@ __all__ = [
     "find_tpu_flags",
     "find_usage_report",
     "folder_below",
+    "list_twins",
     "map_inputs",
     "parse_module_pattern",
     "short_path",

@@ -31,7 +31,7 @@ from hlotool.inputs.read.text import (
 )
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
 from hlotool.inputs.stores.find import find_root, find_root_in, find_store
-from hlotool.parse.out_of_memory.heads import holds_message
+from hlotool.parse.out_of_memory.hints import holds_message
 from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.source import DeviceCounts, Source
 

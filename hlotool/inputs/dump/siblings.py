@@ -126,6 +126,17 @@ def list_beside(path: str, roles: tuple[Role, ...]) -> list[str]:
     return [each for _, each in sorted(found)]
 
 
+def list_twins(path: str) -> tuple[DumpFile, ...]:
+    """Return the same text in other files beside one: compressed, or as a proto."""
+    stem = split_file_name(os.path.basename(path)).stem
+    roles = (Role.MODULE, Role.PROTO) if is_proto_readable() else (Role.MODULE,)
+    return tuple(
+        DumpFile(each, KINDS_OF_ROLE[Role.MODULE], find_store(each).find_size(each) or 0)
+        for each in list_beside(path, roles)
+        if split_file_name(os.path.basename(each)).stem == stem
+    )
+
+
 def _is_of_module(name: DumpFileName, own: DumpFileName) -> bool:
     """Whether two files that XLA named are of one module; the first is a text of a stage."""
     if own.number is None or name.stage is None or name.number != own.number:

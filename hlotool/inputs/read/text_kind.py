@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.inputs.read.headings import find_headings
-from hlotool.parse.out_of_memory.heads import holds_message
+from hlotool.parse.out_of_memory.hints import holds_message
 
 
 class TextKind(Enum):

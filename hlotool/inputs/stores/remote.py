@@ -91,8 +91,8 @@ class RemoteStore:
         """Return what stands in a directory, None where it cannot be listed."""
         folder = path.rstrip("/")
         if folder not in self._listings:
-            system, inside = self._resolve(path)
             try:
+                system, inside = self._resolve(path)
                 self._listings[folder] = _list(system, inside)
             except Exception:  # noqa: BLE001  the same; who needs it says so
                 self._listings[folder] = None

@@ -13,22 +13,10 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.ir.out_of_memory import ListedBuffer, OutOfMemory, Size, When
+from hlotool.parse.out_of_memory.hints import is_hinted
 from hlotool.parse.out_of_memory.sizes import SIZE, parse_size
 
 _LONGEST_LINE: Final = 1 << 20  # characters of a line that are looked at
-# Every message has one of these: most lines of a log, and most texts, are done with after them.
-_HINTS: Final = (
-    *("ut of memory", "OOM ", "OutOfMemory", "OUT_OF_MEMORY", "hipError_t", "ttempting to "),
-    *(
-        "would exceed memory",
-        "ailed to allocate",
-        "Hbm usage",
-        "enough memory.",
-        " scoped ",
-        "emory size limit",
-    ),
-    *("program allocations in", ". Size: ", "XLA Label: ", "XLA label: ", "Parameter Subshape: "),
-)
 
 
 class _Wording(Struct, frozen=True):
@@ -143,7 +131,7 @@ _DTYPES_BY_BITS: Final = re.compile(r"[a-z]+?(?P<bits>8|16|32|64|128)(?:_t)?")
 
 def find_head(line: str) -> OutOfMemory | None:
     """Return what the first sentence of a message says, None if a line has none."""
-    if not _is_hinted(line):
+    if not is_hinted(line):
         return None
     for wording in _WORDINGS:
         match = wording.pattern.search(line, 0, _LONGEST_LINE)
@@ -154,31 +142,13 @@ def find_head(line: str) -> OutOfMemory | None:
 
 def find_orphan(line: str) -> OutOfMemory | None:
     """Return a message without its beginning, where a line is of the list of one."""
-    if not _is_hinted(line):
+    if not is_hinted(line):
         return None
     match = _ORPHAN.search(line, 0, _LONGEST_LINE)
     if match is None:
         return None
     when: When = "compile" if match["space"] else "run"
     return OutOfMemory(when, match["space"], has_beginning=False)
-
-
-def holds_message(text: str) -> bool:
-    """Whether a text has an out-of-memory message, or the list of one."""
-    for hint in _HINTS:
-        position = text.find(hint)
-        while position >= 0:
-            line_end = text.find("\n", position)
-            line_end = line_end if line_end >= 0 else len(text)
-            line = text[text.rfind("\n", 0, position) + 1 : line_end]
-            if find_head(line) or find_orphan(line):
-                return True
-            position = text.find(hint, line_end)
-    return False
-
-
-def _is_hinted(line: str) -> bool:
-    return any(hint in line for hint in _HINTS)
 
 
 def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:
