@@ -102,7 +102,7 @@ def _find_beside(
     """
     if find_store(path).find_size(path) is None:
         return None
-    refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").rstrip(".")
+    refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").partition(";")[0].rstrip(".")
     for beside in list_beside(path, (Role.MODULE, Role.PROTO)):
         try:
             found = _find_in_source(beside, _read(beside, None), stage, pattern, named)
