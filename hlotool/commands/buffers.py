@@ -26,11 +26,7 @@ from hlotool.analysis.memory.values.value_rows import BufferRow, all_rows, rows_
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.analysis.out_of_memory.answer import OUT_OF_MEMORY
 from hlotool.analysis.usage_report.report import USAGE_REPORT
-from hlotool.commands.buffers_message import (
-    document_of,
-    find_program,
-    refuse_without_dump,
-)
+from hlotool.commands.buffers_message import answer_text
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.complete import complete_space
@@ -43,12 +39,10 @@ from hlotool.commands.shared.stack_option import (
     show_stacks,
     stack_option,
 )
-from hlotool.commands.usage_report import check_usage, describe_usage
+from hlotool.commands.usage_report import check_usage
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
-from hlotool.inputs.read.text_kind import TextKind
-from hlotool.parse.out_of_memory.message import parse_out_of_memory
 from hlotool.program.program import Program
 from hlotool.render.curve import draw_curve
 
@@ -124,6 +118,7 @@ class Asked(Struct, frozen=True):
 def buffers(
     request: Request,
     options: RowOptions,
+    *,
     peaks: int | None,
     hbm: str | None,
     without: str | None,
@@ -139,29 +134,18 @@ def buffers(
         without=None if without is None else _compile_without(without),
     )
     _check(asked, request)
-    file = request.find_other(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT)
-    if file and TextKind.MEMORY_REPORT in file.kinds:
-        refuse_without_dump(_list_given(asked, request), "a memory-usage report")
-        print_document(describe_usage(file, request, "spaces", "allocations", "rows"), options)
+    text = answer_text(request, dump, _list_given(asked, request), options)
+    if text is None:
         return
-    message = parse_out_of_memory(file.read()) if file else None
-    above: tuple[Line, ...] = ()
-    if message is None and dump is not None:
-        raise UsageError("--dump goes with an out-of-memory message; this is a dump itself.")
-    if message is not None and dump is None:
-        refuse_without_dump(_list_given(asked, request), "an out-of-memory message")
-        print_document(document_of(message, request), options)
-        return
-    if message is not None and dump is not None:
-        request, available, above = find_program(message, request, dump)
-        if limit is None and asked.without is None and not _names_chip(request):
-            asked = replace(asked, limit_bytes=available)
-    program = load_one(request, "memory", with_buffers=True)
+    if limit is None and asked.without is None and not _names_chip(request):
+        asked = replace(asked, limit_bytes=text.limit_bytes)
+    program = load_one(text.request, "memory", with_buffers=True)
     check_usage(program)
-    if asked.limit_bytes is None and asked.without is None and program.machine and program.machine.chip:
-        asked = replace(asked, limit_bytes=program.machine.chip.hbm_bytes)
+    chip = program.machine.chip if program.machine else None
+    if asked.limit_bytes is None and asked.without is None and chip:
+        asked = replace(asked, limit_bytes=chip.hbm_bytes)
     document = _document(program, asked, options)
-    print_document(replace(document, lines=(*above, *document.lines)), options)
+    print_document(replace(document, lines=(*text.lines, *document.lines)), options)
 
 
 def _list_given(asked: Asked, request: Request) -> dict[str, bool]:

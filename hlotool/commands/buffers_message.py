@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.out_of_memory.answer import FIGURES, choose_message_columns
@@ -12,17 +13,53 @@ from hlotool.analysis.out_of_memory.report import (
     MessageReport,
     report_out_of_memory,
 )
+from hlotool.commands.shared.command import RowOptions, print_document
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
+from hlotool.commands.usage_report import describe_usage
 from hlotool.errors import UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
+from hlotool.inputs.read.text_kind import TextKind
 from hlotool.ir.out_of_memory import OutOfMemory
+from hlotool.parse.out_of_memory.message import parse_out_of_memory
 from hlotool.program.blamed import Blamed, find_blamed
 
 _VERBS: Final = {"compile": "compiling", "load": "loading", "run": "running"}
 
 
-def document_of(message: OutOfMemory, request: Request) -> Document:
+class AskedDump(Struct, frozen=True):
+    """The dump that is asked about; of a message's, what it may have, and a heading."""
+
+    request: Request
+    limit_bytes: int | None = None
+    lines: tuple[Line, ...] = ()
+
+
+def answer_text(
+    request: Request, dump: str | None, given: dict[str, bool], options: RowOptions
+) -> AskedDump | None:
+    """Answer about PATH if it is no dump; return the dump that is to be shown, if any.
+
+    `given` says which options are given that ask about a program.
+    """
+    file = request.find_other(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT)
+    if file is not None and TextKind.MEMORY_REPORT in file.kinds:
+        _refuse_without_dump(given, "a memory-usage report")
+        print_document(describe_usage(file, request, "spaces", "allocations", "rows"), options)
+        return None
+    if file is None:
+        if dump is not None:
+            raise UsageError("--dump goes with an out-of-memory message; this is a dump itself.")
+        return AskedDump(request)
+    message = parse_out_of_memory(file.read())
+    if dump is not None:
+        return _find_program(message, request, dump)
+    _refuse_without_dump(given, "an out-of-memory message")
+    print_document(_document_of(message, request), options)
+    return None
+
+
+def _document_of(message: OutOfMemory, request: Request) -> Document:
     """Return the answer about a message alone."""
     report = report_out_of_memory(message)
     return Document(
@@ -30,7 +67,7 @@ def document_of(message: OutOfMemory, request: Request) -> Document:
         InputPaths(request.path),
         rows={"rows": report.rows, "parts": report.parts},
         scalars=report.figures,
-        lines=heading(report.figures),
+        lines=_heading(report.figures),
         notes=_notes(report),
         shown=tuple(
             name for name, rows in (("rows", report.rows), ("parts", report.parts)) if rows
@@ -38,7 +75,7 @@ def document_of(message: OutOfMemory, request: Request) -> Document:
     )
 
 
-def heading(figures: MessageFigures) -> tuple[Line, ...]:
+def _heading(figures: MessageFigures) -> tuple[Line, ...]:
     """Say what was asked and what was there."""
     where = f" in {figures.space}" if figures.space else ""
     program = f" {figures.program}" if figures.program else ""
@@ -77,7 +114,7 @@ def _notes(report: MessageReport) -> tuple[Line, ...]:
     return tuple(notes)
 
 
-def refuse_without_dump(options: dict[str, bool], what: str) -> None:
+def _refuse_without_dump(options: dict[str, bool], what: str) -> None:
     """Refuse options that ask for what only a program has."""
     given = [name for name, is_given in options.items() if is_given]
     if given:
@@ -85,17 +122,15 @@ def refuse_without_dump(options: dict[str, bool], what: str) -> None:
         raise UsageError(f"{given[0]} asks about a program, and this is {what}{how}.")
 
 
-def find_program(
-    message: OutOfMemory, request: Request, dump: str
-) -> tuple[Request, int | None, tuple[Line, ...]]:
-    """Return a request for the program of a message, what it may have in all, and a heading."""
+def _find_program(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
+    """Return the program of a message."""
     asked = replace(request, path=dump, found=[], told=set())
     found = asked.find()
     blamed = find_blamed(message, found)
     say(_tell(blamed, message))
     asked.found[:] = [replace(found, inputs=(blamed.chosen,))]
     figures = report_out_of_memory(message).figures
-    return asked, figures.limit_bytes, heading(figures)
+    return AskedDump(asked, figures.limit_bytes, _heading(figures))
 
 
 def _tell(blamed: Blamed, message: OutOfMemory) -> str:
