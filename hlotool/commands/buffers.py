@@ -140,6 +140,8 @@ def buffers(
     if limit is None and asked.without is None and not _names_chip(request):
         asked = replace(asked, limit_bytes=text.limit_bytes)
     program = load_one(text.request, "memory", with_buffers=True)
+    if without is not None:
+        _expect_words(without, program)
     check_usage(program)
     chip = program.machine.chip if program.machine else None
     if asked.limit_bytes is None and asked.without is None and chip:
