@@ -38,7 +38,7 @@ HOMES = {
     "click": {"commands", "cli"},
     "distributed": {"inputs"},
     "fsspec": {"inputs"},
-    "google": {"inputs"},
+    "google": {"inputs", "render"},
     "humanize": {"render"},
     "jinja2": {"render"},
     "plotly": {"render"},
