@@ -60,9 +60,12 @@ class PlacedError(HlotoolError):
 
     def __str__(self) -> str:
         """Render `name:line:column: message`, then the excerpt."""
+        return f"{escape(self.sentence())}\n{self.excerpt()}"
+
+    def sentence(self) -> str:
+        """Return `name:line:column: message`."""
         line, column = self.source.location(self.start)
-        sentence = escape(f"{self.source.name}:{line}:{column}: {self.message}")
-        return f"{sentence}\n{self.excerpt()}"
+        return f"{self.source.name}:{line}:{column}: {self.message}"
 
     def excerpt(self) -> str:
         """Draw the offending line, cut to a window, with carets under the span."""

@@ -37,6 +37,7 @@ TOP = {"api", "testing"}  # what users import: may use everything but cli
 HOMES = {
     "click": {"commands", "cli"},
     "distributed": {"inputs"},
+    "fsspec": {"inputs"},
     "google": {"inputs", "render"},
     "humanize": {"render"},
     "jinja2": {"render"},

@@ -24,6 +24,9 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import find_peaks, timeline
 from hlotool.analysis.memory.values.value_rows import BufferRow, all_rows, rows_at
 from hlotool.analysis.origin.stack import add_stacks
+from hlotool.analysis.out_of_memory.answer import OUT_OF_MEMORY
+from hlotool.analysis.usage_report.report import USAGE_REPORT
+from hlotool.commands.buffers_message import answer_text
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.complete import complete_space
@@ -36,6 +39,7 @@ from hlotool.commands.shared.stack_option import (
     show_stacks,
     stack_option,
 )
+from hlotool.commands.usage_report import check_usage
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
@@ -63,7 +67,7 @@ class Asked(Struct, frozen=True):
     without: Callable[[BufferRow], bool] | None = None
 
 
-@document_command("buffers", BUFFERS, example=_EXAMPLE)
+@document_command("buffers", BUFFERS, OUT_OF_MEMORY, USAGE_REPORT, example=_EXAMPLE)
 @dump_options
 @click.option(
     "--at",
@@ -106,12 +110,19 @@ class Asked(Struct, frozen=True):
     help="Show what is left of this much memory, such as 80GiB; if nothing, what would help.",
 )
 @machine_options(CHIP_MEMORY)
+@click.option(
+    "--dump",
+    metavar="DIR",
+    help="Of an out-of-memory message: the dump that holds its program.",
+)
 def buffers(
     request: Request,
     options: RowOptions,
+    *,
     peaks: int | None,
     hbm: str | None,
     without: str | None,
+    dump: str | None,
     **values: Any,
 ) -> None:
     """Show who holds memory at the peak, how much, and which line made it."""
@@ -123,12 +134,37 @@ def buffers(
         without=None if without is None else _compile_without(without),
     )
     _check(asked, request)
-    program = load_one(request, "memory", with_buffers=True)
+    text = answer_text(request, dump, _list_given(asked, request), options)
+    if text is None:
+        return
+    if limit is None and asked.without is None and not _names_chip(request):
+        asked = replace(asked, limit_bytes=text.limit_bytes)
+    program = load_one(text.request, "memory", with_buffers=True)
     if without is not None:
         _expect_words(without, program)
-    if limit is None and asked.without is None and program.machine and program.machine.chip:
-        asked = replace(asked, limit_bytes=program.machine.chip.hbm_bytes)
-    print_document(_document(program, asked, options), options)
+    check_usage(program)
+    chip = program.machine.chip if program.machine else None
+    if asked.limit_bytes is None and asked.without is None and chip:
+        asked = replace(asked, limit_bytes=chip.hbm_bytes)
+    document = _document(program, asked, options)
+    print_document(replace(document, lines=(*text.lines, *document.lines)), options)
+
+
+def _list_given(asked: Asked, request: Request) -> dict[str, bool]:
+    """Say which options are given that ask about a program."""
+    return {
+        "--at": asked.at != "peak",
+        "--all": asked.is_all,
+        "--space": asked.space != "0",
+        "--peaks": asked.peak_count is not None,
+        "--timeline": asked.has_timeline,
+        "--donation": asked.has_donation,
+        "--hbm": asked.limit_bytes is not None,
+        "--chip": _names_chip(request),
+        "--without": asked.without is not None,
+        "--stack": asked.has_stacks,
+        "--budget": bool(request.budgets),
+    }
 
 
 def _compile_without(text: str) -> Callable[[BufferRow], bool]:
@@ -145,8 +181,7 @@ def _expect_words(text: str, program: Program) -> None:
 
 def _check(asked: Asked, request: Request) -> None:
     """Refuse options that contradict each other."""
-    machine = request.assumptions.machine
-    names_chip = machine is not None and machine.chip is not None and machine.must_fit
+    names_chip = _names_chip(request)
     if asked.is_all and asked.at != "peak":
         raise UsageError(
             "--all shows values at any time, --at those of one instant; give only one."
@@ -157,6 +192,12 @@ def _check(asked: Asked, request: Request) -> None:
         raise UsageError(
             "--hbm and --chip are about the program as it is, --without about less; give only one."
         )
+
+
+def _names_chip(request: Request) -> bool:
+    """Whether --chip is given."""
+    machine = request.assumptions.machine
+    return machine is not None and machine.chip is not None and machine.must_fit
 
 
 def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
@@ -296,4 +337,4 @@ def _focus(asked: Asked, options: RowOptions) -> str:
     return "donation" if asked.has_donation else ""
 
 
-DOCUMENTS = (BUFFERS,)
+DOCUMENTS = (BUFFERS, OUT_OF_MEMORY, USAGE_REPORT)

@@ -23,6 +23,7 @@ from hlotool.analysis.summary.answer import (
 )
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
+from hlotool.analysis.usage_report.report import USAGE_REPORT
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.directory_options import DirectoryMeans, directory_options
 from hlotool.commands.shared.dump_options import dump_options
@@ -30,7 +31,9 @@ from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.promised import write_promised
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary_directory import print_modules
+from hlotool.commands.usage_report import describe_usage
 from hlotool.fields import Block, Document, InputPaths, Line
+from hlotool.inputs.read.text_kind import TextKind
 
 _EXAMPLE: Final = """\
 hlotool summary dump/module_0001.jit_step.txt
@@ -51,7 +54,8 @@ _SCOPES: Final = {
     "summary",
     SUMMARY,
     SUMMARY_DIRECTORY,
-    example=_EXAMPLE,
+    USAGE_REPORT,
+    example="hlotool summary dump/module_0001.jit_step.txt\nhlotool summary dump/ -n 5",
 )
 @dump_options
 @machine_options(MACHINE)
@@ -60,6 +64,10 @@ _SCOPES: Final = {
 def summary(request: Request, means: DirectoryMeans, no_findings: bool, options: RowOptions) -> int:
     """Summarize a module on one screen; for a directory, list its modules."""
     request = means.prepare(request)
+    report = request.find_other(TextKind.MEMORY_REPORT)
+    if report is not None:
+        print_document(describe_usage(report, request, "spaces", "allocations"), options)
+        return 0
     if request.find().is_directory:
         return print_modules(request, means, options)
     means.refuse()

@@ -23,6 +23,8 @@ from hlotool.inputs import (
     parse_module_pattern,
 )
 from hlotool.inputs.saved import SavedModule, make_key, read_saved
+from hlotool.inputs.stores.find import relative_path
+from hlotool.inputs.stores.remote import is_address
 from hlotool.parse.debug_options import parse_debug_options
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import input_paths, load_program
@@ -61,7 +63,7 @@ class Candidate(Struct, frozen=True):
         """Its file below the side's path, '' for a document's."""
         if self.input is None or self.saved or self.input.path.startswith(f"{self.path}#"):
             return ""
-        return os.path.relpath(self.input.path, self.path)
+        return relative_path(self.input.path, self.path)
 
     @property
     def key(self) -> str:
@@ -77,7 +79,8 @@ class Candidate(Struct, frozen=True):
 def parse_argument(text: str, default: str) -> Argument:
     """Read `label=PATH`; a path that exists as it stands has no label."""
     label, equals, path = text.partition("=")
-    if equals and label and path and not os.path.exists(text):  # noqa: PTH110  (paths stay strings)
+    is_path = is_address(text) or os.path.exists(text)  # noqa: PTH110  (paths stay strings)
+    if equals and label and path and not is_path:
         return Argument(label, path)
     return Argument(default, text)
 

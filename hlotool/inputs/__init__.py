@@ -8,6 +8,7 @@ telling kinds apart, and where a module begins and ends.
 The map, in the order of the work:
 
 * `find` takes the PATH: a file, standard input, or a directory.
+* `stores` are where files lie: here, in an archive, at an address.
 * `read` makes text of a file and says what kind of text it is, or why it is refused.
 * `dump` finds what belongs together: the files beside one, the programs of a directory.
 * `live` takes what JAX has compiled in this process.
@@ -20,7 +21,12 @@ from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.one_file import NamedFiles
 from hlotool.inputs.dump.program import DumpedProgram, PassText
 from hlotool.inputs.dump.short_path import folder_below, short_path
-from hlotool.inputs.dump.siblings import find_build, find_tpu_flags
+from hlotool.inputs.dump.siblings import (
+    find_build,
+    find_tpu_flags,
+    find_usage_report,
+    list_twins,
+)
 from hlotool.inputs.find import find_inputs, find_inputs_in_text, parse_module_pattern
 from hlotool.inputs.live import Compiled, find_inputs_in_compiled
 from hlotool.inputs.workers import Failure, map_inputs
@@ -41,7 +47,9 @@ __all__ = [
     "find_inputs_in_text",
     "find_programs",
     "find_tpu_flags",
+    "find_usage_report",
     "folder_below",
+    "list_twins",
     "map_inputs",
     "parse_module_pattern",
     "short_path",

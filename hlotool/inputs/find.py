@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-import os
+from typing import Final
 
 from msgspec.structs import replace
 
-from hlotool.errors import InputError, NothingCheckedError, UsageError
+from hlotool.errors import (
+    HlotoolError,
+    InputError,
+    MissingPackageError,
+    NothingCheckedError,
+    UsageError,
+)
 from hlotool.inputs.dump.directory import (
     find_among_modules,
     find_among_profiled,
     find_in_directory,
     find_in_stream,
 )
-from hlotool.inputs.dump.files import DumpFile, Inputs, StageChoice
+from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.header import read_header_line
-from hlotool.inputs.dump.one_file import NamedFiles, describe_file, mention_text
-from hlotool.inputs.dump.siblings import find_text_beside
+from hlotool.inputs.dump.one_file import NamedFiles, describe_file
+from hlotool.inputs.dump.role import Role
+from hlotool.inputs.dump.siblings import find_text_beside, list_beside
 from hlotool.inputs.profile.kind import is_profile
 from hlotool.inputs.read.compression import decompress
 from hlotool.inputs.read.module_head import read_module_head
 from hlotool.inputs.read.modules import find_modules
-from hlotool.inputs.read.text import STDIN, display_name, make_source, read_bytes
+from hlotool.inputs.read.text import (
+    STDIN,
+    display_name,
+    is_read_once,
+    make_source,
+    read_bytes,
+)
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.inputs.stores.find import find_root, find_root_in, find_store
+from hlotool.parse.out_of_memory.hints import holds_message
 from hlotool.pattern import Pattern, PatternError, parse_pattern
 from hlotool.source import DeviceCounts, Source
+
+# What may be a log, or a line of one.
+_LOGS: Final = (TextKind.OUT_OF_MEMORY, TextKind.STREAM, TextKind.JSON)
 
 
 def find_inputs(
@@ -32,25 +50,79 @@ def find_inputs(
     stage: StageChoice = "after",
     module_pattern: str | None = None,
     named: NamedFiles | None = None,
+    *,
+    also: tuple[TextKind, ...] = (),
 ) -> Inputs:
     """Return what a PATH leads to: one input for a file, one for each program of a directory.
 
     `-` is standard input. A stream of several programs, and a text of several modules, count as
-    a directory. Raises InputError
+    a directory. `also` are kinds of text that are no dump, and what the caller reads as well:
+    a text with an out-of-memory message, whatever else it holds, and a memory-usage report with
+    no module beside it. Raises InputError
     for what is missing, unreadable or no dump, NothingCheckedError if `module_pattern` (a
     regular expression searched in module names) leaves none, UsageError for a bad pattern or
     for files named by hand beside a directory.
     """
     pattern = parse_module_pattern(module_pattern)
     named = named or NamedFiles()
-    if path != STDIN and os.path.isdir(path):
+    content = read_bytes(path) if is_read_once(path) else None
+    root = find_root(path) if content is None else find_root_in(content, display_name(path))
+    if root is not None:
         _refuse_named(named, path)
-        return find_in_directory(path, stage, pattern)
-    data = _read(path)
-    if is_profile(data):
-        _refuse_named(named, path)
-        return find_among_profiled(path, data, stage, pattern)
-    return _find_in_source(path, _make_source(path, data), stage, pattern, named)
+        return find_in_directory(path, stage, pattern, root)
+    try:
+        data = _read(path, content)
+        if is_profile(data):
+            _refuse_named(named, path)
+            return find_among_profiled(path, data, stage, pattern)
+        source = _make_source(path, data)
+        other = _find_other_kind(path, source, also)
+        if other is None:
+            return _find_in_source(path, source, stage, pattern, named)
+    except (InputError, MissingPackageError) as error:
+        found = None if content is not None else _find_beside(path, error, stage, pattern, named)
+        if found is None:
+            raise
+        return found
+    _refuse_named(named, path)
+    file = DumpFile(path, (other,), len(source.text), source, is_settled=True)
+    return Inputs(path, False, (Input(path, other=file),))
+
+
+def _find_other_kind(path: str, source: Source, also: tuple[TextKind, ...]) -> TextKind | None:
+    """Return which of some kinds that are no dump a text is, None if it is none of them."""
+    if TextKind.OUT_OF_MEMORY in also and _is_message(source):
+        return TextKind.OUT_OF_MEMORY
+    is_report = detect_kind(source.text).kind is TextKind.MEMORY_REPORT
+    if is_report and TextKind.MEMORY_REPORT in also and not list_beside(path, (Role.MODULE,)):
+        return TextKind.MEMORY_REPORT
+    return None
+
+
+def _find_beside(
+    path: str,
+    error: HlotoolError,
+    stage: StageChoice,
+    pattern: Pattern | None,
+    named: NamedFiles,
+) -> Inputs | None:
+    """Return what the nearest text beside a refused file leads to, None where there is none.
+
+    A file that is not there was not refused.
+    """
+    if find_store(path).find_size(path) is None:
+        return None
+    refusal = error.lines[0].removeprefix(f"{display_name(path)}: ").partition(";")[0].rstrip(".")
+    for beside in list_beside(path, (Role.MODULE, Role.PROTO)):
+        try:
+            found = _find_in_source(
+                beside, _make_source(beside, _read(beside)), stage, pattern, named
+            )
+        except (InputError, MissingPackageError):
+            continue
+        note = f"{display_name(path)}: {refusal}. This is about {display_name(beside)}, beside it."
+        return replace(found, notes=(note, *found.notes))
+    return None
 
 
 def find_inputs_in_text(
@@ -59,6 +131,21 @@ def find_inputs_in_text(
     """Return what a text holds, as if it stood in a file."""
     pattern = parse_module_pattern(module_pattern)
     return _find_in_source(STDIN, Source(text, "<text>"), stage, pattern, NamedFiles())
+
+
+def _is_message(source: Source) -> bool:
+    """Whether a text, be it a log around a module, has an out-of-memory message.
+
+    A dump is not looked through: it begins with what it is, and holds nothing else.
+    """
+    detection = detect_kind(source.text)
+    if detection.kind is TextKind.MODULE:
+        found = find_modules(source, detection)
+        if not found.before_count and not found.behind_count:
+            return False
+    elif detection.kind not in _LOGS:
+        return False
+    return holds_message(source.text)
 
 
 def _find_in_source(
@@ -107,20 +194,14 @@ def parse_module_pattern(text: str | None) -> Pattern | None:
         raise UsageError(f"--module {text!r} is not a regular expression: {error}.") from error
 
 
-def _read(path: str) -> bytes:
-    """Read PATH; where it cannot be, mention the text that lies beside it."""
-    try:
-        return decompress(read_bytes(path), display_name(path))
-    except InputError as error:
-        raise InputError(*error.lines, *mention_text(path)) from error
+def _read(path: str, content: bytes | None = None) -> bytes:
+    """Read PATH, or take what was read, and unpack it."""
+    return decompress(read_bytes(path) if content is None else content, display_name(path))
 
 
 def _make_source(path: str, data: bytes) -> Source:
-    """Return the text that bytes are; where they are none, mention the one that lies beside it."""
-    try:
-        return _count_beside(path, make_source(data, display_name(path)))
-    except InputError as error:
-        raise InputError(*error.lines, *mention_text(path)) from error
+    """Return the text that the bytes of a file are."""
+    return _count_beside(path, make_source(data, display_name(path)))
 
 
 def _count_beside(path: str, source: Source) -> Source:

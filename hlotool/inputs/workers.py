@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 from msgspec import Struct
 
 from hlotool.errors import HlotoolError
+from hlotool.inputs.stores.find import may_share
 
 if TYPE_CHECKING:  # a tenth of the start-up, for what a single input does not need
     from concurrent.futures import Executor
@@ -71,7 +72,8 @@ def map_inputs(
     The executor may be any; where its workers are processes, `function`, items and results
     must be picklable. What it does not finish, as a worker died or cannot read it, are Failures.
     Without an executor the work is done in processes of its own, one for each processor this
-    process may use; few or small items are done here, and all where no process can be started.
+    process may use; few or small items are done here, and all where no process can be started, or
+    where files come from an address or a pipe.
     """
 
     def report(item: Item, result: Result | Failure) -> None:
@@ -85,7 +87,11 @@ def map_inputs(
 
         return _in_order(work_in_executor(executor, function, items, report), len(items))
     processes = min(available_processors(), len(items))
-    if processes > 1 and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES:
+    if (
+        processes > 1
+        and may_share()
+        and sum(item.size_bytes for item in items) >= MIN_PARALLEL_BYTES
+    ):
         return map_in_processes(function, items, processes, report)
     return _in_order(_do_here(function, list(enumerate(items)), report), len(items))
 

@@ -16,6 +16,7 @@ from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
 from hlotool.errors import UsageError
 from hlotool.inputs.read.text import STDIN
+from hlotool.inputs.stores.remote import is_address
 from hlotool.program.assumptions import Assumptions
 from hlotool.program.fleet import Means
 
@@ -28,7 +29,7 @@ class DirectoryMeans(Struct, frozen=True):
 
     def prepare(self, request: Request) -> Request:
         """Return the request as workers have to understand it, which run elsewhere."""
-        if not self.dask or request.path == STDIN:
+        if not self.dask or request.path == STDIN or is_address(request.path):
             return request
         return replace(request, path=os.path.abspath(request.path))  # noqa: PTH100
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hlotool.check.config import Config
 from hlotool.commands.shared.say import say, say_all
 from hlotool.commands.shared.stages import Stage, show_stages
+from hlotool.errors import HlotoolError, ParseError
 from hlotool.fields import Unit
-from hlotool.inputs import Input, Inputs, NamedFiles, StageChoice, find_inputs
+from hlotool.inputs import DumpFile, Input, Inputs, NamedFiles, StageChoice, find_inputs, list_twins
+from hlotool.inputs.read.text_kind import TextKind
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import find_largest, load_program
 from hlotool.program.program import Program
@@ -34,12 +41,18 @@ class Request(Struct, frozen=True):
     found: list[Inputs] = field(default_factory=list)
     told: set[str] = field(default_factory=set)
 
-    def find(self) -> Inputs:
+    def find(self, also: tuple[TextKind, ...] = ()) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
         if not self.found:
-            self.found.append(find_inputs(self.path, self.stage, self.module, self.named))
+            found = find_inputs(self.path, self.stage, self.module, self.named, also=also)
+            self.found.append(found)
             self.tell(self.found[0].notes)
         return self.found[0]
+
+    def find_other(self, *kinds: TextKind) -> DumpFile | None:
+        """Return the file that PATH is, if that is a text of one of these kinds and no dump."""
+        found = self.find(kinds)
+        return found.inputs[0].other if len(found.inputs) == 1 else None
 
     def tell(self, notes: tuple[str, ...]) -> None:
         """Tell the user what was not told before."""
@@ -75,13 +88,35 @@ def _load(
 ) -> Program:
     """Read a program, and tell the user what of it was not understood."""
     with show_stages(stages) as shown:
-        program = load_program(
-            chosen,
-            request.path,
+        load = partial(
+            load_program,
+            path=request.path,
             with_buffers=with_buffers,
             assumptions=request.assumptions,
             watch=shown.watch,
         )
+        try:
+            program = load(chosen)
+        except ParseError as error:
+            twin = _load_twin(request, chosen, load, error)
+            if twin is None:
+                raise
+            program = twin
         shown.work_out(program, stages)
     request.tell(program.notes())
     return program
+
+
+def _load_twin(
+    request: Request, chosen: Input, load: Callable[[Input], Program], error: ParseError
+) -> Program | None:
+    """Read a program from the same text in another file, as this one is cut short or damaged."""
+    module = chosen.module
+    if module is None or error.source.name != module.path:
+        return None
+    for twin in list_twins(module.raw_path):
+        with suppress(HlotoolError):
+            program = load(replace(chosen, module=twin))
+            request.tell((f"{error.sentence()}. This is about {twin.path}, beside it.",))
+            return program
+    return None

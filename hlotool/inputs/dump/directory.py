@@ -23,18 +23,22 @@ from hlotool.inputs.read.protos import is_proto_readable
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
 from hlotool.inputs.read.streams import split_stream
 from hlotool.inputs.read.text import display_name
+from hlotool.inputs.stores.find import find_root
 from hlotool.pattern import Pattern
 from hlotool.source import Source
 
 _NAMES_LISTED: Final = 8
 
 
-def find_in_directory(path: str, stage: StageChoice, pattern: Pattern | None) -> Inputs:
+def find_in_directory(
+    path: str, stage: StageChoice, pattern: Pattern | None, root: str = ""
+) -> Inputs:
     """Return one input for each program of a directory whose name a pattern matches.
 
-    Raises as `find_inputs` does.
+    `root` is what the paths of its files begin with, where that is not PATH. Raises as
+    `find_inputs` does.
     """
-    programs, notes = find_programs(path)
+    programs, notes = find_programs(path, root)
     chosen = _match_programs(path, programs, pattern)
     return Inputs(path, True, _inputs_of(path, programs, chosen, stage), notes)
 
@@ -67,13 +71,15 @@ def find_among_profiled(
     return Inputs(path, len(chosen) > 1, _inputs_of(path, programs, chosen, stage), notes)
 
 
-def find_programs(directory: str) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
+def find_programs(
+    directory: str, root: str = ""
+) -> tuple[tuple[DumpedProgram, ...], tuple[str, ...]]:
     """Return the programs of a dump directory and everything below it, and notes.
 
-    Sorted by directory, number and name, the modules of texts that hold several last. Raises
-    InputError if there are none.
+    Sorted by directory, number and name, the modules of texts that hold several last. `root` is
+    what the paths of an archive begin with, if it is open. Raises InputError if there are none.
     """
-    files, notes = walk_directory(directory)
+    files, notes = walk_directory(root or find_root(directory) or directory)
     members = [
         make_member(each.directory, each.name, DumpFile(each.path, (), each.size_bytes))
         for each in files

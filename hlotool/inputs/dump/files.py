@@ -115,8 +115,8 @@ def expect_kind(source: Source, kinds: tuple[TextKind, ...]) -> Source:
 class Input(Struct, frozen=True):
     """The files of one program at one stage that a command reads together.
 
-    At least one of `module`, `buffers` and `document` is there. `buffers` is the file with
-    the allocations: the old form holds values and live ranges as well (`TextKind.BUFFERS`).
+    At least one of `module`, `buffers`, `document` and `other` is there. `buffers` is the file
+    with the allocations: the old form holds values and live ranges as well (`TextKind.BUFFERS`).
     """
 
     path: str  # what the user typed; in a directory the file that stands for the program
@@ -130,12 +130,14 @@ class Input(Struct, frozen=True):
     before: DumpFile | None = None  # the text before optimization, if `module` is another
     document: DumpFile | None = None  # a saved JSON document instead of a dump
     measured: Measurement | None = None  # by a profiler
+    other: DumpFile | None = None  # a text that is no dump, for who asks for its kind
     place: str = ""  # in its directory, where another program there has its name
 
     @property
     def files(self) -> tuple[DumpFile, ...]:
         """All files there are."""
-        return tuple(file for file in (*self._parts, self.document) if file is not None)
+        files = (*self._parts, self.document, self.other)
+        return tuple(file for file in files if file is not None)
 
     def is_same_as(self, other: Input) -> bool:
         """Say whether two inputs are dumps of the same files, byte for byte; flags aside."""

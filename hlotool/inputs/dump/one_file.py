@@ -16,7 +16,6 @@ from hlotool.inputs.dump.siblings import (
     find_debug_options,
     find_sibling,
     find_stem,
-    find_text_beside,
 )
 from hlotool.inputs.dump.split_name import split_file_name
 from hlotool.inputs.read.module_head import read_module_head
@@ -45,7 +44,7 @@ def describe_file(path: str, source: Source, detection: Detection, named: NamedF
         return Input(path, document=DumpFile(path, (kind,), size, source))
     if role is None:
         what, *more = describe_refusal(kind)
-        raise InputError(f"{source.name}: {what}", *more, *mention_text(path))
+        raise InputError(f"{source.name}: {what}", *more)
     own = DumpFile(path, KINDS_OF_ROLE[role], size, source, is_settled=True)
     files = {each: None if path == STDIN else find_sibling(path, each) for each in READ_ROLES}
     if kind is TextKind.BUFFERS:  # holds these two itself
@@ -113,9 +112,3 @@ def _mention_missing(path: str) -> str:
     if path == STDIN:
         return ""
     return f" There is no {display_name(find_stem(path))}-buffer-assignment.txt."
-
-
-def mention_text(path: str) -> tuple[str, ...]:
-    """Say in a line that the text of the same module lies beside a file, where it does."""
-    beside = None if path == STDIN else find_text_beside(path)
-    return (f"Its text is there too: {display_name(beside)}",) if beside else ()

@@ -16,6 +16,7 @@ from hlotool.inputs.profile.kind import ENDING, PROTO_ENDING
 from hlotool.inputs.proto.kind import find_assignment, find_proto_head
 from hlotool.inputs.read.protos import is_proto_readable
 from hlotool.inputs.read.text import STDIN, display_name
+from hlotool.inputs.stores.find import find_store
 
 if TYPE_CHECKING:  # needs the package protobuf
     from hlotool.inputs.profile.measure import MeasuredProgram
@@ -74,7 +75,7 @@ def _list_protos_beside(path: str) -> list[str]:
     """Return the protos of programs in the directory of a profile."""
     directory = os.path.dirname(path)
     try:
-        names = sorted(os.listdir(directory or "."))
+        names = sorted(each.name for each in find_store(path).list_directory(directory or "."))
     except OSError:
         return []
     found = (name for name in names if strip_compression(name).endswith(PROTO_ENDING))

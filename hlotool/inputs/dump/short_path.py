@@ -6,6 +6,7 @@ import os
 
 from hlotool.inputs.dump.split_name import find_dump_file_name
 from hlotool.inputs.read.text import display_name
+from hlotool.inputs.stores.find import relative_path
 
 
 def short_path(path: str, directory: str) -> str:
@@ -18,7 +19,7 @@ def short_path(path: str, directory: str) -> str:
     file = display_name(directory)
     if path.startswith(f"{file}#"):
         return path.removeprefix(file)
-    folder, name = os.path.split(os.path.relpath(path, directory))
+    folder, name = os.path.split(relative_path(path, file))
     found = find_dump_file_name(name)
     if found is None or found.number is None:
         return os.path.join(folder, name)
@@ -34,7 +35,7 @@ def folder_below(path: str, directory: str) -> str:
     """
     if path == directory or path.startswith(f"{display_name(directory)}#"):
         return ""
-    folder, name = os.path.split(os.path.relpath(path, directory))
+    folder, name = os.path.split(relative_path(path, display_name(directory)))
     found = find_dump_file_name(name)
     if found is None or found.number is None:
         return os.path.join(folder, name)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import Final
 
+from hlotool.inputs.dump.file_name import DumpFileName
 from hlotool.inputs.dump.files import DumpFile
 from hlotool.inputs.dump.role import KINDS_OF_ROLE, Role, Stage
 from hlotool.inputs.dump.split_name import (
@@ -17,6 +17,7 @@ from hlotool.inputs.dump.split_name import (
 )
 from hlotool.inputs.read.protos import is_proto_readable
 from hlotool.inputs.read.text import holds_assignment
+from hlotool.inputs.stores.find import find_store
 
 _ENDING: Final = {role: ending for ending, role in COMPANIONS} | {Role.MODULE: ".txt"}
 _PROTO: Final = ".hlo.pb"
@@ -68,6 +69,11 @@ def find_assignment_beside(path: str) -> DumpFile | None:
     return next((each for each in found if each), None)
 
 
+def find_usage_report(path: str) -> DumpFile | None:
+    """Return XLA's memory-usage report beside a file of a module, if there is one."""
+    return find_sibling(path, Role.MEMORY_REPORT)
+
+
 def find_debug_options(path: str) -> DumpFile | None:
     """Return the `.debug_options` file of the module that a dump file belongs to.
 
@@ -111,26 +117,50 @@ def find_build(path: str) -> int | None:
 
 
 def find_text_beside(path: str) -> str | None:
-    """Return the module text of the same module nearest to a file that is none, or None.
+    """Return the module text of the same module nearest to a file that is none, or None."""
+    return next(iter(list_beside(path, (Role.MODULE,))), None)
 
-    First the text of the same stage, then a text after optimizations, then any.
+
+def list_beside(path: str, roles: tuple[Role, ...]) -> list[str]:
+    """Return the files of the same module that stand beside one, in some roles, the nearest first.
+
+    First the file itself, compressed or in another form, then a text of the same stage, then a
+    text after optimizations, then any.
     """
     directory, filename = os.path.split(path)
-    own = find_dump_file_name(filename)
-    if own is None:
-        return None
+    own = split_file_name(filename)
     found = []
     for other in _list_files(directory):
-        name = find_dump_file_name(other)
-        if name is None or name.role is not Role.MODULE or name.stage is None:
+        name = split_file_name(other)
+        if other == filename or name.role not in roles:
             continue
-        if name.number != own.number or not f"{own.name}.".startswith(f"{name.name}."):
-            continue  # the name of a kernel's file goes on after the module's
-        if name.prefix == own.prefix or own.role is Role.DEBUG_OPTIONS:
+        is_twin = name.stem == own.stem
+        if is_twin or _is_of_module(name, own):
             not_after = name.stage is not Stage.AFTER
-            rank = (name.suffix != own.suffix, not_after, name.after_rank, other)
+            nearness = (not is_twin, name.role is Role.PROTO, name.suffix != own.suffix)
+            rank = (*nearness, not_after, name.after_rank, other)
             found.append((rank, os.path.join(directory, other)))
-    return min(found)[1] if found else None
+    return [each for _, each in sorted(found)]
+
+
+def list_twins(path: str) -> tuple[DumpFile, ...]:
+    """Return the same text in other files beside one: compressed, or as a proto."""
+    stem = split_file_name(os.path.basename(path)).stem
+    roles = (Role.MODULE, Role.PROTO) if is_proto_readable() else (Role.MODULE,)
+    return tuple(
+        DumpFile(each, KINDS_OF_ROLE[Role.MODULE], find_store(each).find_size(each) or 0)
+        for each in list_beside(path, roles)
+        if split_file_name(os.path.basename(each)).stem == stem
+    )
+
+
+def _is_of_module(name: DumpFileName, own: DumpFileName) -> bool:
+    """Whether two files that XLA named are of one module; the first is a text of a stage."""
+    if own.number is None or name.stage is None or name.number != own.number:
+        return False
+    if not f"{own.name}.".startswith(f"{name.name}."):
+        return False  # the name of a kernel's file goes on after the module's
+    return name.prefix == own.prefix or own.role is Role.DEBUG_OPTIONS
 
 
 def _list_endings() -> tuple[str, ...]:
@@ -142,7 +172,7 @@ def _list_endings() -> tuple[str, ...]:
 def _list_files(directory: str) -> list[str]:
     """Return the names in a directory, none if it cannot be read."""
     try:
-        return os.listdir(directory or ".")
+        return [each.name for each in find_store(directory).list_directory(directory)]
     except OSError:
         return []
 
@@ -150,10 +180,7 @@ def _list_files(directory: str) -> list[str]:
 def _first_file(role: Role, paths: list[str]) -> DumpFile | None:
     """Return the first of some paths that is a file, plain or compressed."""
     for path in (each + ending for each in paths for ending in ("", *COMPRESSIONS)):
-        try:
-            status = os.stat(path)
-        except (OSError, ValueError):
-            continue
-        if stat.S_ISREG(status.st_mode):
-            return DumpFile(path, KINDS_OF_ROLE[role], status.st_size)
+        size = find_store(path).find_size(path)
+        if size is not None:
+            return DumpFile(path, KINDS_OF_ROLE[role], size)
     return None

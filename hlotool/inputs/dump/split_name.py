@@ -11,7 +11,7 @@ from typing import Final
 from hlotool.inputs.dump.file_name import DumpFileName
 from hlotool.inputs.dump.role import Role, Stage
 
-COMPRESSIONS: Final = (".gz", ".xz", ".zst")
+COMPRESSIONS: Final = (".gz", ".xz", ".zst", ".bz2")
 # Endings of the files that stand beside a module text `STEM.txt`.
 COMPANIONS: Final = (
     ("-buffer-assignment-values.txt", Role.VALUES),
@@ -52,7 +52,7 @@ _BUILD: Final = re.compile(r"(?:(?P<name>.*)\.)?cl_(?P<build>[0-9]{1,18})", re.D
 
 
 def strip_compression(filename: str) -> str:
-    """Return a file name without `.gz`, `.xz` or `.zst`."""
+    """Return a file name without `.gz` and its like."""
     for ending in COMPRESSIONS:
         if filename.endswith(ending):
             return filename.removesuffix(ending)
@@ -72,7 +72,7 @@ def find_dump_file_name(filename: str) -> DumpFileName | None:
     tpu      := "_before_buffer_assignment" | "_after_buffer_assignment"
     companion := "-buffer-assignment.txt" | "-buffer-assignment-values.txt"
               | "-live-range.txt" | "-memory-usage-report." ("txt" | "pb")
-    compression := ".gz" | ".xz" | ".zst"
+    compression := ".gz" | ".xz" | ".zst" | ".bz2"
 
     The name may hold dots. XLA leaves it out where the file name would exceed 255
     characters, so files of one module may differ in that. The prefix is a timestamp, or

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hlotool.errors import InputError
 from hlotool.inputs.read.text import display_name
+from hlotool.inputs.stores.find import find_store
 
 # XLA nests two levels (`--xla_dump_hlo_to_subfolder`: NAME/HOST_PID), users a few more.
 MAX_DEPTH: Final = 16
@@ -44,7 +45,8 @@ def walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
         try:
             subdirectories = _list_directory(directory, found)
         except OSError as error:
-            message = f"{display_name(directory)}: the directory cannot be read ({error.strerror})."
+            why = error.strerror or error
+            message = f"{display_name(directory)}: the directory cannot be read ({why})."
             if depth == 0:
                 raise InputError(message) from error
             notes.append(message)
@@ -63,16 +65,11 @@ def walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
 def _list_directory(directory: str, found: list[FoundFile]) -> list[str]:
     """Add the files of one directory to `found`; return its subdirectories."""
     subdirectories = []
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                subdirectories.append(entry.path)
-                continue
-            try:
-                if entry.is_file():
-                    found.append(FoundFile(directory, entry.name, entry.stat().st_size))
-            except OSError:
-                continue  # it went away, or its link leads round in a circle
+    for entry in find_store(directory).list_directory(directory):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_directory:
+            subdirectories.append(os.path.join(directory, entry.name))
+        else:
+            found.append(FoundFile(directory, entry.name, entry.size_bytes))
     return subdirectories

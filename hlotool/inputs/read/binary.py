@@ -8,16 +8,17 @@ from typing import Final
 from hlotool.inputs.profile.kind import is_profile
 from hlotool.inputs.proto.kind import find_proto_head
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
+from hlotool.inputs.read.usage_proto import is_usage_proto
 
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNPACK: Final = "; unpack it and give the directory"
 _ONCE: Final = "compressed twice; unpack it once"
-_OTHERWISE: Final = "; unpack it, or compress it with gzip, xz or zstd"
+_OTHERWISE: Final = "; unpack it, or compress it with gzip, bzip2, xz or zstd"
 _NO_TEXT: Final = "; hlotool reads text"
 _MAGIC: Final = (
     (b"PK\x03\x04", f"a zip archive{_UNPACK}"),
     (b"7z\xbc\xaf\x27\x1c", f"a 7z archive{_UNPACK}"),
-    (b"BZh", f"compressed with bzip2{_OTHERWISE}"),
+    (b"BZh", _ONCE),
     (b"\x04\x22\x4d\x18", f"compressed with lz4{_OTHERWISE}"),
     (b"\x1f\x8b", _ONCE),
     (b"\xfd7zXZ\x00", _ONCE),
@@ -42,10 +43,15 @@ def describe_binary(data: bytes) -> tuple[str, ...]:
     return (f"this is {what}.", *([HOW_TO_DUMP] if what.endswith(_NO_TEXT) else []))
 
 
+def is_worth_reading(beginning: bytes) -> bool:
+    """Whether what begins so is read to its end: what may be text, a proto, or a profile."""
+    return find_binary_kind(beginning) is None or is_profile(beginning)
+
+
 def find_binary_kind(data: bytes) -> str | None:
     """Say what binary content this is, as the end of "this is …."; None if it may be text.
 
-    None as well if it is an HLO proto, of which a text can be made. A NUL byte is what makes
+    None as well if it is a proto of which a text can be made. A NUL byte is what makes
     anything else binary: no text dump holds one, but UTF-16 with its mark.
     """
     if data.startswith(UTF16_MARKS):
@@ -57,6 +63,6 @@ def find_binary_kind(data: bytes) -> str | None:
         return f"a tar archive{_UNPACK}"
     if is_profile(data):
         return "a profile of runs, which is no part of a dump; give it alone"
-    if b"\x00" not in data or find_proto_head(data) is not None:
+    if b"\x00" not in data or find_proto_head(data) is not None or is_usage_proto(data):
         return None
     return f"a binary file{_NO_TEXT}"

@@ -1,4 +1,4 @@
-"""Undo gzip, xz and zstd, told by the first bytes and not by the file's name."""
+"""Undo gzip, bzip2, xz and zstd, told by the first bytes and not by the file's name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from types import ModuleType
 from typing import BinaryIO, Final, Protocol
 
 from hlotool.errors import InputError
-from hlotool.inputs.profile.kind import is_profile
-from hlotool.inputs.read.binary import find_binary_kind
+from hlotool.inputs.read.binary import is_worth_reading
 
 _GZIP: Final = b"\x1f\x8b"
 _XZ: Final = b"\xfd7zXZ\x00"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
-_MAGIC: Final = (_GZIP, _XZ, _ZSTD)
+_BZIP2: Final = b"BZh"
+_MAGIC: Final = (_GZIP, _XZ, _ZSTD, _BZIP2)
 _FIRST_BLOCK_BYTES: Final = 1 << 10
 _LAST_BLOCK_BYTES: Final = 1 << 20
 _TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
@@ -33,14 +33,25 @@ class _Decompressor(Protocol):
     def decompress(self, data: memoryview, /) -> bytes: ...
 
 
+def find_compression(data: bytes) -> bytes | None:
+    """Return the first bytes that tell how data is compressed, None if it is not."""
+    return next((each for each in _MAGIC if data.startswith(each)), None)
+
+
+def unpack_blocks(data: bytes, name: str) -> Iterator[bytes]:
+    """Yield what compressed data holds, in blocks."""
+    magic = find_compression(data)
+    return _unpack(data, magic, _choose_decompressor(magic, name)) if magic else iter((data,))
+
+
 def decompress(data: bytes, name: str) -> bytes:
-    """Undo gzip, xz or zstd, told by the first bytes; other data is returned as it is.
+    """Undo gzip, bzip2, xz or zstd, told by the first bytes; other data is returned as it is.
 
     Several compressed members in a row are read as one, as the command-line tools do. Where the
     beginning is nothing that is read, that is all that comes back: the rest may be a thousand
     times as much.
     """
-    magic = next((each for each in _MAGIC if data.startswith(each)), None)
+    magic = find_compression(data)
     if magic is None:
         return data
     blocks: list[bytes] = []
@@ -51,7 +62,7 @@ def decompress(data: bytes, name: str) -> bytes:
             size += len(block)
             if not is_text and size >= _TELLING_BYTES:
                 beginning = b"".join(blocks)
-                if find_binary_kind(beginning) is not None and not is_profile(beginning):
+                if not is_worth_reading(beginning):
                     return beginning
                 is_text = True
         return b"".join(blocks)
@@ -68,7 +79,7 @@ def read_decompressed(file: BinaryIO, limit_bytes: int, name: str) -> bytes:
     early, what there is comes back: who reads it whole gets the error.
     """
     data = file.read(min(limit_bytes, _FIRST_BLOCK_BYTES))
-    magic = next((each for each in _MAGIC if data.startswith(each)), None)
+    magic = find_compression(data)
     if magic is None:
         return data + file.read(limit_bytes - len(data))
     member = _choose_decompressor(magic, name)()
@@ -126,12 +137,16 @@ def _choose_decompressor(magic: bytes, name: str) -> Callable[[], _Decompressor]
         import lzma  # noqa: PLC0415  start-up time
 
         return lambda: _Guarded(lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError)
+    if magic == _BZIP2:
+        import bz2  # noqa: PLC0415  the same
+
+        return lambda: _Guarded(bz2.BZ2Decompressor(), OSError)
     zstandard = _zstandard(name)
     return lambda: _Guarded(zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)
 
 
 class _Guarded:
-    """A member of xz or zstd whose errors are those of gzip."""
+    """A member of another format whose errors are those of gzip."""
 
     def __init__(self, member: _Decompressor, error: type[Exception]) -> None:
         self._member = member

@@ -38,8 +38,8 @@ _REFUSALS: Final = {
         "that module: give the module's text, or the directory."
     ),
     TextKind.MEMORY_REPORT: (
-        "this is a memory-usage report, a summary that XLA rounded; hlotool works from the "
-        "exact sizes, in the file that ends in -buffer-assignment.txt."
+        "this is a memory-usage report, a summary that XLA rounded; buffers and summary show it, "
+        "all else works from the exact sizes, in the file that ends in -buffer-assignment.txt."
     ),
     TextKind.VALUES: (
         "these are the values of a buffer assignment without its allocations; those are in "
@@ -48,6 +48,9 @@ _REFUSALS: Final = {
     TextKind.LIVE_RANGE: (
         "these are the live ranges of a buffer assignment without its allocations; those are "
         "in the file that ends in -buffer-assignment.txt."
+    ),
+    TextKind.OUT_OF_MEMORY: (
+        "this is an out-of-memory message, and no program; hlotool buffers shows what it says."
     ),
     TextKind.COLORED: (
         "this begins with a code for colours (ESC[…m); hlotool reads plain text: save it without "
@@ -63,6 +66,7 @@ _LEADS_BY_ITSELF: Final = (
     TextKind.MEMORY_REPORT,
     TextKind.VALUES,
     TextKind.LIVE_RANGE,
+    TextKind.OUT_OF_MEMORY,
 )
 
 

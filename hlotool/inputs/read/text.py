@@ -1,17 +1,13 @@
 """From the PATH a user typed to text: open, decompress, decode, each failure a sentence.
 
-What counts as readable: regular files, pipes (`<(zcat x)`, `-`) and /dev/null; sockets and
-other devices may never end and are refused. Compression is told by the first bytes.
+Files are where `stores` finds them. Compression is told by the first bytes.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 import sys
 import zlib
-from typing import BinaryIO, Final
+from typing import Final
 
 from hlotool.errors import InputError
 from hlotool.inputs.proto.kind import find_assignment, find_proto_head
@@ -19,6 +15,9 @@ from hlotool.inputs.read.binary import UTF16_MARKS, describe_binary, find_binary
 from hlotool.inputs.read.compression import decompress, describe_error, read_decompressed
 from hlotool.inputs.read.protos import print_proto, print_proto_assignment, print_proto_head
 from hlotool.inputs.read.refusals import HOW_TO_DUMP
+from hlotool.inputs.read.usage_proto import is_usage_proto, print_usage_proto
+from hlotool.inputs.stores.find import find_store
+from hlotool.inputs.stores.local import is_pipe
 from hlotool.source import Source
 
 STDIN: Final = "-"
@@ -27,6 +26,11 @@ STDIN: Final = "-"
 def display_name(path: str) -> str:
     """Return what a path is called in answers and messages: `<stdin>` for `-`, else itself."""
     return "<stdin>" if path == STDIN else path
+
+
+def is_read_once(path: str) -> bool:
+    """Whether a path can be read once only: standard input, and pipes."""
+    return path == STDIN or is_pipe(path)
 
 
 def read_source(path: str) -> Source:
@@ -39,10 +43,12 @@ def read_source(path: str) -> Source:
 
 
 def make_source(data: bytes, name: str) -> Source:
-    """Return the text that some bytes are; raise InputError if they are none."""
+    """Return the text that some bytes are, unpacked; raise InputError if they are none."""
     head = find_proto_head(data)
     if head is not None:
         return print_proto(data, head, name)
+    if is_usage_proto(data):
+        return print_usage_proto(data, name)
     return Source(decode_text(data, name), name)
 
 
@@ -72,8 +78,7 @@ def read_bytes(path: str) -> bytes:
             if sys.stdin is None:
                 raise InputError(f"{name}: standard input is closed.")
             return sys.stdin.buffer.read()
-        with _open(path) as file:
-            return file.read()
+        return find_store(path).read(path)
     except OSError as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
     except MemoryError as error:
@@ -89,7 +94,7 @@ def read_head(path: str, limit_bytes: int) -> str:
     """
     name = display_name(path)
     try:
-        with _open(path) as file:
+        with find_store(path).open(path) as file:
             data = read_decompressed(file, limit_bytes, name)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{name}: {describe_error(error)}") from error
@@ -136,21 +141,3 @@ def _decode_utf8(data: bytes, name: str) -> str:
         ) from error
     except MemoryError as error:
         raise InputError(f"{name}: the file does not fit into memory.") from error
-
-
-def _open(path: str) -> BinaryIO:
-    """Open what may be read to an end: a regular file, a pipe, /dev/null."""
-    mode = _stat(path).st_mode
-    if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode):
-        raise OSError("this is a device or a socket, not a file")
-    if stat.S_ISCHR(mode) and os.path.realpath(path) != os.devnull:
-        raise OSError("this is a device, not a file; give - to read standard input")
-    return open(path, "rb")
-
-
-def _stat(path: str) -> os.stat_result:
-    """Return what the system says of a path; a NUL in it counts as a missing file."""
-    try:
-        return os.stat(path)
-    except ValueError as error:
-        raise FileNotFoundError(errno.ENOENT, "no such file") from error

@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.inputs.read.headings import find_headings
+from hlotool.parse.out_of_memory.hints import holds_message
 
 
 class TextKind(Enum):
@@ -27,6 +28,7 @@ class TextKind(Enum):
     DEBUG_OPTIONS = "a list of XLA debug options"
     DOCUMENT = "a JSON document of hlotool"
     STREAM = "a dump printed to standard output"
+    OUT_OF_MEMORY = "an out-of-memory message"
     # What it does not read, each with a sentence of its own (see `refusals`).
     EMPTY = "empty"
     MLIR = "MLIR (StableHLO or another dialect)"
@@ -119,7 +121,8 @@ def detect_kind(text: str) -> Detection:
 
     Blanks and comments (`//` and `/* */`) before the first word do not count. Where the
     first word says nothing, a line `*** Begin NAME ***` makes it a stream, and the header of
-    a module (see `find_headings`) a module with something else, a log, before it.
+    a module (see `find_headings`) a module with something else, a log, before it. Any other text
+    with an out-of-memory message is one, but for JSON.
     """
     first = _FIRST_WORD.match(text)
     begin = first.end() if first else 0
@@ -135,6 +138,8 @@ def detect_kind(text: str) -> Detection:
     foreign = _find_kind(_FOREIGN, text, begin) or TextKind.UNKNOWN
     if foreign is TextKind.JSON and _SCHEMA.search(text, begin):
         return Detection(TextKind.DOCUMENT, begin)
+    if foreign is not TextKind.JSON and holds_message(text):
+        return Detection(TextKind.OUT_OF_MEMORY, begin)
     return Detection(foreign, begin)
 
 

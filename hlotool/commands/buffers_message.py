@@ -1,0 +1,145 @@
+"""`hlotool buffers LOG`: what an out-of-memory message says, and which program it is about."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.out_of_memory.answer import FIGURES, choose_message_columns
+from hlotool.analysis.out_of_memory.report import (
+    MessageFigures,
+    MessageReport,
+    report_out_of_memory,
+)
+from hlotool.commands.shared.command import RowOptions, print_document
+from hlotool.commands.shared.request import Request
+from hlotool.commands.shared.say import say
+from hlotool.commands.usage_report import describe_usage
+from hlotool.errors import UsageError
+from hlotool.fields import Document, InputPaths, Line, quote_braces
+from hlotool.inputs.read.text_kind import TextKind
+from hlotool.ir.out_of_memory import OutOfMemory
+from hlotool.parse.out_of_memory.message import parse_out_of_memory
+from hlotool.program.blamed import Blamed, find_blamed
+
+_VERBS: Final = {"compile": "compiling", "load": "loading", "run": "running"}
+
+
+class AskedDump(Struct, frozen=True):
+    """The dump that is asked about; of a message's, what it may have, and a heading."""
+
+    request: Request
+    limit_bytes: int | None = None
+    lines: tuple[Line, ...] = ()
+
+
+def answer_text(
+    request: Request, dump: str | None, given: dict[str, bool], options: RowOptions
+) -> AskedDump | None:
+    """Answer about PATH if it is no dump; return the dump that is to be shown, if any.
+
+    `given` says which options are given that ask about a program.
+    """
+    file = request.find_other(TextKind.OUT_OF_MEMORY, TextKind.MEMORY_REPORT)
+    if file is not None and TextKind.MEMORY_REPORT in file.kinds:
+        _refuse_without_dump(given, "a memory-usage report")
+        print_document(describe_usage(file, request, "spaces", "allocations", "rows"), options)
+        return None
+    if file is None:
+        if dump is not None:
+            raise UsageError("--dump goes with an out-of-memory message; this is a dump itself.")
+        return AskedDump(request)
+    message = parse_out_of_memory(file.read())
+    if dump is not None:
+        return _find_program(message, request, dump)
+    _refuse_without_dump(given, "an out-of-memory message")
+    print_document(_document_of(message, request), options)
+    return None
+
+
+def _document_of(message: OutOfMemory, request: Request) -> Document:
+    """Return the answer about a message alone."""
+    report = report_out_of_memory(message)
+    return Document(
+        choose_message_columns(report.rows),
+        InputPaths(request.path),
+        rows={"rows": report.rows, "parts": report.parts},
+        scalars=report.figures,
+        lines=_heading(report.figures),
+        notes=_notes(report),
+        shown=tuple(
+            name for name, rows in (("rows", report.rows), ("parts", report.parts)) if rows
+        ),
+    )
+
+
+def _heading(figures: MessageFigures) -> tuple[Line, ...]:
+    """Say what was asked and what was there."""
+    where = f" in {figures.space}" if figures.space else ""
+    program = f" {figures.program}" if figures.program else ""
+    device = f" on {figures.device}" if figures.device else ""
+    figured = [
+        text
+        for text, value in (
+            ("{requested_bytes} asked", figures.requested_bytes),
+            ("{available_bytes} there", figures.available_bytes),
+            ("{missing_bytes} too much", figures.missing_bytes),
+        )
+        if value is not None
+    ]
+    said = ", ".join(figured) or "the message does not say what was asked"
+    before = quote_braces(f"out of memory{where} when {_VERBS[figures.when]}{program}{device}: ")
+    lines = [Line(before + said, FIGURES, figures)]
+    if figures.listed_bytes is not None and figures.listed_count:
+        is_padded = figures.listed_padding_bytes is not None
+        padded = ", {listed_padding_bytes} of it padding" if is_padded else ""
+        lines.append(Line(f"the listed buffers hold {{listed_bytes}}{padded}", FIGURES, figures))
+    return tuple(lines)
+
+
+def _notes(report: MessageReport) -> tuple[Line, ...]:
+    """Say what the reader should know about the figures, and what to do next."""
+    figures = report.figures
+    notes = []
+    if figures.message_count > 1:
+        others = "{message_count} messages of different sizes; this is the last."
+        notes.append(Line(others, FIGURES, figures))
+    if not figures.is_complete:
+        notes.append(Line("The message is cut: its beginning or the end of its list is missing."))
+    if figures.is_rounded:
+        notes.append(Line("The message rounds what was asked; bytes are as exact as its digits."))
+    notes.append(Line("--dump DIR, a dump of the program, shows who to shrink, and by how much."))
+    return tuple(notes)
+
+
+def _refuse_without_dump(options: dict[str, bool], what: str) -> None:
+    """Refuse options that ask for what only a program has."""
+    given = [name for name, is_given in options.items() if is_given]
+    if given:
+        how = "; name the dump of the program with --dump DIR" * what.endswith("message")
+        raise UsageError(f"{given[0]} asks about a program, and this is {what}{how}.")
+
+
+def _find_program(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
+    """Return the program of a message."""
+    asked = replace(request, path=dump, found=[], told=set())
+    found = asked.find()
+    blamed = find_blamed(message, found)
+    say(_tell(blamed, message))
+    asked.found[:] = [replace(found, inputs=(blamed.chosen,))]
+    figures = report_out_of_memory(message).figures
+    return AskedDump(asked, figures.limit_bytes, _heading(figures))
+
+
+def _tell(blamed: Blamed, message: OutOfMemory) -> str:
+    """Say which program it is, and how that is known."""
+    listed = len(message.buffers)
+    how = [
+        *(["by its name"] if blamed.is_named else []),
+        *([f"by {blamed.matched_count:,} of {listed:,} listed buffers"] if listed else []),
+    ]
+    rivals = f"; {blamed.rival_count:,} others fit as well" if blamed.rival_count else ""
+    name = blamed.chosen.name or blamed.chosen.path
+    return f"The message is about {name}, found {' and '.join(how)}{rivals}."

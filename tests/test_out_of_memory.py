@@ -1,0 +1,206 @@
+"""Out-of-memory messages: a file of testdata/out_of_memory each, and what it says beside it.
+
+NAME.txt is a message, or a log with some; NAME.json holds what of the answer is no null.
+--update-golden rewrites the latter.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hlotool.cli import run
+from hlotool.errors import InputError
+from hlotool.inputs import find_inputs
+from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.ir.out_of_memory import OutOfMemory
+from hlotool.parse.out_of_memory.hints import holds_message
+from hlotool.parse.out_of_memory.message import parse_out_of_memory
+from hlotool.parse.out_of_memory.sizes import parse_size
+from hlotool.source import Source
+
+ROOT = Path(__file__).parent.parent
+MESSAGES = ROOT / "testdata" / "out_of_memory"
+TEXTS = sorted(MESSAGES.glob("*.txt"))
+MODULE = "HloModule m\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
+HEAD = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1024 bytes.\n"
+
+
+def parse(text: str) -> OutOfMemory:
+    return parse_out_of_memory(Source(text))
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    assert run(["buffers", *words, "--json"]) == 0
+    made: dict[str, object] = json.loads(capsys.readouterr().out)
+    return made
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_messages(
+    path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(ROOT)
+    made = answer(capsys, str(path.relative_to(ROOT)))
+    assert made.pop("schema") == "hlotool/out-of-memory/v1"
+    del made["hlotool_version"], made["input"]
+    rows = made["rows"]
+    assert isinstance(rows, list)
+    known = {name: value for name, value in made.items() if value is not None}
+    known["rows"] = [
+        {key: value for key, value in row.items() if value is not None} for row in rows
+    ]
+    expected = path.with_suffix(".json")
+    if request.config.getoption("--update-golden"):
+        text = json.dumps(known, indent=1, ensure_ascii=False)
+        expected.write_text(f"{text}\n", encoding="utf-8")
+    assert known == json.loads(expected.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes", "slack_bytes"),
+    [
+        ("0B", 0, 0),
+        ("4B", 4, 0),
+        ("427182260224 bytes", 427182260224, 0),
+        ("4,237,689,856 bytes", 4237689856, 0),
+        ("63.80G", 68504728371, 5368709),
+        ("12.50GiB", 13421772800, 5368709),
+        ("2.00 MiB", 2097152, 5242),
+        ("1.7K", 1740, 51),
+        ("-2.55G", -2738041651, 5368709),
+        ("3.47E", 4000637620985759006, 5764607523034234),
+    ],
+)
+def test_sizes(text: str, size_bytes: int, slack_bytes: int) -> None:
+    size = parse_size(text)
+    assert (size.bytes, size.slack_bytes) == (size_bytes, slack_bytes)
+
+
+def test_the_last_message_counts_and_the_others_are_counted() -> None:
+    other = HEAD.replace("1024", "4096")
+    found = parse(f"step 1\n{other}step 2\n{HEAD}{HEAD}step 3\n")
+    assert found.requested is not None
+    assert (found.requested.bytes, found.message_count) == (1024, 2)
+
+
+def test_what_is_no_failure_is_no_message() -> None:
+    line = (
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 3.37GiB with freed_by_count=0."
+        " The caller indicates that this is not a failure, but this may mean less speed."
+    )
+    assert not holds_message(line)
+    with pytest.raises(InputError, match="no out-of-memory message"):
+        parse(line)
+
+
+def test_a_log_with_a_module_is_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log.txt"
+    for text in (f"start\n{MODULE}{HEAD}", f"{HEAD}{MODULE}", f"{MODULE}{HEAD}"):
+        log.write_text(text, encoding="utf-8")
+        assert answer(capsys, str(log))["requested_bytes"] == 1024
+        assert find_inputs(str(log)).inputs[0].name == "m"
+    log.write_text(f"start\n{MODULE}", encoding="utf-8")
+    assert find_inputs(str(log), also=(TextKind.OUT_OF_MEMORY,)).inputs[0].other is None
+    stdin = io.TextIOWrapper(io.BytesIO(HEAD.encode()))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert answer(capsys, "-")["requested_bytes"] == 1024
+
+
+def test_a_message_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(MESSAGES / "rocm.txt")
+    assert run(["summary", path]) == 3
+    assert "hlotool buffers shows what it says" in capsys.readouterr().err
+    for options in (["--at", "3"], ["--timeline"], ["--hbm", "1GiB"], ["--budget", "1 > 0"]):
+        assert run(["buffers", path, *options]) == 2
+        assert "--dump DIR" in capsys.readouterr().err
+    assert run(["buffers", "testdata/hlo/cpu_train_step.txt", "--dump", "testdata/dumps"]) == 2
+
+
+def test_the_program_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the name that the message says, by op_names, and by what it lists."""
+    monkeypatch.chdir(ROOT)
+    folder = "testdata/dumps/tpu_v5e"
+    made = answer(capsys, "testdata/out_of_memory/tpu_e1000.txt", "--dump", folder)
+    assert made["schema"] == "hlotool/buffers/v1"
+    headroom = made["headroom"]
+    assert isinstance(headroom, dict)
+    # XLA says 31.50G, of which 15.75G are there: so do we.
+    assert headroom["allocated_bytes"] == 33822867456
+    assert headroom["limit_bytes"] == 16911433728
+    assert headroom["fits"] is False
+
+    listed = (
+        "Largest program allocations in hbm:\n\n  1. Size: 1.53M\n"
+        "     Shape: f32[784,512]{1,0:T(8,128)}\n     XLA label: layers_0__0_.1 = f32[784,512]"
+        "{1,0:T(8,128)} parameter(0)\n     Allocation type: HLO temp\n     =====\n"
+    )
+    log = tmp_path / "log.txt"
+    head = "Ran out of memory in memory space hbm. Used 2.3M of 2.0M hbm.\n"
+    log.write_text(head + listed, encoding="utf-8")
+    answer(capsys, str(log), "--dump", folder)
+    assert run(["buffers", str(log), "--dump", folder]) == 0
+    shown = capsys.readouterr()
+    assert "about jit_train_step, found by 1 of 1 listed buffers" in shown.err
+    assert "does not fit in 2.0 MiB" in shown.out
+
+    log.write_text(HEAD, encoding="utf-8")
+    assert run(["buffers", str(log), "--dump", folder]) == 3
+    assert "no program here is that of the message" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_cut_and_damaged_messages_have_answers(path: Path) -> None:
+    """As far as they go: nothing but an answer, or that there is no message."""
+    text = path.read_text(encoding="utf-8")
+    chance = random.Random(17)  # noqa: S311
+    damaged = [text[:end] for end in range(0, len(text), max(len(text) // 60, 1))]
+    damaged += [text[begin:] for begin in range(0, len(text), max(len(text) // 60, 1))]
+    for _ in range(100):
+        place, other = chance.randrange(len(text)), chance.randrange(len(text))
+        damaged.append(
+            text[:place] + text[other : other + 20] + text[place + chance.randrange(9) :]
+        )
+    for each in damaged:
+        if detect_kind(each).kind is TextKind.OUT_OF_MEMORY:
+            assert parse(each).message_count >= 1
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        HEAD,
+        "  1. Size: 1.00G\n",
+        "Allocation (size=",
+        "OOM when allocating tensor with shape[1,",
+        "Ran out of memory in memory space hbm while allocating on stack for %a.",
+        "Ran out of memory on HBM, (",
+        "Total hbm usage >= 1G:\n a  b  c  d\n",
+        'XLA label: Operator: op_name="\\"',
+        "9,999",
+        "Attempting to reserve 1.00G at the bottom of memory. ",
+    ],
+)
+def test_time_is_linear(unit: str) -> None:
+    def measure(count: int) -> float:
+        text = f"{HEAD}{unit * count}"
+        begin = time.process_time()
+        parse(text)
+        return time.process_time() - begin
+
+    size = 1_000_000 // len(unit)
+    small = min(measure(size // 8) for _ in range(2))
+    assert measure(size) < 40 * small + 0.5
