@@ -7,6 +7,7 @@ Python API read dumps alike.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from hlotool.analysis.memory.memory_map import map_memory
 from hlotool.analysis.memory.space_sums import add_up_space
@@ -17,6 +18,7 @@ from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module
 from hlotool.parse import parse_module
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
+from hlotool.program.flags_beside import read_compilation
 from hlotool.program.mesh_beside import MeshBeside
 from hlotool.program.program import Program
 from hlotool.source import Source
@@ -44,7 +46,11 @@ def load_program(
     name = (module.name if module else "") or chosen.name
     paths = input_paths(path, chosen, with_buffers=with_buffers)
     mesh_beside = MeshBeside(chosen.before) if chosen.before else None
-    program = Program(name, module, assignment, paths, assumptions, mesh_beside=mesh_beside)
+    program = Program(
+        *(name, module, assignment, paths, assumptions),
+        mesh_beside=mesh_beside,
+        ask_beside=partial(read_compilation, chosen),
+    )
     _ = program.machine  # which is looked at once, wherever it counts
     return program
 

@@ -62,13 +62,14 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
 
 
 def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[str]:
-    """Write what stands below a row, an item a line."""
+    """Write what stands below a row: a list an item a line, a text behind its heading."""
     for field in fields:
         value = field.getter()(row)
         if isinstance(value, tuple):
             yield from (format_value(item, field.items, units) for item in value)
         elif value is not None:
-            yield format_field(field, row, units)
+            label = f"{field.heading}: " if field.heading else ""
+            yield label + format_field(field, row, units)
 
 
 def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:

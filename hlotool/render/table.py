@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlotool.fields import Document, Selection
+from hlotool.fields import Document, Line, Selection
 from hlotool.render.cells import Cells, TotalCells, make_cells
 from hlotool.render.look import Look
-from hlotool.render.prose import render_line
+from hlotool.render.prose import render_line, wrap
 
 _GAP = 2  # blanks between columns
 _INDENT = 4  # blanks before what stands below a row
@@ -17,16 +17,23 @@ _NOTHING = "(no rows)"
 
 def render_tables(document: Document, selections: Sequence[Selection], look: Look) -> str:
     """Return the prose and the tables of a document, as a terminal shows them."""
-    blocks = []
-    if document.lines:
-        blocks.append("\n".join(render_line(line, look.units) for line in document.lines))
+    blocks = [_render_prose(document.lines, look)] if document.lines else []
     for selection in selections:
+        name = selection.row_list.name
         title = selection.row_list.title if len(selections) > 1 else ""
-        table = render_table(make_cells(selection, look.units), look)
-        blocks.append(f"{look.bold(title)}\n{table}" if title else table)
+        parts = [look.bold(title)] if title and name not in document.above else []
+        if name in document.above:
+            parts.append(_render_prose(document.above[name], look))
+        parts.append(render_table(make_cells(selection, look.units), look))
+        blocks.append("\n".join(parts))
     if document.notes:
-        blocks.append("\n".join(render_line(line, look.units) for line in document.notes))
+        blocks.append(_render_prose(document.notes, look))
     return "\n\n".join(blocks) + "\n"
+
+
+def _render_prose(lines: Sequence[Line], look: Look) -> str:
+    """Return lines of prose, broken where the terminal ends."""
+    return "\n".join(wrap(render_line(line, look.units), look.width, "  ") for line in lines)
 
 
 def render_table(cells: Cells, look: Look) -> str:
@@ -58,7 +65,8 @@ def render_table(cells: Cells, look: Look) -> str:
         lines.insert(len(lines) - len(totals), look.dim(cells.more))
     if dropped:
         names = ", ".join(titles[index] for index in dropped)
-        lines.append(look.dim(f"(no room for {names}; -w shows all)"))
+        said = wrap(f"(no room for {names}; -w shows all)", look.width)
+        lines += [look.dim(line) for line in said.split("\n")]
     rule = (" " * _GAP).join("-" * width for width in widths)
     return "\n".join([look.bold(heading), rule, *lines])
 
@@ -69,8 +77,8 @@ def _add_below(lines: list[str], cells: Cells, look: Look) -> list[str]:
     for number, line in enumerate(lines):
         made.append(line)
         for text in cells.below[number] if number < len(cells.below) else ():
-            indented = " " * _INDENT + text
-            made.append(look.dim(indented if look.width is None else _cut(indented, look.width)))
+            indented = wrap(" " * _INDENT + text, look.width, "  ")
+            made += [look.dim(part) for part in indented.split("\n")]
     return made
 
 
