@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     is_summed: bool
     is_signed: bool
     is_path: bool
+    give_way: int
     is_below: bool
     is_curve: bool
     is_exact: bool

@@ -24,6 +24,16 @@ class Column(Struct, frozen=True):
     title: str
     is_number: bool
     is_cuttable: bool  # text that may be cut in the middle
+    is_list: bool = False  # a scope or a list, which is cut in a pipe, too
+    is_key: bool = False  # what rows are told apart by
+    give_way: int = 0  # where there is no room for all, the highest leave first
+
+
+class Below(Struct, frozen=True):
+    """A line below a row; an item of a list stays on it, a sentence goes on in the next."""
+
+    text: str
+    is_item: bool
 
 
 class TotalCells(Struct, frozen=True):
@@ -40,7 +50,9 @@ class Cells(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     more: str  # `… and 312 smaller (1.2 GiB)`, or ''
     totals: tuple[TotalCells, ...]  # several where rows do not all add up together
-    below: tuple[tuple[str, ...], ...] = ()  # the lines below each row; empty where there are none
+    below: tuple[
+        tuple[Below, ...], ...
+    ] = ()  # the lines below each row; empty where there are none
 
 
 def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Cells:
@@ -50,7 +62,7 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
     below = [each for each in selection.columns if each.is_below and not is_flat]
     columns = [each for each in selection.columns if each not in below]
     return Cells(
-        tuple(Column(escape(each.title), each.is_numeric, _is_cuttable(each)) for each in columns),
+        tuple(_make_column(selection.row_list, each) for each in columns),
         tuple(
             tuple(_cell(selection.row_list, each, row, units) for each in columns)
             for row in selection.rows
@@ -61,15 +73,16 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
     )
 
 
-def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[str]:
+def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[Below]:
     """Write what stands below a row: a list an item a line, a text behind its heading."""
     for field in fields:
         value = field.getter()(row)
         if isinstance(value, tuple):
-            yield from (format_value(item, field.items, units) for item in value)
+            for item in value:
+                yield Below(format_value(item, field.items, units), is_item=True)
         elif value is not None:
             label = f"{field.heading}: " if field.heading else ""
-            yield label + format_field(field, row, units)
+            yield Below(label + format_field(field, row, units), is_item=False)
 
 
 def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
@@ -86,9 +99,20 @@ def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
     return _INDENT * getattr(row, field.indent_by) + text if field.indent_by else text
 
 
-def _is_cuttable(field: Field) -> bool:
-    """Whether a value is a name or a list, which may lose its middle."""
-    return field.unit in {Unit.TEXT, Unit.LIST}
+def _make_column(row_list: RowList, field: Field) -> Column:
+    """Say how a column is laid out: a name or a list may lose its middle."""
+    return Column(
+        escape(field.title),
+        field.is_numeric,
+        is_cuttable=field.unit in {Unit.TEXT, Unit.LIST},
+        is_list=_is_list(field),
+        is_key=field.name == row_list.key_field.name,
+        give_way=field.give_way,
+    )
+
+
+def _is_list(field: Field) -> bool:
+    return field.unit is Unit.LIST or (field.is_path and field.unit is Unit.TEXT)
 
 
 def _total_rows(selection: Selection, columns: Sequence[Field], units: str) -> Iterator[TotalCells]:
@@ -138,9 +162,18 @@ def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cell
     title = " / ".join(field.title for field in grouping.by)
     is_number = len(grouping.by) == 1 and grouping.by[0].is_numeric
     columns = (
-        Column(title, is_number, is_cuttable=True),
+        Column(
+            title,
+            is_number,
+            is_cuttable=True,
+            is_list=any(map(_is_list, grouping.by)),
+            is_key=True,
+        ),
         Column(COUNT_TITLE, is_number=True, is_cuttable=False),
-        *(Column(each.title, is_number=True, is_cuttable=False) for each in grouping.summed),
+        *(
+            Column(each.title, is_number=True, is_cuttable=False, give_way=each.give_way)
+            for each in grouping.summed
+        ),
         Column(SHARE_TITLE, is_number=True, is_cuttable=False),
     )
     has_total = row_list.has_total and (len(grouping.groups) > 1 or grouping.rest)

@@ -11,7 +11,8 @@ class Look(Struct, frozen=True):
     """What the terminal and the options ask of a table."""
 
     units: str = "auto"  # auto, B, KiB, MiB, GiB
-    width: int | None = None  # columns of the terminal; None: cut nothing
+    width: int | None = None  # columns of the terminal; None: cut nothing but long lists
+    list_width: int | None = None  # where there is no width, of a scope or a list; None: all of it
     has_color: bool = False
 
     def bold(self, text: str) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from hlotool.escape import escape
-from hlotool.fields import VARIOUS, Field, Sum, Unit
+from hlotool.fields import VARIOUS, Field, Range, Sum, Unit
 
 UNKNOWN = "?"
 UNITS = ("auto", "B", "KiB", "MiB", "GiB")
@@ -27,9 +27,10 @@ def format_field(field: Field, record: object, units: str = "auto") -> str:
     unit = field.unit
     if unit is Unit.MEASURE:
         unit = getattr(record, field.unit_from) if field.unit_from else Unit.RATIO
-    text = format_value(value, unit, units, is_signed=field.is_signed)
     least = getattr(record, field.range_from) if field.range_from else None
-    return text if least is None or least == value else f"{format_value(least, unit)}–{text}"
+    if isinstance(value, int) and isinstance(least, int) and least != value:
+        value = Range(least, value)
+    return format_value(value, unit, units, is_signed=field.is_signed)
 
 
 def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:
@@ -40,6 +41,8 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
         return UNKNOWN
     if value is VARIOUS:
         return VARIOUS.value
+    if isinstance(value, Range):
+        return _format_range(value, unit, units, is_signed=is_signed)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple | list):
@@ -51,6 +54,15 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
     text = _format_number(abs(value), unit, units)
     sign = "−" if value < 0 else "+" if is_signed and value > 0 else ""
     return sign + text
+
+
+def _format_range(value: Range, unit: Unit, units: str, *, is_signed: bool) -> str:
+    """Return both ends, their unit once where it is the same: `12.0–97.7 MiB`."""
+    least, most = (
+        format_value(end, unit, units, is_signed=is_signed) for end in (value.least, value.most)
+    )
+    number, _, name = least.partition(" ")
+    return f"{number if most.endswith(f' {name}') else least}–{most}" if least != most else most
 
 
 def _format_list(value: Sequence[object]) -> str:

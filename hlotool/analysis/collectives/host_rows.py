@@ -37,7 +37,7 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
         int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
     ]
     kind: Annotated[str, column("send to the host, or recv from it")]
-    dtype: Annotated[str, column("the element type; several are joined with commas")]
+    dtype: Annotated[str, column("the element type; several are joined with commas", give_way=1)]
     payload_bytes_per_run: Annotated[
         int | None,
         column(

@@ -35,6 +35,7 @@ HowOften: TypeAlias = Annotated[
         COUNT,
         heading="runs",
         once="known_executions",
+        give_way=5,
     ),
 ]
 KnownHowOften: TypeAlias = Annotated[
@@ -69,7 +70,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         str,
         column(
             "what it amounts to: the opcode; reduce-scatter where only a shard of a fused "
-            "all-reduce is used; between TPU slices, the type of the transfer"
+            "all-reduce is used; between TPU slices, the type of the transfer",
+            give_way=1,
         ),
     ]
     opcode: Annotated[str, figure("the opcode in the text, without -start")]
@@ -77,23 +79,27 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Network | None,
         column(
             "what it runs over: ici within a TPU slice, dcn between slices, nvlink with --chip "
-            "within a node; null where nothing tells"
+            "within a node; null where nothing tells",
+            give_way=2,
         ),
     ]
-    dtype: Annotated[str, column("the element type; several are joined with commas")]
+    dtype: Annotated[str, column("the element type; several are joined with commas", give_way=4)]
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
     wire_bytes_by_dtype: Annotated[
         tuple[tuple[str, int], ...],
         figure("what of it is of each element type, counting what is unknown once"),
     ]
-    wire_bytes: Annotated[int | None, column(WIRE, BYTES, heading="wire", is_summed=False)]
+    wire_bytes: Annotated[
+        int | None, column(WIRE, BYTES, heading="wire", is_summed=False, give_way=9)
+    ]
     payload_bytes: Annotated[
         int | None,
         column(
             "the array that a group shares: gathered results, else operands; unpadded",
             BYTES,
             is_summed=False,
+            give_way=7,
         ),
     ]
     executions: HowOften
@@ -108,6 +114,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="n",
             null_text="",
             range_from="least_group_size",
+            give_way=6,
         ),
     ]
     least_group_size: Annotated[
@@ -151,7 +158,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Span | None,
         column(
             "whether it stays in a node of --devices-per-node, or of the usual size where the "
-            "chip's link joins fewer devices than there are; null where nothing tells"
+            "chip's link joins fewer devices than there are; null where nothing tells",
+            give_way=4,
         ),
     ]
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
@@ -178,6 +186,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="exposed/run",
             once="known_exposed_wire_bytes_per_run",
+            give_way=3,
         ),
     ]
     known_exposed_wire_bytes_per_run: Annotated[int, figure(_KNOWN, BYTES)]
@@ -199,6 +208,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="flops meanwhile",
             is_summed=False,
             null_text="",
+            give_way=8,
         ),
     ]
     overlap_bytes: Annotated[
@@ -209,6 +219,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="bytes meanwhile",
             is_summed=False,
             null_text="",
+            give_way=8,
         ),
     ]
     transfer_seconds: Annotated[
@@ -218,6 +229,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="transfer/run",
             is_summed=True,
+            give_way=3,
         ),
     ] = None
     overlapped_seconds: Annotated[
@@ -228,6 +240,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="hidden time",
             is_summed=True,
+            give_way=7,
         ),
     ] = None
     exposed_seconds: Annotated[

@@ -18,6 +18,7 @@ _TextualCount: TypeAlias = Annotated[
         COUNT,
         heading="in text",
         is_exact=True,
+        give_way=3,
     ),
 ]
 _Executions: TypeAlias = Annotated[
@@ -27,6 +28,7 @@ _Executions: TypeAlias = Annotated[
         COUNT,
         heading="runs",
         lower_if="is_executions_lower_bound",
+        give_way=2,
     ),
 ]
 _Payload: TypeAlias = Annotated[
@@ -36,6 +38,7 @@ _Payload: TypeAlias = Annotated[
         BYTES,
         heading="payload/run",
         lower_if="is_payload_lower_bound",
+        give_way=1,
     ),
 ]
 _Wire: TypeAlias = Annotated[

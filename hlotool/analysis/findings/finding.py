@@ -62,7 +62,8 @@ class Finding(Struct, frozen=True):
     severity: Annotated[
         Severity,
         column(
-            "warning where something can be gained, info where something is unknown or intended"
+            "warning where something can be gained, info where something is unknown or intended",
+            give_way=1,
         ),
     ]
     code: Annotated[FindingCode, column("which finding")]

@@ -29,6 +29,7 @@ class LoopRow(Struct, frozen=True):
         column(
             "printed in the backend config, or derived from condition, step and init",
             heading="from",
+            give_way=4,
         ),
     ]
     contradicting_trip_count: Annotated[
@@ -46,11 +47,17 @@ class LoopRow(Struct, frozen=True):
     executions: Annotated[
         int | None,
         column(
-            "how often the loop itself is started in one run of the entry", COUNT, heading="runs"
+            "how often the loop itself is started in one run of the entry",
+            COUNT,
+            heading="runs",
+            give_way=2,
         ),
     ]
     carried_bytes: Annotated[
-        int | None, column("size of the state carried between iterations", BYTES, heading="carries")
+        int | None,
+        column(
+            "size of the state carried between iterations", BYTES, heading="carries", give_way=3
+        ),
     ]
     memory_bytes_per_run: Annotated[
         int | None,

@@ -31,6 +31,8 @@ from hlotool.render.table import render_tables
 # The forms that are no text, and what asks for the packages that each needs.
 _BINARY: Final = {"parquet": expect_parquet, "pprof": expect_pprof, "perfetto": expect_perfetto}
 
+_LIST_WIDTH: Final = 60  # of scopes and lists in a pipe; what is grepped there is never cut
+
 
 def print_document(document: Document, options: RowOptions) -> None:
     """Print an answer in the form the options ask for, to stdout or --output."""
@@ -180,7 +182,8 @@ def make_look(options: RowOptions) -> Look:
         and os.environ.get("TERM") != "dumb"
     )
     width = _terminal_width() if is_terminal and not options.is_wide else None
-    return Look(options.units, width, has_color)
+    list_width = None if options.is_wide else _LIST_WIDTH
+    return Look(options.units, width, list_width, has_color)
 
 
 def _terminal_width() -> int:
