@@ -13,7 +13,7 @@ from hlotool.commands.shared.directory_options import DirectoryMeans, directory_
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary_directory import print_modules
+from hlotool.commands.summary_directory import asks_for_one, print_modules
 from hlotool.commands.summary_prose import (
     say_collectives,
     say_findings,
@@ -40,10 +40,10 @@ from hlotool.program.program import Program
 def summary(
     request: Request, means: DirectoryMeans, hbm: str | None, no_findings: bool, options: RowOptions
 ) -> int:
-    """Summarize a module on one screen; for a directory, list its modules."""
+    """Summarize a module on one screen; of a directory with several, list them."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     request = means.prepare(request)
-    if request.find().is_directory:
+    if not asks_for_one(request, means, options):
         return print_modules(request, means, options)
     means.refuse()
     program = load_one(request, "executions", "costs", "memory", with_buffers=True)

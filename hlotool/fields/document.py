@@ -61,6 +61,7 @@ class Line(Struct, frozen=True):
     template: str
     block: Block | None = None
     record: object | None = None
+    is_typed: bool = False  # a command to be copied: never broken
 
 
 def quote_braces(text: str) -> str:

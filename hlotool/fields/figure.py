@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     is_signed: bool
     is_path: bool
     give_way: int
+    is_whole: bool
     is_below: bool
     is_curve: bool
     is_exact: bool
@@ -40,6 +41,7 @@ class Options(TypedDict, total=False):
     once: str
     lower_if: str
     upper_if: str
+    estimate_if: str
     indent_by: str
     range_from: str
     unit_from: str

@@ -91,6 +91,8 @@ def _cell(row_list: RowList, field: Field, row: object, units: str) -> str:
     if isinstance(values, tuple):
         return draw_sparkline(values)
     text = format_field(field, row, units)
+    if field.estimate_if and getattr(row, field.estimate_if) and field.getter()(row) is not None:
+        text = f"~ {text}"
     may_be_bound = row_list.is_sum and field.is_summable and not field.is_exact
     if (field.lower_if or may_be_bound) and field.getter()(row) is not None:
         is_lower = any(getattr(row, name) for name in lower_flags(row_list, field))
@@ -104,7 +106,7 @@ def _make_column(row_list: RowList, field: Field) -> Column:
     return Column(
         escape(field.title),
         field.is_numeric,
-        is_cuttable=field.unit in {Unit.TEXT, Unit.LIST},
+        is_cuttable=field.unit in {Unit.TEXT, Unit.LIST} and not field.is_whole,
         is_list=_is_list(field),
         is_key=field.name == row_list.key_field.name,
         give_way=field.give_way,

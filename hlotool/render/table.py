@@ -34,7 +34,10 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
 
 def _render_prose(lines: Sequence[Line], look: Look) -> str:
     """Return lines of prose, broken where the terminal ends."""
-    return "\n".join(wrap(render_line(line, look.units), look.width, "  ") for line in lines)
+    return "\n".join(
+        wrap(render_line(line, look.units), None if line.is_typed else look.width, "  ")
+        for line in lines
+    )
 
 
 def render_table(cells: Cells, look: Look) -> str:

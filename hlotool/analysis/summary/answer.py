@@ -98,10 +98,9 @@ MODULES: Final = RowList(
     "modules",
     ProgramRow,
     "programs, most memory first",
-    sort="-allocated_bytes,-instruction_count",
+    sort="-allocated_bytes,-peak_bytes,-instruction_count",
     size="allocated_bytes",
-    key="path",
-    upper_if=("is_upper_bound",),
+    key="place",
     has_total=False,
 )
 SUMMARY_DIRECTORY: Final = DocumentSpec(

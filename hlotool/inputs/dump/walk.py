@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from typing import Final
 
 from msgspec import Struct
@@ -31,18 +32,24 @@ class FoundFile(Struct, frozen=True):
 def walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
     """Return the files of a directory and its subdirectories, sorted, and notes.
 
-    Left out: what is no regular file, hidden files and directories, links to directories
-    (they can lead round in circles), and what lies deeper than MAX_DEPTH. A subdirectory
-    that cannot be read is a note; if `path` itself cannot, InputError is raised, as it is
-    for more than MAX_FILES files.
+    Left out: what is no regular file, hidden files and directories, and what lies deeper than
+    MAX_DEPTH. A link to a directory is followed once, and only where that is not met without it:
+    links can lead round in circles. A subdirectory that cannot be read is a note; if `path`
+    itself cannot, InputError is raised, as it is for more than MAX_FILES files.
     """
     found: list[FoundFile] = []
     notes: list[str] = []
-    pending = [(path, 0)]
-    while pending:
-        directory, depth = pending.pop()
+    pending, links = [(path, 0)], deque[tuple[str, int]]()
+    met: set[tuple[int, int]] = set()
+    while pending or links:
+        directory, depth = pending.pop() if pending else links.popleft()
         try:
-            subdirectories = _list_directory(directory, found)
+            status = os.stat(directory)
+            identity = status.st_dev, status.st_ino
+            if identity in met:
+                continue
+            met.add(identity)
+            subdirectories, linked = _list_directory(directory, found)
         except OSError as error:
             message = f"{display_name(directory)}: the directory cannot be read ({error.strerror})."
             if depth == 0:
@@ -56,13 +63,14 @@ def walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
             )
         if depth < MAX_DEPTH:
             pending += [(each, depth + 1) for each in subdirectories]
+            links += [(each, depth + 1) for each in linked]
     found.sort(key=lambda file: (file.directory, file.name))
     return tuple(found), tuple(notes)
 
 
-def _list_directory(directory: str, found: list[FoundFile]) -> list[str]:
-    """Add the files of one directory to `found`; return its subdirectories."""
-    subdirectories = []
+def _list_directory(directory: str, found: list[FoundFile]) -> tuple[list[str], list[str]]:
+    """Add the files of one directory to `found`; return its subdirectories, and links to others."""
+    subdirectories, links = [], []
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.startswith("."):
@@ -71,8 +79,10 @@ def _list_directory(directory: str, found: list[FoundFile]) -> list[str]:
                 subdirectories.append(entry.path)
                 continue
             try:
-                if entry.is_file():
+                if entry.is_dir():
+                    links.append(entry.path)
+                elif entry.is_file():
                     found.append(FoundFile(directory, entry.name, entry.stat().st_size))
             except OSError:
                 continue  # it went away, or its link leads round in a circle
-    return subdirectories
+    return subdirectories, sorted(links)
