@@ -66,7 +66,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
     assert "  size_bytes  how large it is [bytes]\n" in out
     for name in ("--json", "--where", "--sort", "--limit", "--rows", "--by", "--columns"):
         assert name in out
-    for name in ("--wide", "--units", "--output", "--no-color", "--format"):
+    for name in ("--wide", "--units", "--output", "--color", "--format"):
         assert name in out
     assert out.index("--kind") < out.index("--json")
 
@@ -79,7 +79,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
         (["planets", "x", "--colums", "a"], "hlotool: No such option"),
         (["planets", "x", "-n", "-1"], "hlotool: Invalid value for '-n' / '--limit'"),
         (["planets", "x", "--format", "xml"], "hlotool: Invalid value for '--format'"),
-        (["planets", "x", "--units", "kB"], "hlotool: Invalid value for '--units'"),
+        (["planets", "x", "--units", "TB"], "hlotool: Invalid value for '--units'"),
         (
             ["planets", "x", "--json", "--format", "csv"],
             "hlotool: --json and --format csv contradict each other.\n",
@@ -397,7 +397,12 @@ def test_a_terminal_cuts_and_colours() -> None:
 
 @pytest.mark.parametrize(
     ("args", "extra"),
-    [(("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})],
+    [
+        (("--color", "never"), {}),
+        ((), {"NO_COLOR": "1", "FORCE_COLOR": "1"}),
+        ((), {"NO_COLOR": "1"}),
+        ((), {"TERM": "dumb"}),
+    ],
 )
 def test_colour_can_be_refused(args: tuple[str, ...], extra: dict[str, str]) -> None:
     shown = on_terminal("planets", "x", "-n", "1", *args, columns=30, **extra)
@@ -406,7 +411,7 @@ def test_colour_can_be_refused(args: tuple[str, ...], extra: dict[str, str]) -> 
 
 
 def test_wide_cuts_nothing() -> None:
-    shown = on_terminal("planets", "x", "-n", "1", "-w", "--no-color", columns=20)
+    shown = on_terminal("planets", "x", "-n", "1", "-w", "--color", "never", columns=20)
     assert "a_rather_long_name_09998  gas    9.8 KiB      0\n" in shown
 
 

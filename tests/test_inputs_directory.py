@@ -133,10 +133,10 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "module_0001.jit_g.after_optimizations.txt").write_text(HEADER)
-    (outside / "text").write_text(HEADER)
+    (tmp_path / "text").write_text(HEADER)
     dump = tmp_path / "dump"
     dump.mkdir()
-    (dump / "module_0000.jit_f.after_optimizations.txt").symlink_to(outside / "text")
+    (dump / "module_0000.jit_f.after_optimizations.txt").symlink_to(tmp_path / "text")
     (dump / "linked").symlink_to(outside, target_is_directory=True)
     (dump / "linked_again").symlink_to(outside, target_is_directory=True)
     (outside / "back").symlink_to(dump, target_is_directory=True)
@@ -144,8 +144,8 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     (dump / "gone").symlink_to("nowhere")
     os.mkfifo(dump / "module_0002.jit_f.after_optimizations.txt")
     assert [each.path for each in find_inputs(str(dump)).inputs] == [
-        str(dump / "linked" / "module_0001.jit_g.after_optimizations.txt"),
         str(dump / "module_0000.jit_f.after_optimizations.txt"),
+        str(dump / "linked" / "module_0001.jit_g.after_optimizations.txt"),
     ]
 
 

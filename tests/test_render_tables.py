@@ -110,6 +110,22 @@ def test_columns_leave_by_rank_but_those_that_were_asked_for() -> None:
     assert titles(20, "name,size_bytes,kind") == ["name", "size"]
 
 
+def test_verdicts_and_the_larger_part_are_coloured() -> None:
+    fields = tuple(replace(each, is_verdict=each.name == "kind") for each in SAMPLES.fields)
+    rows = tuple(
+        Sample(f"x{size}", kind=kind, size_bytes=size)
+        for size, kind in ((6, "fail"), (5, "warning"), (4, "pass"), (3, "else"))
+    )
+    selection = select_rows(replace(SAMPLES, chosen=fields), rows, Query())
+    text = render_table(make_cells(selection, "B"), Look(has_color=True))
+    assert lines(text)[2:-1] == [
+        "x6     \x1b[31mfail\x1b[0m        \x1b[1m6\x1b[0m",
+        "x5     \x1b[33mwarning\x1b[0m     \x1b[1m5\x1b[0m",
+        "x4     \x1b[32mpass\x1b[0m        4",
+        "x3     else        3",
+    ]
+
+
 def test_in_a_pipe_lists_alone_end() -> None:
     long = "/".join(["layer"] * 20)
     rows = (Sample(long, flags=(long,)),)

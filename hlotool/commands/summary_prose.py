@@ -100,7 +100,8 @@ def _say_headroom(found: Summary) -> Line:
     said = {None: "may fit in", True: "fits in", False: "does not fit in"}[headroom.fits]
     by = ", by estimate" if headroom.is_estimate else ""
     text = f"{said} {{limit_bytes}}{by}: headroom {{headroom_bytes}}"
-    return Line(f"{text}, from which the program's code goes off", HEADROOM, headroom)
+    tone = "error" if headroom.fits is False else ""
+    return Line(f"{text}, from which the program's code goes off", HEADROOM, headroom, tone=tone)
 
 
 def say_work(found: Summary) -> tuple[Line, ...]:
@@ -164,7 +165,7 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
         parts = ["{instruction}"] * (one.instruction is not None) + [place] * bool(place)
         where = f": {', '.join(parts)}" if parts else ""
-        lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one))
+        lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
     more = len(found.findings) - _MOST_FINDINGS
     said = f"… and {more} more; " if more > 0 else ""
     lines.append(Line(f"{said}--rows findings says why, and what to try"))

@@ -61,6 +61,7 @@ class Line(Struct, frozen=True):
     template: str
     block: Block | None = None
     record: object | None = None
+    tone: str = ""  # a verdict or a severity, which colours it
     is_typed: bool = False  # a command to be copied: never broken
 
 

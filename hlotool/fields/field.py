@@ -76,6 +76,7 @@ class Field(Struct, frozen=True):
     once: str = ""  # the field that totals add instead where this one is null; then they are ≥
     lower_if: str = ""  # the record's flag that makes it ≥; '': is_lower_bound, outside tables
     upper_if: str = ""  # the same for ≤ and is_upper_bound
+    is_verdict: bool = False  # TEXT: a terminal colours it by its word
     estimate_if: str = ""  # the record's flag that makes it an estimate: shown with ~
     values: tuple[str, ...] = ()  # all a TEXT may be; becomes an enum in the schema
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)

@@ -41,6 +41,7 @@ class Options(TypedDict, total=False):
     once: str
     lower_if: str
     upper_if: str
+    is_verdict: bool
     estimate_if: str
     indent_by: str
     range_from: str

@@ -11,6 +11,7 @@ from hlotool.escape import escape
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Sum, Unit
 from hlotool.fields.rows import lower_flags, upper_flags
 from hlotool.render.sparkline import draw_sparkline
+from hlotool.render.tones import find_tones
 from hlotool.render.units import UNKNOWN, format_bounds, format_field, format_sum, format_value
 
 _INDENT = "  "
@@ -50,6 +51,7 @@ class Cells(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     more: str  # `… and 312 smaller (1.2 GiB)`, or ''
     totals: tuple[TotalCells, ...]  # several where rows do not all add up together
+    tones: tuple[tuple[str, ...], ...] = ()  # what colours each cell, '' for none; empty for all
     below: tuple[
         tuple[Below, ...], ...
     ] = ()  # the lines below each row; empty where there are none
@@ -69,6 +71,7 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
         ),
         _say_rest(selection.row_list, selection.rest, units),
         tuple(_total_rows(selection, columns, units)),
+        tuple(find_tones(selection, columns)),
         tuple(tuple(_lines(below, row, units)) for row in selection.rows) if below else (),
     )
 

@@ -35,8 +35,11 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
 def _render_prose(lines: Sequence[Line], look: Look) -> str:
     """Return lines of prose, broken where the terminal ends."""
     return "\n".join(
-        wrap(render_line(line, look.units), None if line.is_typed else look.width, "  ")
+        look.paint(part, line.tone)
         for line in lines
+        for part in wrap(
+            render_line(line, look.units), None if line.is_typed else look.width, "  "
+        ).split("\n")
     )
 
 
@@ -52,11 +55,14 @@ def render_table(cells: Cells, look: Look) -> str:
     totals = [_place_word(total, columns) for total in cells.totals]
     totals = [total for total in totals if _says_something(total, columns)]
     rows = [titles, *cells.rows, *(total.cells for total in totals)]
+    places = list(zip(columns, widths, strict=True))
+    shown = [[cut(row[each], width) for each, width in places] for row in rows]
+    for number, tones in enumerate(cells.tones, start=1):
+        shown[number] = [
+            look.paint(text, tones[each]) for text, each in zip(shown[number], columns, strict=True)
+        ]
     text = tabulate(
-        [
-            [cut(row[each], width) for each, width in zip(columns, widths, strict=True)]
-            for row in rows
-        ],
+        shown,
         tablefmt="plain",  # its own headings would widen every column by two
         disable_numparse=True,
         colalign=["right" if cells.columns[index].is_number else "left" for index in columns],

@@ -11,8 +11,15 @@ from hlotool.escape import escape
 from hlotool.fields import VARIOUS, Field, Range, Sum, Unit
 
 UNKNOWN = "?"
-UNITS = ("auto", "B", "KiB", "MiB", "GiB")
-_SCALES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+UNITS = ("auto", "B", "KiB", "MiB", "GiB", "kB", "MB", "GB")
+_SCALES = {
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+}
 _CACHE_SIZE: Final = 1 << 14  # the rows of a long table have few different numbers
 _EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a prefix above
 
@@ -112,7 +119,7 @@ def _format_number(value: float, unit: Unit, units: str) -> str:
 
 
 def _format_bytes(value: float, units: str) -> str:
-    """Return a size in binary units; `B` is exact, a named unit has two decimals."""
+    """Return a size, in binary units unless asked; `B` is exact, a named one has two decimals."""
     if units == "B":
         return _comma(value)
     if units in _SCALES:

@@ -110,7 +110,7 @@ HOST_TOTALS: Final = Block(
 
 # What a summary says of them, and `hlotool collectives`.
 HOST_LINE: Final = (
-    "host transfers: {count} run {executions} times, with {to_host_bytes_per_run} to the host and "
+    "host transfers: {count} run {executions:time}, with {to_host_bytes_per_run} to the host and "
     "{from_host_bytes_per_run} from it"
 )
 

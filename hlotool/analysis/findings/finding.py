@@ -63,6 +63,7 @@ class Finding(Struct, frozen=True):
         Severity,
         column(
             "warning where something can be gained, info where something is unknown or intended",
+            is_verdict=True,
             give_way=1,
         ),
     ]
