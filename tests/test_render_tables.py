@@ -107,16 +107,18 @@ def test_columns_leave_by_rank_but_those_that_were_asked_for() -> None:
     assert titles(80) == ["name", "kind", "size", "flops"]
     assert titles(31) == ["name", "kind", "flops"]
     assert titles(20) == ["name", "flops"]
-    assert titles(20, "name,size_bytes,kind") == ["name", "size"]
+    assert titles(24, "name,size_bytes,kind") == ["name", "size"]
 
 
 def test_verdicts_and_the_larger_part_are_coloured() -> None:
-    fields = tuple(replace(each, is_verdict=each.name == "kind") for each in SAMPLES.fields)
+    fields = tuple(replace(each, is_verdict=each.name == "note") for each in SAMPLES.fields)
     rows = tuple(
-        Sample(f"x{size}", kind=kind, size_bytes=size)
-        for size, kind in ((6, "fail"), (5, "warning"), (4, "pass"), (3, "else"))
+        Sample(f"x{size}", note=word, size_bytes=size)
+        for size, word in ((6, "fail"), (5, "warning"), (4, "pass"), (3, "else"))
     )
-    selection = select_rows(replace(SAMPLES, chosen=fields), rows, Query())
+    selection = select_rows(
+        replace(SAMPLES, chosen=fields), rows, Query(columns="name,note,size_bytes")
+    )
     text = render_table(make_cells(selection, "B"), Look(has_color=True))
     assert lines(text)[2:-1] == [
         "x6     \x1b[31mfail\x1b[0m        \x1b[1m6\x1b[0m",

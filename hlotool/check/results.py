@@ -52,8 +52,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         Number | None,
         column(
             "distance to the limit; negative beyond it", MEASURE,
-            null_text="", is_signed=True, unit_from="unit",
-        ),
+            null_text="", is_signed=True, unit_from="unit", give_way=2),
     ] = None  # fmt: skip
     baseline: Annotated[
         Number | None, figure(_BASELINE, MEASURE, null_text="", unit_from="unit")
@@ -65,7 +64,8 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     is_lower_bound: Annotated[bool, figure("whether the figure may be larger")] = False
     is_upper_bound: Annotated[bool, figure("whether the figure may be smaller")] = False
     reason: Annotated[
-        str | None, column("which rows were found, or why nothing was checked", null_text="")
+        str | None,
+        column("which rows were found, or why nothing was checked", null_text="", give_way=1),
     ] = None
     message: Annotated[str | None, column("the message given in the budget", null_text="")] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None

@@ -12,10 +12,8 @@ from typing import Final
 from hlotool.render.cells import Cells
 
 GAP: Final = 2  # blanks between columns
-_LEAST: Final = (
-    12,
-    8,
-)  # a name is not cut below the first, or, where only the answer is left, this
+_LEAST: Final = 12  # a name is not cut below this
+_LEAST_OF_ANSWER: Final = 8  # or, where all that may give way has left, this
 _MOST_COMPARED: Final = 1000  # rows that are compared with each other
 
 
@@ -27,12 +25,13 @@ def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
     columns = list(range(len(cells.columns)))
     if width is None:
         return columns, [_full_width(cells, index) for index in columns]
+    had_filler = _find_filler(cells, columns) is not None
     while True:
-        least = _LEAST[0 if _find_filler(cells, columns) else 1]
+        filler = _find_filler(cells, columns)
+        least = _LEAST_OF_ANSWER if had_filler and filler is None else _LEAST
         narrowest = [_least_width(cells, index, least) for index in columns]
         has_room = sum(narrowest) + GAP * (len(columns) - 1) <= width
         widths = _share_width(cells, columns, narrowest, width)
-        filler = _find_filler(cells, columns)
         if (has_room and (filler is None or _are_apart(cells, columns, widths))) or not columns[1:]:
             return columns, widths
         columns.remove(columns[-1] if filler is None else filler)
