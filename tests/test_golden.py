@@ -63,8 +63,12 @@ def run_on_terminal(command: str) -> str:
     columns, _, rest = command.removeprefix(_COLUMNS).partition(" hlotool ")
     ours, theirs = os.openpty()
     environment = dict(os.environ) | {
-        **{"COLUMNS": columns, "NO_COLOR": "1", "TERM": "xterm"},
-        **{"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"},
+        "COLUMNS": columns,
+        "NO_COLOR": "1",
+        "TERM": "xterm",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONIOENCODING": "utf-8",
+        "LC_ALL": "C.UTF-8",
     }
     with subprocess.Popen(
         [sys.executable, "-m", "hlotool", *shlex.split(rest)],

@@ -201,7 +201,7 @@ def test_a_noun_follows_its_number() -> None:
 
 
 def test_a_range_has_its_unit_once() -> None:
-    assert format_value(Range(0.25, 0.5), Unit.PERCENT) == "25.0–50.0 %"
+    assert format_value(Range(0.25, 0.5), Unit.PERCENT) == "25–50 %"
     assert format_value(Range(M, 3 * M), Unit.BYTES) == "1.0–3.0 MiB"
     assert format_value(Range(K, M), Unit.BYTES) == "1.0 KiB–1.0 MiB"
     assert format_value(Range(3, 20), Unit.NUMBER) == "3–20"

@@ -22,7 +22,7 @@ from hlotool.fields import Block, Line, quote_braces
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
 _MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
-_FLAGS_WIDTH: Final = 60  # how far flags go on: one line of a terminal
+_FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
 # Whose work it is, where that is not one device's.
 _SCOPES: Final = {
     "device": "",
@@ -38,20 +38,19 @@ def say_what(found: Summary) -> tuple[Line, ...]:
     parts = [f"{{name}}: {facts.backend or 'backend unknown'}, {scheduled}, {_split(facts)}"]
     if compiled.mesh:
         parts.append(quote_braces(f"mesh {' '.join(compiled.mesh)}"))
-    if compiled.build is not None:
-        parts.append(f"compiler cl_{compiled.build}")
     lines = [
         Line(", ".join(parts), MODULE, facts),
         Line(
             "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
-            "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated), "
-            "result {result_bytes}",
+            "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)",
             MODULE,
             facts,
         ),
     ]
-    if compiled.flags:
-        lines.append(Line(_list_flags(compiled.flags)))
+    known = [_list_flags(compiled.flags)] if compiled.flags else []
+    known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
+    if known:
+        lines.append(Line("; ".join(known)))
     return tuple(lines)
 
 
@@ -107,7 +106,7 @@ def _say_headroom(found: Summary) -> Line:
 def say_work(found: Summary) -> tuple[Line, ...]:
     """Say what one run computes and moves, and what limits it on a chip."""
     cost, bound = found.cost, found.bound
-    text = f"work per run{_SCOPES[cost.scope]}: {{total_flops_per_run}} flops"
+    text = f"work{_SCOPES[cost.scope]}: {{total_flops_per_run}} flops"
     if cost.matrix_flops_per_run:
         text += " ({matrix_flops_per_run} in matrix products)"
     if cost.custom_call_flops_per_run:
@@ -117,9 +116,9 @@ def say_work(found: Summary) -> tuple[Line, ...]:
         text += ", {flops_per_byte} flops/B"
     lines = [Line(text, COST, cost)]
     if bound is not None:
-        limit = f"{{chip}}: bound by {'memory' if bound.limit == 'memory' else 'arithmetic'}"
-        times = "{compute_seconds} of arithmetic and {memory_seconds} of memory at its peaks"
-        lines.append(Line(f"{limit}: {times}", BOUND, bound))
+        limit = "memory" if bound.limit == "memory" else "arithmetic"
+        text = f"{{chip}}: bound by {limit}; at its peaks arithmetic takes {{compute_seconds}}, "
+        lines.append(Line(f"{text}memory {{memory_seconds}}", BOUND, bound))
     return tuple(lines)
 
 

@@ -28,11 +28,15 @@ def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
     had_filler = _find_filler(cells, columns) is not None
     while True:
         filler = _find_filler(cells, columns)
-        least = _LEAST_OF_ANSWER if had_filler and filler is None else _LEAST
-        narrowest = [_least_width(cells, index, least) for index in columns]
-        has_room = sum(narrowest) + GAP * (len(columns) - 1) <= width
-        widths = _share_width(cells, columns, narrowest, width)
-        if (has_room and (filler is None or _are_apart(cells, columns, widths))) or not columns[1:]:
+        is_answer = had_filler and filler is None
+        if is_answer:
+            widths = _share_width(cells, columns, width, _LEAST_OF_ANSWER, tells_keys=False)
+            if _has_room(widths, width) and _are_apart(cells, columns, widths):
+                return columns, widths
+        least = _LEAST_OF_ANSWER if is_answer else _LEAST
+        widths = _share_width(cells, columns, width, least)
+        is_told = filler is None or _are_apart(cells, columns, widths)
+        if (_has_room(widths, width) and is_told) or not columns[1:]:
             return columns, widths
         columns.remove(columns[-1] if filler is None else filler)
 
@@ -54,13 +58,19 @@ def _find_filler(cells: Cells, columns: Sequence[int]) -> int | None:
     return index if rank else None
 
 
-def _least_width(cells: Cells, index: int, least: int) -> int:
-    """Return the narrowest a column may become; a key as wide as its names need to differ."""
+def _has_room(widths: Sequence[int], width: int) -> bool:
+    return sum(widths) + GAP * (len(widths) - 1) <= width
+
+
+def _least_width(cells: Cells, index: int, least: int, *, tells_keys: bool) -> int:
+    """Return the narrowest a column may become: where keys are told, what they need to differ."""
     column, full = cells.columns[index], _full_width(cells, index)
     if not column.is_cuttable:
         return full
     width = min(full, max(least, len(column.title)))
-    names = {row[index] for row in cells.rows[:_MOST_COMPARED]} if column.is_key else ()
+    names = (
+        {row[index] for row in cells.rows[:_MOST_COMPARED]} if column.is_key and tells_keys else ()
+    )
     while width < full and len({cut(name, width) for name in names}) < len(names):
         width += 1
     return width
@@ -74,9 +84,10 @@ def _full_width(cells: Cells, index: int) -> int:
 
 
 def _share_width(
-    cells: Cells, columns: Sequence[int], narrowest: Sequence[int], width: int
+    cells: Cells, columns: Sequence[int], width: int, least: int, *, tells_keys: bool = True
 ) -> list[int]:
     """Give every column its width: the widest names give way first, and equally."""
+    narrowest = [_least_width(cells, index, least, tells_keys=tells_keys) for index in columns]
     widths = [_full_width(cells, index) for index in columns]
     excess = sum(widths) + GAP * (len(columns) - 1) - width
     while excess > 0:

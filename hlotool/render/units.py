@@ -64,7 +64,10 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
 
 
 def _format_range(value: Range, unit: Unit, units: str, *, is_signed: bool) -> str:
-    """Return both ends, their unit once where it is the same: `12.0–97.7 MiB`."""
+    """Return both ends, their unit once where it is the same: `12.0–97.7 MiB`, `30–49 %`."""
+    if unit is Unit.PERCENT:
+        ends = f"{value.least * 100:,.0f}", f"{value.most * 100:,.0f}"
+        return f"{'–'.join(dict.fromkeys(ends))} %"
     least, most = (
         format_value(end, unit, units, is_signed=is_signed) for end in (value.least, value.most)
     )
