@@ -107,6 +107,7 @@ def find_key(chosen: Input, assumptions: Assumptions) -> str:
     ]
     names = [field.name for field in fields_of(ProgramRow)]
     said = [__version__, names, rules, chosen.name, chosen.stage and chosen.stage.value]
+    said.append(repr(assumptions.machine))  # by which findings are ranked
     digest = blake2b(json.dumps(said).encode(), digest_size=20)
     for file in (chosen.module, chosen.buffers, chosen.values, chosen.live_range):
         data = _read(file) if file else b""
