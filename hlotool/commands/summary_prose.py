@@ -31,6 +31,12 @@ _SCOPES: Final = {
 }
 
 
+def say_all(found: Summary) -> tuple[Line, ...]:
+    """Say all of it but the findings, without the tables between."""
+    parts = (say_what, say_memory, say_work, say_collectives)
+    return tuple(line for say in parts for line in say(found))
+
+
 def say_what(found: Summary) -> tuple[Line, ...]:
     """Say what the program is, and under what it was compiled."""
     facts, compiled = found.module, found.compilation
