@@ -106,7 +106,7 @@ def _say_headroom(found: Summary) -> Line:
     by = ", by estimate" if headroom.is_estimate else ""
     text = f"{said} {{limit_bytes}}{by}: headroom {{headroom_bytes}}"
     tone = "error" if headroom.fits is False else ""
-    return Line(f"{text}, from which the program's code goes off", HEADROOM, headroom, tone=tone)
+    return Line(f"{text}, the program's code not counted", HEADROOM, headroom, tone=tone)
 
 
 def say_work(found: Summary) -> tuple[Line, ...]:
