@@ -1,4 +1,4 @@
-"""Write what follows from the declarations: docs/schema/*.json and docs/fields.md.
+"""Write what follows from the declarations: schemas, fields.md, and lists within other pages.
 
 `make docs` runs it; a test runs it with --check.
 """
@@ -6,39 +6,74 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path[:0] = [str(DOCS.parent), str(DOCS.parent / "tests")]
+sys.path.insert(0, str(DOCS.parent))
 
-from declarations import all_documents  # noqa: E402
-from schemas import make_line_schema, make_schema  # noqa: E402
 
-from hlotool.check.history import HISTORY_SCHEMA, HistoryLine  # noqa: E402
+from hlotool.analysis.findings.finding import FINDING_MEANINGS  # noqa: E402
+from hlotool.commands.schema import all_schemas  # noqa: E402
+from hlotool.commands.shared.declared import all_documents  # noqa: E402
+from hlotool.errors import EXIT_CODES  # noqa: E402
 from hlotool.fields import Block, DocumentSpec, Field  # noqa: E402
+from hlotool.ir.buffers import CLASS_MEANINGS  # noqa: E402
 from hlotool.render.markdown import quote_markdown  # noqa: E402
 
 INTRODUCTION = """\
-# Fields
+# hlotool fields
 
-Made by `make docs` from the declarations that also make the JSON, the tables and `--help`.
-Names in the first column are keys of the JSON and, in row lists, what `--where`, `--sort`,
-`--by` and `--columns` take. `?` after a type: null where it is not known. The pages of
-the commands and [numbers](numbers.md) define the figures; [JSON](json.md) has the promises.
+`hlotool fields COMMAND` lists the fields of rows, with units and meanings; with `--json` those of
+all parts of a document. Rows are chosen as in any command: `--where 'unit == "seconds"'`.
+
+What follows is made by `make docs` from the declarations that also make the JSON, the tables and
+`hlotool fields`. Names in the first column are keys of the JSON and, in row lists, what
+`--where`, `--sort`, `--by` and `--columns` take. `?` after a type: null where it is not known. The
+pages of the commands and [numbers](numbers.md) define the figures; [JSON](json.md) has the
+promises.
 """
+
+
+_FILLED = re.compile(r"(<!-- made by make docs: ([a-z ]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def make_lists() -> dict[str, str]:
+    """Return the lists that stand in the middle of written pages, by the names of their marks."""
+    findings = [f"* `{code}`: {meaning}" for code, meaning in FINDING_MEANINGS.items()]
+    codes = [f"* {code}: {meaning}." for code, meaning in EXIT_CODES.items()]
+    classes = [f"* `{name}`: {meaning}." for name, meaning in CLASS_MEANINGS.items()]
+    made = {"findings": findings, "exit codes": codes, "classes": classes}
+    return {name: "".join(f"{_wrap(line)}\n" for line in lines) for name, lines in made.items()}
+
+
+def _wrap(line: str) -> str:
+    return textwrap.fill(
+        line, 100, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+    )
+
+
+def fill_pages() -> dict[Path, str]:
+    """Return every written page that holds such a list, with the list as it is declared."""
+    lists, pages = make_lists(), {}
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if _FILLED.search(text):
+            pages[path] = _FILLED.sub(lambda found: found[1] + lists[found[2]], text)
+    return pages
 
 
 def make_files() -> dict[Path, str]:
     """Return every generated file with its text."""
     specs = all_documents()
     files = {
-        DOCS / "schema" / f"{spec.name}.json": json.dumps(make_schema(spec), indent=2) + "\n"
-        for spec in specs
+        DOCS / "schema" / f"{name}.json": json.dumps(schema, indent=2) + "\n"
+        for name, schema in all_schemas().items()
     }
-    line = make_line_schema(HistoryLine, HISTORY_SCHEMA, "a line of a history of checks")
-    files[DOCS / "schema" / "check-history.json"] = json.dumps(line, indent=2) + "\n"
+    files |= fill_pages()
     files[DOCS / "fields.md"] = "\n".join([INTRODUCTION, *(_page(spec) for spec in specs)])
     return files
 

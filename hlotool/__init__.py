@@ -4,18 +4,12 @@ The public names are `load`, `load_all`, `summarize`, `diff`, `Dump` and `Hlotoo
 docs/api.md.
 """
 
-import sys
-
 # No file is imported here: it would stand before the first line of `start`, which hears Ctrl-C.
 TYPE_CHECKING = False  # true for type checkers
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from hlotool.api import Dump, diff, load, load_all, summarize
     from hlotool.errors import HlotoolError
-else:
-    ModuleType = type(sys)
 
 __version__ = "0.1.0"
 __all__ = ["Dump", "HlotoolError", "__version__", "diff", "load", "load_all", "summarize"]
@@ -41,22 +35,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """A package of which `diff` is the function, though a room has that name too.
-
-    Python puts a room into its package when it is first imported; here that is passed over.
-    """
-
-    @property
-    def diff(self) -> object:
-        """The function that docs/api.md tells of."""
-        return __getattr__("diff")
-
-    @diff.setter
-    def diff(self, room: object) -> None:
-        pass
-
-
-sys.modules[__name__].__class__ = _Package

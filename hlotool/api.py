@@ -47,7 +47,7 @@ from hlotool.program.program import Program
 from hlotool.program.row_cache import RowCache
 
 if TYPE_CHECKING:  # who compares nothing need not load what compares
-    from hlotool.diff.report import DiffReport
+    from hlotool.compare.report import DiffReport
 
 _TEXT = "<text>"
 
@@ -246,7 +246,7 @@ def diff(
     Each side is a dump, or what `load` takes, and is read with the other options as `load` does.
     Raises as `load` does.
     """
-    from hlotool.diff.report import DiffOptions, DiffSide, compare_programs  # noqa: PLC0415
+    from hlotool.compare.report import DiffOptions, DiffSide, compare_programs  # noqa: PLC0415
 
     old, new = (
         one if isinstance(one, Dump) else load(one, stage=stage, module=module, config=config)

@@ -6,11 +6,23 @@ exits with `error.exit_code`; anything else is a bug, and said to be one.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 from hlotool.escape import escape
 from hlotool.source import Source
 
+# What each exit code of the program means.
+EXIT_CODES: Final[Mapping[int, str]] = {
+    0: "all is well",
+    1: "a budget is exceeded, or `diff --exit-code` found a difference",
+    2: "wrong usage, expression or configuration",
+    3: "an input is missing, unreadable or not a dump; the message has `file:line:column`",
+    4: "nothing was checked: no module matched, or a budget found nothing to measure",
+    70: "an internal error, which is a bug of hlotool: one line asks for a report, and with "
+    "`HLOTOOL_DEBUG=1` the traceback stands below it",
+    130: "Ctrl-C",
+}
 _WINDOW = 96  # characters of a long line shown around the caret
 
 

@@ -23,11 +23,12 @@ from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.sentence import write_sentence
+from hlotool.check.words import expect_budget_words, list_strangers
 from hlotool.escape import escape
 from hlotool.ir import Module
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.program import Program
-from hlotool.query.where import compile_where
+from hlotool.query.where import compile_where, expect_row_words
 from hlotool.render.units import format_value
 
 Dumped: TypeAlias = "str | os.PathLike[str] | Compiled"
@@ -52,6 +53,8 @@ def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) ->
     __tracebackhide__ = True  # pytest then points at the test
     program = _read(compiled, module)
     rules = [compile_rule(Budget(expression=text)) for text in budgets]
+    for rule in rules:
+        expect_budget_words(rule, [list_strangers(rule, program)])
     results = [judge_rule(rule, program) for rule in rules]
     failed = [write_sentence(one, format_value) for one in results if one.status != "pass"]
     if failed:
@@ -77,7 +80,9 @@ def assert_collectives(
     program = _read(compiled, module)
     rows = program.collectives.rows
     if where:
-        keeps = compile_where(where, ROW_LISTS["collectives"].fields, "where")
+        fields = ROW_LISTS["collectives"].fields
+        keeps = compile_where(where, fields, "where")
+        expect_row_words(where, fields, rows, program.find_words, "where")
         rows = tuple(row for row in rows if keeps(row))
     found = Counter(row.kind for row in rows)
     kinds = expected.keys() if allow_others else expected.keys() | found.keys()

@@ -1,23 +1,15 @@
-"""All declarations of answers, and what can be wrong with one."""
+"""What can be wrong with the declaration of an answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 
-from hlotool.commands import COMMANDS
 from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "in", "true", "false", "null"})  # of expressions
 _TAKEN = ("schema", "hlotool_version", "input", "columns", "grouped_by", "groups")
-
-
-def all_documents() -> tuple[DocumentSpec, ...]:
-    """Return every document that any command can print, in the order of the commands."""
-    modules = [import_module(f"hlotool.commands.{name}") for name in COMMANDS]
-    return tuple(spec for module in modules for spec in module.DOCUMENTS)
 
 
 def find_mistakes(spec: DocumentSpec) -> list[str]:

@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlotool.diff.blocks.changes import compare_instructions
-from hlotool.diff.blocks.header import compare_headers
-from hlotool.diff.blocks.order import compare_order
-from hlotool.diff.match.structure import compare_structure
+from hlotool.compare.blocks.changes import compare_instructions
+from hlotool.compare.blocks.header import compare_headers
+from hlotool.compare.blocks.order import compare_order
+from hlotool.compare.match.structure import compare_structure
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.program.program import Program

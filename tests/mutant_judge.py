@@ -11,9 +11,8 @@ from functools import cache
 from io import StringIO
 from typing import Any, Final, Literal, TypeAlias
 
-from declarations import all_documents
-
 from hlotool.cli import run
+from hlotool.commands.shared.declared import all_documents
 from hlotool.fields import Block, Unit
 
 Outcome: TypeAlias = Literal["answered", "answered with a note", "refused"]

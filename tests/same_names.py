@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from hlotool.diff.blocks.memory_pairs import stem
+from hlotool.compare.blocks.memory_pairs import stem
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.ir.opcodes import GIVEN
 from hlotool.parse import parse_module

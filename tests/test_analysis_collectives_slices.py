@@ -18,7 +18,7 @@ from hlotool.analysis.graph.backend import find_backend
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
-from hlotool.diff.blocks.collectives import compare_collectives
+from hlotool.compare.blocks.collectives import compare_collectives
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
 from hlotool.source import Source

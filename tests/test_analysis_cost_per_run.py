@@ -107,7 +107,7 @@ def test_the_paper_figure() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_matrix_flops_of_a_step_are_those_of_the_paper(backend: str) -> None:
     found = shared(f"{backend}/transformer_train")
-    assert found.scope == "device"
+    assert found.counted_for == "device"
     assert DEVICES * found.matrix_flops_per_run == SHARED_MODEL.train_step(remat=True)
     assert not found.is_lower_bound
 
@@ -130,7 +130,7 @@ def test_twice_the_batch_is_twice_the_work() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_text_before_optimizations_is_the_whole_program(backend: str) -> None:
     found = shared(f"{backend}/transformer_train", "before")
-    assert found.scope == "program"
+    assert found.counted_for == "program"
     assert found.matrix_flops_per_run == SHARED_MODEL.train_step(remat=True)
 
 
@@ -145,7 +145,7 @@ def test_without_remat() -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_our_own_transformer(backend: str) -> None:
     found = report(OWN[backend])
-    assert found.scope == "device"
+    assert found.counted_for == "device"
     assert DEVICES * found.matrix_flops_per_run == OWN_MODEL.train_step(remat=True)
     assert not found.is_lower_bound
 
@@ -161,7 +161,7 @@ def test_all_flops_of_our_own_agree_across_backends() -> None:
 )
 def test_our_own_before_optimizations_is_the_whole_program(folder: Path, batches: int) -> None:
     found = report(folder, "before")
-    assert found.scope == "program"
+    assert found.counted_for == "program"
     assert found.matrix_flops_per_run == batches * OWN_MODEL.train_step(remat=True)
 
 
@@ -240,4 +240,4 @@ def test_a_step_of_a_mixture_of_experts() -> None:
 )
 def test_parts_under_shard_map_are_not_the_whole_program(text: str, scope: str) -> None:
     module = read_module(TESTDATA / "dumps" / text)
-    assert Program("", module).cost.scope == scope
+    assert Program("", module).cost.counted_for == scope

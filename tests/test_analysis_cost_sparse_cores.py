@@ -37,7 +37,7 @@ def unknowns(cost: CostReport) -> tuple[int, int, bool, bool]:
 
 def test_every_call_costs_what_it_stands_for() -> None:
     rows = load_program(V6E).custom_calls
-    assert {row.operands[0]: row.memory_bytes_per_run for row in rows} == V6E_CALLS
+    assert {row.operand_shapes[0]: row.memory_bytes_per_run for row in rows} == V6E_CALLS
     assert {(row.known, row.memory_known, row.flops_per_run) for row in rows} == {
         ("computation", "computation", 0)
     }

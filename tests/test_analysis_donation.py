@@ -54,7 +54,7 @@ ENTRY main {
   ROOT r = f32[4] add(a, b)
 }
 """
-    assert [(row.parameter, row.output_index) for row in rows(text)] == [(0, ())]
+    assert [(row.parameter_number, row.output_index) for row in rows(text)] == [(0, ())]
 
 
 def test_a_copy_to_another_memory_is_a_prefetch() -> None:

@@ -97,7 +97,7 @@ def test_modules_without_an_assignment(backend: str) -> None:
 
 def check_estimate(path: Path) -> None:
     report = analyze_memory(parse_module(Source(path.read_text("utf-8"), path.name)), None)
-    assert report.figures.source == "estimate"
+    assert report.figures.sizes_from == "estimate"
     assert report.figures.estimated is not None
     assert report.figures.estimated.peak_bytes > report.figures.estimated.argument_bytes
     assert (

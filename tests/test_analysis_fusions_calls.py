@@ -44,7 +44,7 @@ ENTRY main {
 
 def test_each_shape_has_its_row() -> None:
     program = load(TESTDATA / "dumps/gpu_h100/library_calls").program
-    found = [(row.operands, row.flops_per_run) for row in program.custom_calls]
+    found = [(row.operand_shapes, row.flops_per_run) for row in program.custom_calls]
     assert sorted(found) == sorted(LIBRARY_CALLS)
 
 
@@ -53,11 +53,11 @@ def test_on_a_chip_calls_take_the_longer_of_flops_and_memory() -> None:
     chip = find_chip("h100")
     program = load(TESTDATA / "dumps/gpu_h100/library_calls").program
     rows = estimate_call_times(program.custom_calls, chip)
-    (product,) = (row for row in rows if row.operands == LIBRARY_CALLS[1][0])
+    (product,) = (row for row in rows if row.operand_shapes == LIBRARY_CALLS[1][0])
     moved = 2 * (25088 * 1024 + 256 * 1024 + 25088 * 256)
     assert GEMM / chip.flops_per_second < moved / chip.hbm_bytes_per_second
     assert product.estimated_seconds == pytest.approx(moved / chip.hbm_bytes_per_second, rel=0.01)
-    (convolution,) = (row for row in rows if row.operands == LIBRARY_CALLS[3][0])
+    (convolution,) = (row for row in rows if row.operand_shapes == LIBRARY_CALLS[3][0])
     assert convolution.flops_per_run == CONVOLUTION
     totals = add_up_calls(rows, program.cost)
     assert totals.estimated_seconds == sum(row.estimated_seconds or 0 for row in rows)

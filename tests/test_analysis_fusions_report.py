@@ -368,7 +368,7 @@ def test_places_in_a_body() -> None:
     case = next(case for case in DUMPS if case.path.parent.name == "scan_train")
     _, costs, report = measured(case)
     places = {
-        place.place: place.opcode
+        place.role: place.opcode
         for row in report.rows
         for place in expand_fusion(row.name, case.module, costs)
     }

@@ -106,7 +106,7 @@ def test_what_is_no_time(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "since", "step", "delta"),
+    ("values", "since", "change", "delta"),
     [
         ((1,), None, None, 0),
         ((1, 1, 1), None, None, 0),
@@ -121,10 +121,10 @@ def test_what_is_no_time(text: str) -> None:
     ],
 )
 def test_since_when(
-    values: tuple[object, ...], since: int | None, step: float | None, delta: float | None
+    values: tuple[object, ...], since: int | None, change: float | None, delta: float | None
 ) -> None:
     row = trend(*values)
-    assert (row.since_line, row.step, row.delta) == (since, step, delta)
+    assert (row.since_line, row.last_change, row.delta) == (since, change, delta)
     assert row.since_commit == (f"c{since}" if since else None)
     assert len(row.values) == len(values)
     assert row.unknown_count == row.values.count(None)

@@ -12,7 +12,7 @@ from hlotool.check.budget import Budget
 from hlotool.check.judge import Baseline, judge_rule, unmatched
 from hlotool.check.results import RuleResult
 from hlotool.check.rule import VOCABULARY, compile_rule
-from hlotool.diff.saved import SavedFigures
+from hlotool.compare.saved import SavedFigures
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.fields import Unit
 from hlotool.inputs.saved import SavedSummary, make_summary

@@ -62,8 +62,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
     code, out, err = hlotool("planets", option)
     assert (code, err) == (0, "")
     assert "  hlotool planets sky.txt --by kind\n" in out
-    assert "Fields of --rows planets (planets, largest first):" in out
-    assert "  size_bytes  how large it is [bytes]\n" in out
+    assert "hlotool fields planets lists the fields of rows.\n" in out
     for name in ("--json", "--where", "--sort", "--limit", "--rows", "--by", "--columns"):
         assert name in out
     for name in ("--wide", "--units", "--output", "--color", "--format"):
@@ -74,7 +73,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["plants"], "hlotool: There is no command 'plants'; did you mean planets?\n"),
+        (["plantes"], "hlotool: There is no command 'plantes'; did you mean planets or explain?\n"),
         (["planets"], "hlotool: Missing argument 'PATH'.\n"),
         (["planets", "x", "--colums", "a"], "hlotool: No such option"),
         (["planets", "x", "-n", "-1"], "hlotool: Invalid value for '-n' / '--limit'"),

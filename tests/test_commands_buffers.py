@@ -197,7 +197,7 @@ def test_parts_of_a_dump(tmp_path: Path) -> None:
     assert answer(allocations)["peak"] == whole["peak"]
     alone = Path(shutil.copy(allocations, tmp_path))
     found = answer(alone)
-    assert (found["source"], found["lifetimes"]) == ("buffer-assignment", None)
+    assert (found["sizes_from"], found["lifetimes"]) == ("buffer-assignment", None)
     assert found["peak"]["bytes"] is None
     assert found["totals"]["allocated_bytes"] == whole["totals"]["allocated_bytes"]
     assert "peak unknown" in run(alone).stdout
@@ -208,7 +208,7 @@ def test_parts_of_a_dump(tmp_path: Path) -> None:
     assert derived["peak"]["bytes"] == whole["peak"]["bytes"]
     assert [row["value"] for row in derived["rows"]] == [row["value"] for row in whole["rows"]]
     estimate = answer(Path(shutil.copy(text, tmp_path / "text.txt")))
-    assert (estimate["source"], estimate["lifetimes"]) == ("estimate", "derived")
+    assert (estimate["sizes_from"], estimate["lifetimes"]) == ("estimate", "derived")
     assert estimate["totals"]["allocated_bytes"] is None
     assert estimate["spaces"] == []
     assert all(row["allocation"] is None for row in estimate["rows"])

@@ -317,7 +317,7 @@ def test_a_history(capsys: pytest.CaptureFixture[str]) -> None:
     assert check("--trend", "--history", "a.jsonl", "--json", "--module", "step") == 0
     made = json.loads(capsys.readouterr().out)
     (row,) = [row for row in made["trends"] if row["metric"] == "buffers.temp_bytes"]
-    assert (row["first"], row["since_line"], row["step"]) == (
+    assert (row["first"], row["since_line"], row["last_change"]) == (
         row["last"],
         3,
         -row["values"][1] + row["first"],

@@ -135,7 +135,7 @@ def test_one_assignment_alone_means_estimates(capsys: pytest.CaptureFixture[str]
 
 
 def test_only_some_blocks(capsys: pytest.CaptureFixture[str]) -> None:
-    made = diff(capsys, STEP, GPU / "mlp_train.remat", "--only", "memory")
+    made = diff(capsys, STEP, GPU / "mlp_train.remat", "--blocks", "memory")
     assert made["memory"]
     assert [made[name] for name in ("fusions", "instructions", "collectives")] == [[], [], []]
     assert all(row["metric"].startswith("buffers.") for row in made["metrics"])

@@ -9,12 +9,12 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
-from schemas import make_schema
 
 from hlotool.commands.shared.output import check_options, find_target, render_document
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import QueryError, UsageError
 from hlotool.fields import Document, DocumentSpec
+from hlotool.fields.schema import make_schema
 from hlotool.render.look import Look
 
 SECOND = replace(SAMPLES, name="seconds", title="Seconds", limit=1, sort="name")

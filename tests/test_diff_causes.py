@@ -10,10 +10,10 @@ import pytest
 from dump_files import SHARED, needs_shared
 
 from hlotool.commands.diff_why import write_cause, write_triage
-from hlotool.diff.causes.cause import Cause
-from hlotool.diff.causes.input_program import InputPair
-from hlotool.diff.report import DiffReport, DiffSide, compare_programs
-from hlotool.diff.sides import Argument, find_candidates, read_side
+from hlotool.compare.causes.cause import Cause
+from hlotool.compare.causes.input_program import InputPair
+from hlotool.compare.report import DiffReport, DiffSide, compare_programs
+from hlotool.compare.sides import Argument, find_candidates, read_side
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
 from hlotool.source import Source

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from diff_cases import BASE, DIFF, parse, read_case, renamed
 
-from hlotool.diff.report import DiffOptions, DiffSide, compare_programs
+from hlotool.compare.report import DiffOptions, DiffSide, compare_programs
 from hlotool.program.program import Program
 
 CASES = sorted((DIFF / "fusions").glob("*.txt"))

@@ -13,9 +13,9 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool.api import load
-from hlotool.diff.blocks.headline import pick_headline
-from hlotool.diff.blocks.metrics import MetricRow, by_path
-from hlotool.diff.report import DiffSide, compare_programs
+from hlotool.compare.blocks.headline import pick_headline
+from hlotool.compare.blocks.metrics import MetricRow, by_path
+from hlotool.compare.report import DiffSide, compare_programs
 
 CUBLAS = TESTDATA / "dumps" / "gpu_h100" / "library_calls"
 PAIRS = {

@@ -12,7 +12,7 @@ from edits.layers import renumber
 from edits.listing import Print
 from edits.measure import judge
 
-from hlotool.diff.match.structure import compare_structure
+from hlotool.compare.match.structure import compare_structure
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
 from hlotool.source import Source

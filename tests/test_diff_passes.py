@@ -68,7 +68,7 @@ def test_what_a_pass_left_to_its_own_pipeline_is_its_work(
     changed = [(row["step"], row["pass_name"], row["pipeline"]) for row in made["passes"]]
     assert changed[2] == (2, "partitioning", "outer")
     assert changed[5] == (5, "creator", "later")
-    what = [row["what"] for row in made["passes"]]
+    what = [row["differs_in"] for row in made["passes"]]
     assert what == [[], [], ["structure", "collectives"], [], [], ["structure"]]
     row = made["passes"][2]
     assert (row["right_only_count"], row["left_only_count"], row["changed_count"]) == (1, 0, 1)
@@ -116,7 +116,7 @@ def test_new_names_alone_are_no_change(capsys: pytest.CaptureFixture[str], tmp_p
         ("p.after_rewire.before_pipeline-end", rewired),
     )
     made = ask(capsys, "--passes", write(tmp_path, *steps))
-    assert [row["what"] for row in made["passes"]] == [[], [], ["structure"]]
+    assert [row["differs_in"] for row in made["passes"]] == [[], [], ["structure"]]
     traced = ask(
         capsys, "--passes", tmp_path, "--trace", 'opcode == "all-reduce" and scope ~ "attention"'
     )
@@ -147,7 +147,7 @@ def test_a_trace_ends_where_the_expression_holds_no_more(
     made = ask(capsys, "--passes", write(tmp_path, *steps), "--trace", 'scope ~ "attention"')
     (row,) = made["trace"]
     assert (row["last_pass"], row["ending"]) == ("a", "no match")
-    assert ask(capsys, "--passes", tmp_path)["passes"][1]["what"] == []
+    assert ask(capsys, "--passes", tmp_path)["passes"][1]["differs_in"] == []
 
 
 def test_two_compilations_part_after_a_pass(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.diff.saved import SavedFigures, compare_kinds
+from hlotool.compare.saved import SavedFigures, compare_kinds
 from hlotool.inputs.saved import SavedSummary
 
 KIND = {

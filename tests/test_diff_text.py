@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from diff_cases import BASE, CASES, read, read_case, renamed, reordered
 
-from hlotool.diff.blocks.text import TextBlock, write_texts
-from hlotool.diff.match.structure import compare_structure, list_reached
+from hlotool.compare.blocks.text import TextBlock, write_texts
+from hlotool.compare.match.structure import compare_structure, list_reached
 from hlotool.errors import UsageError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hlotool.cli import run
-from hlotool.diff.blocks.metrics import MetricRow
-from hlotool.diff.threshold import Threshold, find_worse, parse_threshold
+from hlotool.compare.blocks.metrics import MetricRow
+from hlotool.compare.threshold import Threshold, find_worse, parse_threshold
 from hlotool.errors import UsageError
 from hlotool.fields import Unit
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from declarations import all_documents, find_mistakes
+from declarations import find_mistakes
 from fake_command import DOCUMENT
 from sample_rows import SAMPLES
-from schemas import make_schema
 
+from hlotool.commands.shared.declared import all_documents
 from hlotool.fields import DocumentSpec
+from hlotool.fields.schema import make_schema
 
 ROOT = Path(__file__).parent.parent
 SPECS = [*all_documents(), DOCUMENT, DocumentSpec("samples", "samples", row_lists=(SAMPLES,))]

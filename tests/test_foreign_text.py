@@ -297,7 +297,7 @@ def test_options(name: str, program: Program) -> None:
         ["summary", f"x{name}"],
         ["diff", f"x{name}", path],
         ["collectives", path, "--mesh", name],
-        ["diff", path, path, "--only", f"x{name}"],
+        ["diff", path, path, "--blocks", f"x{name}"],
         ["diff", path, path, "--map", f"x{name}"],
         ["diff", "--passes", f"x{name}"],
         ["check", path, "--config", f"x{name}"],

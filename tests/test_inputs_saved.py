@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.diff.blocks.metrics import DIFFED
+from hlotool.compare.blocks.metrics import DIFFED
 from hlotool.errors import InputError
 from hlotool.inputs.saved import SavedDocument, SavedSummary, make_summary, read_saved
 from hlotool.program.figures import BLOCKS

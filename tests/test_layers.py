@@ -27,8 +27,8 @@ BELOW = {
     "inputs": BOTTOM | {"ir", "parse"},  # the kind of a file is told by what it parses as
 }
 BELOW["program"] = BOTTOM | {"ir", "parse", "analysis", "inputs", "query"}
-BELOW["diff"] = BELOW["program"] | {"program"}
-BELOW["check"] = BELOW["diff"] | {"diff"}
+BELOW["compare"] = BELOW["program"] | {"program"}
+BELOW["check"] = BELOW["compare"] | {"compare"}
 BELOW["commands"] = BELOW["check"] | {"check", "render"}
 BELOW["cli"] = BOTTOM | {"commands", "query"}
 BELOW["start"] = {"cli"}

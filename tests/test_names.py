@@ -30,8 +30,8 @@ from hlotool.analysis.memory.values.value_rows import all_rows
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
-from hlotool.diff.blocks.text import write_texts
-from hlotool.diff.report import DiffOptions, DiffReport, DiffSide, compare_programs
+from hlotool.compare.blocks.text import write_texts
+from hlotool.compare.report import DiffOptions, DiffReport, DiffSide, compare_programs
 from hlotool.errors import UsageError
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment
@@ -88,7 +88,7 @@ def answers(program: Program) -> dict[str, Any]:
         expand_fusion(row.name, program.expect_module(), program.costs)
         for row in program.fusions.rows
     ]
-    found["bodies"] = [[(one.place, one.bytes_accessed) for one in body] for body in bodies]
+    found["bodies"] = [[(one.role, one.bytes_accessed) for one in body] for body in bodies]
     found["check"] = [judge_rule(rule, program) for rule in RULES]
     report = program.memory
     if report is not None and report.map.lifetimes is not None:

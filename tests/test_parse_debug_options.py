@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.diff.blocks.flags import FlagChange, compare_flags
+from hlotool.compare.blocks.flags import FlagChange, compare_flags
 from hlotool.parse.debug_options import parse_debug_options
 from hlotool.source import Source
 

@@ -250,9 +250,11 @@ def test_takes_its_time(
     assert len(text) < MOST_BYTES
     path = tmp_path / "m.txt"
     path.write_text(text)
+    other = tmp_path / "n.txt"  # of other bytes: the same would be told at once
+    other.write_text(f"{text}\n")
     for command in commands:
         started = time.process_time()
-        code = run([*command, str(path), *([str(path)] if command == DIFF else [])])
+        code = run([*command, str(path), *([str(other)] if command == DIFF else [])])
         seconds = time.process_time() - started
         assert code == 0, (command, capsys.readouterr().err)
         assert seconds < MOST_SECONDS, command

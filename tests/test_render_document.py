@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
-from schemas import make_schema
 
 from hlotool.escape import escape
 from hlotool.fields import (
@@ -31,6 +30,7 @@ from hlotool.fields import (
     Selection,
     figure,
 )
+from hlotool.fields.schema import make_schema
 from hlotool.query.select import Query, select_rows
 from hlotool.render.document import render_csv, render_json, render_jsonl, render_tsv
 

@@ -45,6 +45,7 @@ CASES = [
     f"check {STEP} --config testdata/check/budgets.toml",
     "check --trend --history testdata/check/history.jsonl",
     "summary testdata/dumps/tpu_v5e",
+    "fields buffers",
     "summary testdata/dumps/cpu --by backend",
 ]
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 from msgspec import to_builtins
 
 from hlotool import __version__
-from hlotool.diff.blocks.metrics import DIFFED
-from hlotool.diff.sides import Candidate
+from hlotool.compare.blocks.metrics import DIFFED
+from hlotool.compare.sides import Candidate
 from hlotool.errors import UsageError
 from hlotool.inputs.read.text import display_name, read_source
 from hlotool.inputs.saved import (

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.check.judge import NO_BASELINE
-from hlotool.diff.sides import Candidate
+from hlotool.compare.sides import Candidate
 from hlotool.errors import UsageError
 from hlotool.inputs.read.text import display_name
 from hlotool.inputs.saved import BASELINE_SCHEMA, PLACE_MARK

@@ -9,7 +9,7 @@ from hlotool.check.limits import Limits, Number, compare_margin, find_margin, ti
 from hlotool.check.place import find_place, name_rows
 from hlotool.check.results import RuleResult, Status
 from hlotool.check.rule import VOCABULARY, Rule
-from hlotool.diff.saved import SavedFigures
+from hlotool.compare.saved import SavedFigures
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.query.compile import as_number

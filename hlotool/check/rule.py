@@ -49,6 +49,7 @@ class Rule(Struct, frozen=True):
     unit: Unit
     module: Pattern | None
     paths: frozenset[str]  # the metrics and row lists that it speaks of
+    source: Source  # what places in the tree are places of
 
     @property
     def needs_baseline(self) -> bool:
@@ -82,23 +83,26 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     place = f"{config}:{budget.line}" if budget.line else config or "--budget"
     module = expect_pattern(budget.module, "module", place) if budget.module else None
     limits: Limits | None = None
-    says = budget.text
+    says, source = budget.text, Source(budget.text, place)
     if budget.kind == "expression":
         tree = parse_condition(budget.text, VOCABULARY, place)
     elif budget.kind == "metric":
-        tree = parse_number(budget.text, VOCABULARY, f"{place}: metric")
+        source = Source(budget.text, f"{place}: metric")
+        tree = parse_number(budget.text, VOCABULARY, source.name)
         limits = _read_limits(budget, place)
         says = _describe_limits(budget)
     else:
         rows, condition = _split_rows(budget.text, f"{place}: {budget.kind}")
-        tree = _count_rows(rows, condition, f"{place}: {budget.kind}")
+        source = Source(condition, f"{place}: {budget.kind}")
+        tree = _count_rows(rows, source)
         limits = _NO_ROW if budget.kind == "forbid" else _ANY_ROW
         says = f"{budget.kind} {rows}" + (f": {condition}" if condition else "")
     expect_machine(tree, machine, place)
     paths = frozenset(
         one.rows if isinstance(one, Aggregate) else one.path for one in find_reads(tree)
     )
-    return Rule(budget, says, tree, limits, find_unit(tree, VOCABULARY), module, paths)
+    unit = find_unit(tree, VOCABULARY)
+    return Rule(budget, says, tree, limits, unit, module, paths, source)
 
 
 def _split_rows(text: str, place: str) -> tuple[str, str]:
@@ -112,10 +116,10 @@ def _split_rows(text: str, place: str) -> tuple[str, str]:
     return rows, (match["condition"] or "").strip()
 
 
-def _count_rows(rows: str, condition: str, place: str) -> Aggregate:
+def _count_rows(rows: str, condition: Source) -> Aggregate:
     """Return the figure that says how many rows fulfil a condition, '' for any."""
     fields = Vocabulary.of_row(ROW_LISTS[rows].fields)
-    where = parse_condition(condition, fields, place) if condition else None
+    where = parse_condition(condition.text, fields, condition.name) if condition.text else None
     return Aggregate("count", rows, where=where)
 
 

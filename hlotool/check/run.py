@@ -13,12 +13,14 @@ from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import NO_BASELINE, Baseline, judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule
-from hlotool.diff.sides import Candidate, read_side
+from hlotool.check.words import expect_budget_words, list_strangers
+from hlotool.compare.sides import Candidate, read_side
 from hlotool.errors import InputError, NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import Failure, Inputs, map_inputs
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import input_paths, load_program
+from hlotool.query.words import Stranger
 
 _RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
 
@@ -90,6 +92,7 @@ class _Checked(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     paths: InputPaths | None = None
     line: HistoryLine | None = None
+    strangers: tuple[tuple[Stranger, ...] | None, ...] = ()  # a budget, None if not held against it
 
 
 def plan_run(
@@ -132,7 +135,7 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
 
     Budgets that are about no module, or had nothing to measure, say so; a module that cannot
     be read is an error of every budget about it. `progress` is called with the bytes that were
-    just read.
+    just read. Raises QueryError for a budget whose words no module can hold.
     """
     check = partial(
         _check,
@@ -145,6 +148,7 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
         _broken(task.module.name, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
         for task, outcome in zip(plan.tasks, outcomes, strict=True)
     ]
+    _expect_words(plan.rules, checked)
     names = [one.name for one in checked]
     idle = [rule for rule in plan.rules if not any(rule.applies_to(name) for name in names)]
     results = [result for one in checked for result in one.results]
@@ -155,6 +159,17 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     paths = (checked[0].paths if len(checked) == 1 else None) or plan.paths()
     lines = tuple(one.line for one in checked if one.line)
     return Run(paths, tuple(results), count_results(results), failures, notes, lines)
+
+
+def _expect_words(rules: Sequence[Rule], checked: Sequence[_Checked]) -> None:
+    """Raise QueryError for a word of a budget that is strange to all modules.
+
+    Where one could not be read, nobody knows what it holds.
+    """
+    for number, rule in enumerate(rules):
+        about = [one for one in checked if rule.applies_to(one.name)]
+        if all(one.strangers for one in about):
+            expect_budget_words(rule, (one.strangers[number] or () for one in about))
 
 
 def _check(
@@ -171,8 +186,9 @@ def _check(
         earlier = read_side(task.baseline, "baseline", assumptions)[0].figures
     about = [rule for rule in rules if rule.applies_to(program.name)]
     results = tuple(judge_rule(rule, program, earlier, task.missing) for rule in about)
+    strangers = tuple(list_strangers(rule, program) if rule in about else None for rule in rules)
     line = measure_line(program, task.module.key) if is_recorded else None
-    return _Checked(program.name, results, program.notes(), program.paths, line)
+    return _Checked(program.name, results, program.notes(), program.paths, line, strangers)
 
 
 def _broken(name: str, failure: Failure, rules: Sequence[Rule]) -> _Checked:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.check.history import HistoryLine
-from hlotool.diff.blocks.metrics import DIFFED
+from hlotool.compare.blocks.metrics import DIFFED
 from hlotool.fields import (
     COUNT,
     MEASURE,
@@ -60,7 +60,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
             lower_if="is_delta_lower_bound", upper_if="is_delta_upper_bound",
         ),
     ]  # fmt: skip
-    step: Annotated[
+    last_change: Annotated[
         Value,
         column(
             "what the last step changed; null if there is none", MEASURE,
@@ -179,7 +179,7 @@ def _find_row(module: str, path: str, lines: Mapping[int, HistoryLine]) -> Trend
         first=values[oldest],
         last=values[newest],
         delta=_subtract(values[newest], values[oldest]),
-        step=_subtract(values[since], values[before]) if since and before else None,
+        last_change=_subtract(values[since], values[before]) if since and before else None,
         since_commit=lines[since].commit if since else None,
         since_time=lines[since].time if since else None,
         since_line=since,

@@ -21,4 +21,7 @@ COMMANDS: Final = {
     "report": "A program as one page of HTML.",
     "text": "The HLO text of a module, also of a protobuf.",
     "check": "Budgets from hlotool.toml, for CI.",
+    "fields": "The fields of a command: names, units, meanings.",
+    "explain": "What a number, a word or an option means.",
+    "schema": "The JSON Schema of a command's answer.",
 }

@@ -26,6 +26,7 @@ from hlotool.analysis.memory.values.value_rows import BufferRow, all_rows, rows_
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.buffers_prose import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.complete import complete_space
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.machine_options import CHIP_MEMORY, machine_options
 from hlotool.commands.shared.output import make_look
@@ -42,7 +43,10 @@ from hlotool.program.program import Program
 from hlotool.render.curve import draw_curve
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
-_EXAMPLE: Final = "hlotool buffers dump/module_0001.jit_step.txt --by class,scope"
+_EXAMPLE: Final = """\
+hlotool buffers dump/ --by class,scope
+hlotool buffers dump/ --hbm 80GiB
+hlotool buffers dump/ --at fusion.123 --space vmem"""
 
 
 class Asked(Struct, frozen=True):
@@ -63,14 +67,19 @@ class Asked(Struct, frozen=True):
 @dump_options
 @click.option(
     "--at",
-    metavar="PLACE",
+    metavar="INSTANT",
     default="peak",
     help="Show this instant: a position, an instruction, or peak.",
 )
 @click.option(
     "--all", "is_all", is_flag=True, help="Show every allocation and value, whenever it is live."
 )
-@click.option("--space", default="0", help="Memory space: a number, a name such as vmem, or all.")
+@click.option(
+    "--space",
+    default="0",
+    help="Memory space: a number, a name such as vmem, or all.",
+    shell_complete=complete_space,
+)
 @click.option(
     "--peaks",
     type=click.IntRange(1, 1000),
@@ -115,6 +124,8 @@ def buffers(
     )
     _check(asked, request)
     program = load_one(request, "memory", with_buffers=True)
+    if without is not None:
+        _expect_words(without, program)
     if limit is None and asked.without is None and program.machine and program.machine.chip:
         asked = replace(asked, limit_bytes=program.machine.chip.hbm_bytes)
     print_document(_document(program, asked, options), options)
@@ -124,6 +135,12 @@ def _compile_without(text: str) -> Callable[[BufferRow], bool]:
     from hlotool.query.where import compile_where  # noqa: PLC0415  pyparsing is slow to import
 
     return compile_where(text, ROWS.fields, "--without")
+
+
+def _expect_words(text: str, program: Program) -> None:
+    from hlotool.query.where import expect_row_words  # noqa: PLC0415  the same
+
+    expect_row_words(text, ROWS.fields, (), program.find_words, "--without")
 
 
 def _check(asked: Asked, request: Request) -> None:
@@ -186,6 +203,7 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
     return Document(
         spec=show_stacks(spec) if asked.has_stacks else spec,
         input=program.paths,
+        find_words=program.find_words,
         rows=rows,
         blocks=blocks,
         scalars=report.figures,

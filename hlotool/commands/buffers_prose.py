@@ -137,7 +137,7 @@ def notes(
     if headroom is not None and any(row.headroom_bytes < 0 for row in relief):
         text = f"No {MOST_TOGETHER} parts bring it under {{limit_bytes}}; these go furthest."
         lines.append(Line(text, HEADROOM, headroom))
-    if report.figures.source == "buffer-assignment" and report.figures.lifetimes == "derived":
+    if report.figures.sizes_from == "buffer-assignment" and report.figures.lifetimes == "derived":
         lines.append(
             Line("Lifetimes are derived from the schedule, as no live ranges were dumped.")
         )

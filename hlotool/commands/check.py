@@ -28,12 +28,9 @@ from hlotool.commands.shared.say import say
 from hlotool.errors import NothingCheckedError, UsageError
 
 _EXAMPLE = """\
-hlotool check dump/
-hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB' --budget 'collectives.count() < 40'
-hlotool check dump/ --baseline main_dump/ --format github
+hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
 hlotool check dump/ --update-baseline
-hlotool check dump/ --history history.jsonl --time 2026-01-31T12:00:00Z --commit 1f3a9c0
-hlotool check --trend --history history.jsonl"""
+hlotool check dump/ --baseline main_dump/ --format github"""
 
 _NO_BUDGETS = (
     "there are no budgets: no hlotool.toml here or above, no [tool.hlotool] in "
@@ -53,7 +50,7 @@ _NO_BUDGETS = (
 @click.option(
     "--history", metavar="FILE", default="", help="Add the figures to FILE, a line a module."
 )
-@click.option("--time", metavar="TIME", help="With --history: ISO 8601, or seconds since 1970.")
+@click.option("--time", metavar="WHEN", help="With --history: ISO 8601, or seconds since 1970.")
 @click.option("--commit", metavar="TEXT", help="With --history: what was compiled.")
 @click.option(
     "--trend", is_flag=True, help="Show each metric of the history, and since when it is so."

@@ -14,7 +14,7 @@ from hlotool.commands.shared.progress import track
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say, say_all
 from hlotool.commands.shared.typed_line import repeat_command
-from hlotool.diff.sides import Argument, Candidate, find_candidates
+from hlotool.compare.sides import Argument, Candidate, find_candidates
 from hlotool.errors import UsageError
 from hlotool.inputs import Failure, StageChoice
 from hlotool.inputs.read.text import display_name

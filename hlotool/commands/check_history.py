@@ -16,7 +16,7 @@ from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.row_options import FORMATS, RowOptions
 from hlotool.commands.shared.say import say
-from hlotool.diff.sides import Candidate
+from hlotool.compare.sides import Candidate
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line
 from hlotool.inputs.read.text import display_name, read_bytes

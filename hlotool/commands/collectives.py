@@ -25,23 +25,27 @@ from hlotool.fields import Document
 _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind
 hlotool collectives dump/ --where 'exposed_wire_bytes_per_run > 64MiB'
-hlotool collectives dump/ --where 'network == "dcn"' --sort -payload_bytes
-hlotool collectives dump/ --chip h100 --devices-per-node 8 --node-bandwidth 50GB/s"""
+hlotool collectives dump/ --chip h100 --devices-per-node 8"""
 
 
-@document_command("collectives", COLLECTIVES, example=_EXAMPLE)
+@document_command("collectives", COLLECTIVES, example=_EXAMPLE, renamed={"--expand": "--operands"})
 @dump_options
 @click.option(
     "--mesh", metavar="AXIS=N,…", help="Name the axes of the device mesh, slowest-varying first."
 )
-@click.option("--expand", is_flag=True, help="List the operands of combined collectives.")
+@click.option(
+    "--operands",
+    "has_operands",
+    is_flag=True,
+    help="List the operands of combined collectives.",
+)
 @stack_option
 @machine_options(MACHINE_AND_LATENCY)
 def collectives(
     request: Request,
     *,
     mesh: str | None,
-    expand: bool,
+    has_operands: bool,
     has_stacks: bool,
     options: RowOptions,
 ) -> None:
@@ -49,7 +53,7 @@ def collectives(
     wanted = CollectiveOptions(
         mesh=parse_mesh_axes(mesh) if mesh is not None else None,
         with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
-        with_operands=expand,
+        with_operands=has_operands,
     )
     program = load_one(request, "executions", "costs")
     report = program.analyze_collectives(wanted)
@@ -68,11 +72,12 @@ def collectives(
         "by_network": report.totals.by_network,
         "host_transfers": report.host.rows,
     }
-    if expand:
+    if has_operands:
         lists["operands"] = report.operands
     document = Document(
         spec=spec,
         input=program.paths,
+        find_words=program.find_words,
         blocks={
             "totals": report.totals,
             "host": report.host.totals,

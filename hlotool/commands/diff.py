@@ -15,28 +15,30 @@ from hlotool.commands.diff_programs import diff_document
 from hlotool.commands.diff_several import name_sides, print_several
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
+from hlotool.commands.shared.complete import complete_module
 from hlotool.commands.shared.config_option import config_option, take_config
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.output import make_look
 from hlotool.commands.shared.say import say_all
 from hlotool.commands.shared.worse import worse_line
-from hlotool.diff.answer import DIFF
-from hlotool.diff.blocks.text import write_texts
-from hlotool.diff.directory import DIFF_DIRECTORY
-from hlotool.diff.pairing import Pairing, choose_pair, pair_candidates, parse_map
-from hlotool.diff.passes.answer import DIFF_PASSES, DIFF_TRACE
-from hlotool.diff.report import BLOCKS, DiffOptions, compare_programs
-from hlotool.diff.several import DIFF_SEVERAL
-from hlotool.diff.sides import (
+from hlotool.compare.answer import DIFF
+from hlotool.compare.blocks.text import write_texts
+from hlotool.compare.directory import DIFF_DIRECTORY
+from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
+from hlotool.compare.passes.answer import DIFF_PASSES, DIFF_TRACE
+from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.compare.several import DIFF_SEVERAL
+from hlotool.compare.sides import (
     Argument,
     find_candidates,
     name_files,
     name_path,
     parse_argument,
+    read_pair,
     read_side,
 )
-from hlotool.diff.threshold import find_worse, parse_threshold
-from hlotool.diff.why import DIFF_WHY
+from hlotool.compare.threshold import find_worse, parse_threshold
+from hlotool.compare.why import DIFF_WHY
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.query.names import suggest
@@ -44,20 +46,21 @@ from hlotool.render.unified import render_unified
 
 _EXAMPLE = """\
 hlotool diff before/ after/
-hlotool diff 0.9=old_dump/ 0.10=new_dump/ --module train_step --only memory,collectives
-hlotool diff baseline.json new_dump/ --exit-code
-hlotool diff old.txt new.txt --text --computation fused_computation.3
-hlotool diff before/ after/ --chip h100
 hlotool diff before/ after/ --threshold '2%,64MiB' --exit-code
-hlotool diff base=a/ lhs=b/ remat=c/
-hlotool diff --passes dump/
-hlotool diff --passes dump/ --trace 'opcode == "all-gather" and scope ~ "attention"'"""
+hlotool diff --passes dump/ --trace 'opcode == "all-gather"'"""
 DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_WHY, DIFF_PASSES, DIFF_TRACE)
 _BOTH = 2  # OLD and NEW
 
 
 @document_command(
-    "diff", DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_PASSES, DIFF_TRACE, example=_EXAMPLE
+    "diff",
+    DIFF,
+    DIFF_DIRECTORY,
+    DIFF_SEVERAL,
+    DIFF_PASSES,
+    DIFF_TRACE,
+    example=_EXAMPLE,
+    renamed={"--only": "--blocks"},
 )
 @click.argument("sides", metavar="OLD NEW…", nargs=-1)
 @click.option(
@@ -70,6 +73,7 @@ _BOTH = 2  # OLD and NEW
     "--module",
     metavar="REGEX",
     help="Of several modules: only those whose name, or name#number, matches.",
+    shell_complete=complete_module,
 )
 @click.option(
     "--map",
@@ -78,9 +82,7 @@ _BOTH = 2  # OLD and NEW
     multiple=True,
     help="Pair these two modules: names, paths or places.",
 )
-@click.option(
-    "--only", metavar="BLOCK,…", default="", help=f"Blocks to compare: {', '.join(BLOCKS)}."
-)
+@click.option("--blocks", metavar="BLOCK,…", default="", help=f"Of {', '.join(BLOCKS)}.")
 @click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
 @click.option("--unfold", is_flag=True, help="List every changed instruction separately.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
@@ -101,7 +103,7 @@ _BOTH = 2  # OLD and NEW
     "--passes",
     metavar="DIR",
     multiple=True,
-    help="Show what each pass of a dump changed; given twice, where two dumps first differ.",
+    help="What each pass changed; given twice, where dumps part.",
 )
 @click.option(
     "--trace",
@@ -118,7 +120,7 @@ def diff(
     stage: StageChoice,
     module: str | None,
     renamed: tuple[str, ...],
-    only: str,
+    blocks: str,
     strict: bool,
     unfold: bool,
     exit_code: bool,
@@ -142,7 +144,7 @@ def diff(
     if (passes or as_text) and any(values.values()):
         name = "--passes" if passes else "--text"
         raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth and the like.")
-    compared = DiffOptions(_parse_only(only), is_strict=strict, is_folded=not unfold)
+    compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
     assumptions = read_assumptions(values, take_config(values))
     limit = parse_threshold(threshold) if threshold else None
     asked = Asked(stage, module, compared, assumptions, limit)
@@ -195,11 +197,11 @@ def _check_usage(
         raise UsageError("--computation needs --text.")
 
 
-def _parse_only(text: str) -> tuple[str, ...]:
+def _parse_blocks(text: str) -> tuple[str, ...]:
     chosen = [part.strip() for part in text.split(",") if part.strip()]
     for name in chosen:
         if name not in BLOCKS:
-            raise UsageError(f"--only: there is no block {name!r}; {suggest(name, BLOCKS)}")
+            raise UsageError(f"--blocks: there is no block {name!r}; {suggest(name, BLOCKS)}")
     return tuple(one for one in BLOCKS if one in chosen) if chosen else BLOCKS
 
 
@@ -212,12 +214,14 @@ def _print_one(
     """Compare two programs and print all blocks; say if anything differs, if any is worse."""
     if pair.left is None or pair.right is None:
         raise ValueError("both sides are needed")
-    left, left_facts = read_side(pair.left, arguments[0].label, asked.assumptions)
-    right, right_facts = read_side(pair.right, arguments[1].label, asked.assumptions)
+    labels = arguments[0].label, arguments[1].label
+    (left, right), read = read_pair((pair.left, pair.right), labels, asked.assumptions)
     say_all((*left.notes(), *right.notes()))
-    report = compare_programs(left, right, asked.compared)
-    facts = name_files(left_facts, left), name_files(right_facts, right)
+    compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
+    report = compare_programs(left, right, compared)
+    facts = name_files(read[0], left), name_files(read[1], right)
     document = diff_document(report, *facts, asked.compared, options)
+    document = replace(document, find_words=lambda: left.find_words() | right.find_words())
     worse = find_worse(report.metrics, asked.threshold)
     if worse:
         document = replace(document, lines=(*document.lines, worse_line(worse)))

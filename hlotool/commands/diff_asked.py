@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.diff.report import DiffOptions
-from hlotool.diff.threshold import Threshold
+from hlotool.compare.report import DiffOptions
+from hlotool.compare.threshold import Threshold
 from hlotool.inputs import StageChoice
 from hlotool.program.assumptions import Assumptions
 

@@ -13,13 +13,13 @@ from hlotool.commands.diff_asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document, progress
 from hlotool.commands.shared.say import say, say_all
 from hlotool.commands.shared.worse import worse_line
-from hlotool.diff.blocks.headline import pick_headline
-from hlotool.diff.blocks.metrics import MetricRow, by_path
-from hlotool.diff.directory import DIFF_DIRECTORY, ModuleDiff, Status, describe_alone
-from hlotool.diff.pairing import Pairing
-from hlotool.diff.report import compare_programs
-from hlotool.diff.sides import Argument, read_side
-from hlotool.diff.threshold import find_worse
+from hlotool.compare.blocks.headline import pick_headline
+from hlotool.compare.blocks.metrics import MetricRow, by_path
+from hlotool.compare.directory import DIFF_DIRECTORY, ModuleDiff, Status, describe_alone
+from hlotool.compare.pairing import Pairing
+from hlotool.compare.report import compare_programs
+from hlotool.compare.sides import Argument, read_pair, read_side
+from hlotool.compare.threshold import find_worse
 from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import Failure, map_inputs
 from hlotool.program.assumptions import Assumptions
@@ -81,8 +81,8 @@ def _compare(pair: Pairing, *, asked: Asked) -> _Result:
     """Compare one pair; runs in a process of its own."""
     if pair.left is None or pair.right is None:
         return _Result(_alone(pair, asked.assumptions), differs=True)
-    left, left_facts = read_side(pair.left, "", asked.assumptions)
-    right, right_facts = read_side(pair.right, "", asked.assumptions)
+    sides = pair.left, pair.right
+    (left, right), (left_facts, right_facts) = read_pair(sides, ("", ""), asked.assumptions)
     report = compare_programs(left, right, asked.compared)
     headline = pick_headline(by_path(report.metrics))
     row = ModuleDiff(

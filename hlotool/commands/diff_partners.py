@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hlotool.commands.diff_asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document
-from hlotool.diff.match.structure import compare_structure
-from hlotool.diff.pairing import Pairing
-from hlotool.diff.sides import Argument, read_side
-from hlotool.diff.why import DIFF_WHY, compare_partners, find_pairs
+from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.pairing import Pairing
+from hlotool.compare.sides import Argument, read_side
+from hlotool.compare.why import DIFF_WHY, compare_partners, find_pairs
 from hlotool.errors import UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.ir import Instruction

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct, field
 
 from hlotool.commands.shared.command import RowOptions, print_document, track
-from hlotool.diff.passes.answer import (
+from hlotool.compare.passes.answer import (
     DIFF_PASSES,
     DIFF_TRACE,
     PassesFacts,
@@ -15,7 +15,7 @@ from hlotool.diff.passes.answer import (
     PassRow,
     TraceFacts,
 )
-from hlotool.diff.passes.compared import (
+from hlotool.compare.passes.compared import (
     MEMORY,
     RESPECTS,
     compare_in_step,
@@ -26,9 +26,9 @@ from hlotool.diff.passes.compared import (
     first_row,
     lone_row,
 )
-from hlotool.diff.passes.snapshot import Snapshot, read_snapshot
-from hlotool.diff.passes.steps import Step, list_steps, merge_keys, name_steps
-from hlotool.diff.passes.trace import Tracer
+from hlotool.compare.passes.snapshot import Snapshot, read_snapshot
+from hlotool.compare.passes.steps import Step, list_steps, merge_keys, name_steps
+from hlotool.compare.passes.trace import Tracer
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import (
@@ -60,7 +60,7 @@ def print_passes(
         walk = _walk_both(walks[0], walks[1], is_strict=is_strict)
         facts = find_parting(walk.rows)
         lines = [*_parting_lines(walk.rows), *_first_lines(walk.rows, "first differs", "after")]
-    shown = [row for row in walk.rows if row.what] if options.wants_overview else walk.rows
+    shown = [row for row in walk.rows if row.differs_in] if options.wants_overview else walk.rows
     document = Document(
         DIFF_PASSES,
         InputPaths(directories[-1]),
@@ -70,7 +70,7 @@ def print_passes(
         notes=tuple(_notes(len(walk.rows) - len(shown), len(walks))),
     )
     print_document(document, options)
-    return any(row.what for row in walk.rows)
+    return any(row.differs_in for row in walk.rows)
 
 
 def print_trace(directory: str, module: str | None, expression: str, options: RowOptions) -> None:
@@ -85,6 +85,7 @@ def print_trace(directory: str, module: str | None, expression: str, options: Ro
         elif before.state is not snapshot.state:
             tracer.follow(snapshot, compare_in_turn(before, snapshot)[1])
         before = snapshot
+    tracer.expect_words()
     facts = tracer.facts()
     document = Document(
         DIFF_TRACE,
@@ -165,7 +166,7 @@ def _first_lines(rows: Sequence[PassRow], verb: str, link: str) -> Iterator[Line
 
 def _parting_lines(rows: Sequence[PassRow]) -> Iterator[Line]:
     """Name the last step that is the same in both compilations, and the first that is not."""
-    place = next((index for index, row in enumerate(rows) if row.what), None)
+    place = next((index for index, row in enumerate(rows) if row.differs_in), None)
     if place is None:
         yield Line("both compilations are the same after every pass")
         return
@@ -173,7 +174,7 @@ def _parting_lines(rows: Sequence[PassRow]) -> Iterator[Line]:
         f"last the same {_name(rows[place - 1], 'after')}" if place else "different from the start"
     )
     first = rows[place]
-    yield Line(f"{last}; first different {_name(first, 'after')}: {', '.join(first.what)}")
+    yield Line(f"{last}; first different {_name(first, 'after')}: {', '.join(first.differs_in)}")
 
 
 def _name(row: PassRow, link: str) -> str:

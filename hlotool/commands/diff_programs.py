@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from hlotool.commands.diff_verdict import MOST_WHY, write_verdict
 from hlotool.commands.shared.command import RowOptions
-from hlotool.diff.answer import DIFF, FACTS, ORDER, DiffFacts, SideFacts, name_columns
-from hlotool.diff.blocks.fold import InstructionChange
-from hlotool.diff.blocks.metrics import changed_metrics
-from hlotool.diff.report import DiffOptions, DiffReport
+from hlotool.compare.answer import DIFF, FACTS, ORDER, DiffFacts, SideFacts, name_columns
+from hlotool.compare.blocks.fold import InstructionChange
+from hlotool.compare.blocks.metrics import changed_metrics
+from hlotool.compare.report import DiffOptions, DiffReport
 from hlotool.fields import Document, Line, quote_braces
 from hlotool.ir.opcodes import COLLECTIVES, FREE
 

@@ -10,7 +10,7 @@ from hlotool.commands.diff_asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document
 from hlotool.commands.shared.say import say_all
 from hlotool.commands.shared.worse import worse_line
-from hlotool.diff.several import (
+from hlotool.compare.several import (
     DIFF_SEVERAL,
     SeveralFacts,
     compare_sides,
@@ -19,8 +19,8 @@ from hlotool.diff.several import (
     list_sides,
     spread,
 )
-from hlotool.diff.sides import Argument, Candidate, find_candidates, read_side
-from hlotool.diff.threshold import find_worse
+from hlotool.compare.sides import Argument, Candidate, find_candidates, read_side
+from hlotool.compare.threshold import find_worse
 from hlotool.errors import UsageError
 from hlotool.fields import Document, InputPaths, Line
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from hlotool.commands.diff_why import write_cause, write_triage
-from hlotool.diff.answer import METRICS
-from hlotool.diff.blocks.headline import HEADLINE, pick_headline
-from hlotool.diff.blocks.metrics import MetricRow, by_path
-from hlotool.diff.blocks.spaces import SpaceChange
-from hlotool.diff.report import DiffReport
+from hlotool.compare.answer import METRICS
+from hlotool.compare.blocks.headline import HEADLINE, pick_headline
+from hlotool.compare.blocks.metrics import MetricRow, by_path
+from hlotool.compare.blocks.spaces import SpaceChange
+from hlotool.compare.report import DiffReport
 from hlotool.fields import Line, Unit
 from hlotool.render.prose import render_line
 from hlotool.render.units import format_bounds, format_field, format_value

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from hlotool.diff.blocks.flags import FlagChange
-from hlotool.diff.causes.cause import Cause, CauseKind
-from hlotool.diff.causes.triage import Triage
+from hlotool.compare.blocks.flags import FlagChange
+from hlotool.compare.causes.cause import Cause, CauseKind
+from hlotool.compare.causes.triage import Triage
 from hlotool.fields import Unit
 from hlotool.render.units import format_value
 

@@ -30,28 +30,27 @@ from hlotool.commands.shared.stack_option import (
     show_stacks,
     stack_option,
 )
+from hlotool.errors import UsageError
 from hlotool.fields import Document, Line, quote_braces
 from hlotool.fields.quantity import parse_size
 from hlotool.ir import Instruction, Module
 
-_EXAMPLE = """\
+_EXAMPLE: Final = """\
 hlotool fusions dump/ --by kind,root_opcode
-hlotool fusions module_0001.jit_step.gpu_after_optimizations.txt --where '"trivial" in flags'
 hlotool fusions dump/ --missed --recompute
-hlotool fusions dump/ --rows custom_calls
-hlotool fusions dump/ --chip h100"""
+hlotool fusions dump/ --chip h100 --where '"trivial" in flags'"""
+_LEAST: Final = "1MiB"  # of traffic in a run: what a list of missed fusions leaves out is less
 _SHARE: Final = "{flops_share} of all known flops"
 
 
-@document_command("fusions", FUSIONS, example=_EXAMPLE)
+@document_command("fusions", FUSIONS, example=_EXAMPLE, renamed={"--expand": "--body"})
 @dump_options
-@click.option("--expand", metavar="NAME", default="", help="Show the body of one fusion.")
+@click.option("--body", metavar="NAME", default="", help="Show the body of one fusion.")
 @click.option("--missed", is_flag=True, help="List large operations left unfused.")
 @click.option(
     "--above",
     metavar="SIZE",
-    default="1MiB",
-    help="With --missed: only what moves at least this much in a run; 1MiB by default.",
+    help=f"With --missed: only what moves at least this much in a run; {_LEAST} by default.",
 )
 @click.option(
     "--recompute", is_flag=True, help="List expensive operations that several fusions repeat."
@@ -61,15 +60,17 @@ _SHARE: Final = "{flops_share} of all known flops"
 def fusions(
     request: Request,
     *,
-    expand: str,
+    body: str,
     missed: bool,
-    above: str,
+    above: str | None,
     recompute: bool,
     has_stacks: bool,
     options: RowOptions,
 ) -> None:
     """List the fusions of a module, most bytes accessed in a run first."""
-    least_bytes = parse_size(above, "--above")
+    if above is not None and not missed:
+        raise UsageError("--above goes with --missed.")
+    least_bytes = parse_size(above or _LEAST, "--above")
     program = load_one(request, "executions", "costs", "prints", "fusions")
     chip = program.machine.chip if program.machine else None
     report = program.fusions
@@ -77,9 +78,9 @@ def fusions(
     shows_calls = options.rows == CUSTOM_CALLS.name
     lines = _describe_calls(calls) if shows_calls else _header(report, calls, chip)
     lists: dict[str, Sequence[Struct]] = {}
-    if expand:
-        lists["expanded"] = expand_fusion(expand, program.expect_module(), program.costs)
-        lines = _describe(report, expand, find_fusion(expand, program.expect_module()))
+    if body:
+        lists["body"] = expand_fusion(body, program.expect_module(), program.costs)
+        lines = _describe(report, body, find_fusion(body, program.expect_module()))
     if missed:
         lists["missed"] = program.find_missed(least_bytes)
     if recompute:
@@ -93,6 +94,7 @@ def fusions(
         lines=lines,
         shown=tuple(lists) or ("rows",),
         focus=next(iter(lists), ""),
+        find_words=program.find_words,
     )
     if has_stacks:
         document = _with_stacks(document, answer, program.expect_module())

@@ -33,8 +33,7 @@ _FORMATS: Final = ("perfetto", "model-explorer")
 _EXAMPLE: Final = """\
 hlotool outline dump/
 hlotool outline dump/ --only collective,wait
-hlotool outline dump/ --nesting 1 --chip h100
-diff <(hlotool outline old/) <(hlotool outline new/)"""
+hlotool outline dump/ --nesting 1 --chip h100"""
 
 
 @document_command("outline", OUTLINE, example=_EXAMPLE, formats=(*FORMATS, *_FORMATS))

@@ -15,6 +15,7 @@ from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.commands.shared.command import write_text
 from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.help import HelpfulCommand
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.summary_prose import say_all
@@ -28,10 +29,11 @@ from hlotool.render.report.libraries import expect_chart_script, expect_template
 from hlotool.render.report.page import PageText, render_page
 from hlotool.render.report.tables import MOST_ROWS, PageTable, make_table
 
-_EXAMPLE: Final = """\
-Example:
-  hlotool report dump/ -o report.html
-  hlotool report dump/ --chip h100 --hbm 80GiB -o report.html"""
+_EXAMPLES: Final = (
+    "hlotool report dump/ -o report.html",
+    "hlotool report dump/ --chip h100 --hbm 80GiB -o report.html",
+    "hlotool report dump/ --module jit_step -o step.html",
+)
 
 
 class _Listed(Struct, frozen=True):
@@ -44,7 +46,7 @@ class _Listed(Struct, frozen=True):
     named_by: str
 
 
-@click.command("report", epilog=f"\b\n{_EXAMPLE}")
+@click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
 @click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
 @click.option("-o", "--output", metavar="FILE", required=True, help="Write the page to FILE.")

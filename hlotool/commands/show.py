@@ -25,9 +25,8 @@ from hlotool.render.graph import GRAPH_FORMATS, GraphEdge, GraphNode
 
 _EXAMPLE: Final = """\
 hlotool show dump/ fusion.123
-hlotool show dump/ "params['layers']['wq']"
 hlotool show dump/ model.py:120 --rows neighbours
-hlotool show dump/ fusion.123 --hops 2 --format dot | dot -Tsvg > around.svg"""
+hlotool show dump/ fusion.123 --format dot | dot -Tsvg > around.svg"""
 
 
 @document_command("show", SHOW, example=_EXAMPLE, formats=(*FORMATS, *GRAPH_FORMATS))
@@ -68,6 +67,7 @@ def _document(program: Program, report: ShowReport) -> Document:
         return Document(
             SHOW_SEVERAL,
             program.paths,
+            find_words=program.find_words,
             rows=rows,
             notes=(Line("Name one alone for all about it; --rows memory, … for one list of all."),),
         )
@@ -75,6 +75,7 @@ def _document(program: Program, report: ShowReport) -> Document:
     return Document(
         SHOW,
         program.paths,
+        find_words=program.find_words,
         rows=rows,
         lines=tuple(describe_one(report.subjects[0])),
         shown=filled,

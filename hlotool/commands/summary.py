@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import click
 
@@ -25,12 +26,17 @@ from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
 from hlotool.program.program import Program
 
+_EXAMPLE: Final = """\
+hlotool summary dump/module_0001.jit_step.txt
+hlotool summary dump/ --sort -peak_bytes -n 5
+hlotool summary dump/ --module jit_step --chip h100"""
+
 
 @document_command(
     "summary",
     SUMMARY,
     SUMMARY_DIRECTORY,
-    example="hlotool summary dump/module_0001.jit_step.txt\nhlotool summary dump/ -n 5",
+    example=_EXAMPLE,
 )
 @dump_options
 @machine_options(MACHINE)
@@ -88,6 +94,7 @@ def _describe(
         above=above,
         notes=notes,
         shown=tuple(above),
+        find_words=program.find_words,
     )
 
 

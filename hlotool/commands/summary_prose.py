@@ -112,7 +112,7 @@ def _say_headroom(found: Summary) -> Line:
 def say_work(found: Summary) -> tuple[Line, ...]:
     """Say what one run computes and moves, and what limits it on a chip."""
     cost, bound = found.cost, found.bound
-    text = f"work{_SCOPES[cost.scope]}: {{total_flops_per_run}} flops"
+    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops"
     if cost.matrix_flops_per_run:
         text += " ({matrix_flops_per_run} in matrix products)"
     if cost.custom_call_flops_per_run:

@@ -6,6 +6,7 @@ import click
 
 from hlotool.commands.shared.command import write_text
 from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.help import HelpfulCommand
 from hlotool.commands.shared.request import Request
 from hlotool.errors import InputError, UsageError
 from hlotool.inputs.read.text import display_name
@@ -14,13 +15,14 @@ from hlotool.parse.extent import ComputationExtent, list_computations
 from hlotool.query.names import suggest
 from hlotool.source import Source
 
-_EXAMPLE = """\
-Example:
-  hlotool text module_0001.jit_step.gpu_after_optimizations.hlo.pb > step.txt
-  hlotool text dump/ --module jit_step --computation fused_add"""
+_EXAMPLES = (
+    "hlotool text module_0001.jit_step.gpu_after_optimizations.hlo.pb > step.txt",
+    "hlotool text dump/ --module jit_step --computation fused_add",
+    "hlotool text dump/ --module jit_step --stage before -o before.txt",
+)
 
 
-@click.command("text", epilog=f"\b\n{_EXAMPLE}")
+@click.command("text", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
 @click.option("--computation", metavar="NAME", default="", help="Only this computation.")
 @click.option("-o", "--output", metavar="FILE", default="", help="Write to FILE instead of stdout.")

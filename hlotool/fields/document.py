@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Final
 
 from msgspec import Struct, field
@@ -76,6 +76,7 @@ class Document(Struct, frozen=True):
     `rows` and `blocks` hold every name of the spec that is not optional. `shown` are the
     row lists a table prints, in order (empty: the first of the spec that is present), each
     under its lines of `above`.
+    `find_words` returns the opcodes that its programs hold.
     """
 
     spec: DocumentSpec
@@ -89,6 +90,7 @@ class Document(Struct, frozen=True):
     shown: tuple[str, ...] = ()
     limits_all: bool = False  # whether -n holds for every list that is shown
     focus: str = ""  # the list that row options act on; '': the first that is present
+    find_words: Callable[[], Collection[str]] = frozenset
 
     def present(self) -> tuple[RowList, ...]:
         """Return the row lists that this answer holds."""

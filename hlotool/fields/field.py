@@ -78,7 +78,10 @@ class Field(Struct, frozen=True):
     upper_if: str = ""  # the same for ≤ and is_upper_bound
     is_verdict: bool = False  # TEXT: a terminal colours it by its word
     estimate_if: str = ""  # the record's flag that makes it an estimate: shown with ~
-    values: tuple[str, ...] = ()  # all a TEXT may be; becomes an enum in the schema
+    values: tuple[str, ...] = ()  # all a TEXT, or an item of a LIST, may be: an enum in the schema
+    words: frozenset[str] = (
+        frozenset()
+    )  # what it may be besides what a dump newer than hlotool holds
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
     indent_by: str = ""  # the field that says how deep a table indents this one
     range_from: str = ""  # the record's attribute with the lower end: a table shows 3–5

@@ -6,8 +6,9 @@
         executions: Annotated[int | None, column("how often they run", COUNT, heading="runs")]
 
 The type says the rest: `| None` may be unknown, a `Literal` is a closed vocabulary, text, flags
-and lists are what they are. A record's `fields_of` are its figures in the order of the class;
-JSON, columns, `--where`, `--help`, schemas and docs/fields.md are made from them.
+and lists are what they are; `words` are a vocabulary to which newer dumps may add. A record's
+`fields_of` are its figures in the order of the class; JSON, columns, `--where`, `hlotool fields`,
+schemas and docs/fields.md are made from them.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Options(TypedDict, total=False):
     range_from: str
     unit_from: str
     names_from: str
+    words: frozenset[str]
 
 
 def figure(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -> Meta:
@@ -98,7 +100,7 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
     unit = given or implied
     if unit is None or (given and implied):
         raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")
-    values = [word for part in known if get_origin(part) is Literal for word in get_args(part)]
+    values = [word for part in known for word in _words_of(part)]
     return Field(
         declared.encode_name,
         unit,
@@ -123,6 +125,13 @@ def _unit_of(known: list[Any]) -> Unit | None:
     if kinds == {bool}:
         return Unit.FLAG
     return Unit.LIST if kinds == {tuple} else None
+
+
+def _words_of(declared: Any) -> tuple[str, ...]:
+    """Return all that a text, or an item of a list of texts, may be; nothing if that is open."""
+    if get_origin(declared) is tuple:
+        declared = get_args(declared)[0]
+    return get_args(declared) if get_origin(declared) is Literal else ()
 
 
 def _items_of(declared: Any) -> Unit:

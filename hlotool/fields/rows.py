@@ -68,6 +68,7 @@ class RowList(Struct, frozen=True):
     apart: str = ""
     has_total: bool = True  # False where rows do not add up, as modules or peaks do not
     is_optional: bool = False  # present only when an option asks for it
+    option: str = ""  # the option that does, if it is one that adds the list
     limit: int = 20  # rows of a table when -n is not given
     title: str = ""  # a line above the table, when a document shows several
     chosen: tuple[Field, ...] = ()  # where an answer has other columns or headings

@@ -6,7 +6,7 @@ Nouns are those of xla/service/buffer_assignment.h and xla/hlo/utils/hlo_live_ra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -16,6 +16,14 @@ from hlotool.ir.values import Metadata, ShapeIndex
 from hlotool.source import Source
 
 AllocationClass: TypeAlias = Literal["parameter", "output", "temp", "constant", "thread-local"]
+# The first that fits is the class of an allocation.
+CLASS_MEANINGS: Final[Mapping[AllocationClass, str]] = {
+    "thread-local": "memory of one thread of the host; it counts in no total but its own",
+    "constant": "holds a constant of the program",
+    "parameter": "holds a parameter of the entry, donated or not",
+    "output": "may hold a part of the result",
+    "temp": "holds temporary values: all that is none of the others",
+}
 ValueKey: TypeAlias = tuple[str, ShapeIndex]  # defining instruction and index: unique in a module
 
 

@@ -24,6 +24,7 @@ DTYPE_BITS: Final[dict[str, int]] = {
     "token": 0, "opaque": 64,
 }  # fmt: skip
 
+DTYPES: Final = frozenset(DTYPE_BITS)
 UNBOUNDED: Final = -1  # a dimension printed `?`
 COMBINED: Final = -1  # a tile dimension printed `*`
 

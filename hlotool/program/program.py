@@ -136,6 +136,11 @@ class Program:
             )
         return self.module
 
+    def find_words(self) -> frozenset[str]:
+        """Return the opcodes that its text holds, known to hlotool or not."""
+        instructions = self.module.instructions() if self.module else ()
+        return frozenset(one.opcode for one in instructions)
+
     @cached_property
     def graph(self) -> CallGraph:
         """Which computations call which."""

@@ -2,7 +2,8 @@
 
 The language: `grammar` makes a tree (`expression`) of a text, `mistakes` says what is wrong with
 one that has none. `vocabulary` is what a tree may name, `validate` whether it makes sense for
-that; `parse` does both. `compile` makes a function of a tree, `where` a test of a row,
+that; `parse` does both. `words` asks, with rows at hand, whether a field
+can be what it is compared with. `compile` makes a function of a tree, `where` a test of a row,
 `aggregate` one figure of many rows; `measure` says what a tree over a whole program comes to,
 and `unit` how that is written.
 

@@ -192,6 +192,7 @@ class _Validator:
                 items = "text" if wanted is ValueKind.TEXT else "numbers"
                 message = f"{tree.right.path} lists {items}, but this is {kind.value}"
                 raise self.fail(message, tree.left)
+            self.refuse_misfit(tree.right, tree.left)
 
     def expect_aggregate(self, tree: Aggregate) -> None:
         """Expect an aggregate: its rows, and its arguments against their fields."""

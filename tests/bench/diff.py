@@ -17,8 +17,8 @@ from bench.measure import cpu_seconds, take_turns
 from bench.parse import split_text
 from diff_cases import renamed
 
-from hlotool.diff.blocks.changes import InstructionDiff, compare_instructions
-from hlotool.diff.match.structure import compare_structure
+from hlotool.compare.blocks.changes import InstructionDiff, compare_instructions
+from hlotool.compare.match.structure import compare_structure
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.program.program import Program

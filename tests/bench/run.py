@@ -25,6 +25,7 @@ os.environ["PYTHONPATH"] = str(ROOT)
 
 from bench.buffers import measure_buffers  # noqa: E402
 from bench.diff import measure_diff  # noqa: E402
+from bench.diff_pairs import compare_pairs  # noqa: E402
 from bench.directory import compare_processors  # noqa: E402
 from bench.measure import QUICK, Effort  # noqa: E402
 from bench.parse import compare_parsing  # noqa: E402
@@ -70,6 +71,10 @@ def measure_all(path: Path, effort: Effort) -> Iterator[object]:
         yield "parsing and summary: left out, jaxlib is not installed"
     yield compare_start(effort.process_rounds)
     yield from compare_processors(find_directory(effort), effort.directory_rounds)
+    pairs = ROOT.parent / "shared" / "dumps" / "pairs"
+    if pairs.is_dir() and effort != QUICK:
+        yield "CPU of `diff`, beside the two summaries that it contains"
+        yield from compare_pairs(pairs, effort.diff_bytes, effort.diff_rounds)
     yield ""
     yield from measure_diff(effort.diff_bytes, effort.diff_rounds)
     yield f"\n{effort.buffer_values:,} values of a buffer assignment, beside cutting it into words"

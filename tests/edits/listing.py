@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hlotool.diff.match.shape_changes import format_shape
+from hlotool.compare.match.shape_changes import format_shape
 from hlotool.ir import Module
 from hlotool.ir.module import CALL_KEYS, LISTS_OF_CALLEES
 from hlotool.parse import parse_module

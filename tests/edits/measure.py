@@ -13,8 +13,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from edits.listing import Line, Listing, Print, print_listing
-from hlotool.diff.blocks.reasons import Reasoner
-from hlotool.diff.match.structure import Structure, compare_structure, list_reached
+from hlotool.compare.blocks.reasons import Reasoner
+from hlotool.compare.match.structure import Structure, compare_structure, list_reached
 from hlotool.ir import Instruction
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
@@ -95,7 +95,7 @@ class _Judge:
 
     def _class(self, one: Instruction) -> Hashable:
         numbers = self.structure.numbers
-        return numbers.both[one], numbers.computations[one.computation]
+        return numbers.both(one), numbers.computation(one.computation)
 
     def _edits(self) -> Counter[Hashable]:
         """Return what was done."""
@@ -111,7 +111,7 @@ class _Judge:
             return Counter()
         back = structure.back()
         reasoner = Reasoner(
-            structure.signatures, structure.numbers.signatures, found, back, structure.flow
+            structure.signatures, structure.numbers.signature, found, back, structure.flow
         )
         gone = [one for one in self.here if one not in found]
         new = [one for one in self.there if one not in back]

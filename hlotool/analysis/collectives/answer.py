@@ -77,10 +77,11 @@ BY_NETWORK: Final = RowList(
 OPERANDS: Final = RowList(
     "operands",
     OperandRow,
-    "with --expand: the operands of collectives that have several, largest first",
+    "the operands of collectives that have several, largest first",
     sort="-wire_bytes_per_run,name,operand",
     size="wire_bytes_per_run",
     is_optional=True,
+    option="--operands",
     title="Operands of combined collectives",
 )
 

@@ -27,6 +27,7 @@ from hlotool.analysis.graph.host_transfers import (
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.fields import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, column, figure
 from hlotool.ir import Computation, Instruction
+from hlotool.ir.shape import DTYPES
 
 
 class HostTransferRow(Struct, frozen=True, kw_only=True):
@@ -36,8 +37,10 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
     count: Annotated[
         int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
     ]
-    kind: Annotated[str, column("send to the host, or recv from it")]
-    dtype: Annotated[str, column("the element type; several are joined with commas", give_way=1)]
+    kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
+    dtype: Annotated[
+        str, column("the element type; several are joined with commas", words=DTYPES, give_way=1)
+    ]
     payload_bytes_per_run: Annotated[
         int | None,
         column(

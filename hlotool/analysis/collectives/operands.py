@@ -21,7 +21,8 @@ from hlotool.analysis.origin.scope import find_scope
 from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
 from hlotool.ir import Instruction
 from hlotool.ir.async_chain import all_operands
-from hlotool.ir.opcodes import MOVES
+from hlotool.ir.opcodes import COLLECTIVES, MOVES
+from hlotool.ir.shape import DTYPES
 
 _VIEWS_AND_COPIES: Final = MOVES | {"bitcast", "convert", "get-tuple-element"}
 _MOST_VIEWS: Final = 8  # steps back to something that has a name
@@ -31,14 +32,14 @@ class OperandRow(Struct, frozen=True):
     """One operand of a collective that has several."""
 
     name: Annotated[str, column("the collective", heading="collective")]
-    kind: Annotated[str, column("what the collective amounts to")]
-    opcode: Annotated[str, figure("its opcode without -start")]
+    kind: Annotated[str, column("what the collective amounts to", words=COLLECTIVES)]
+    opcode: Annotated[str, figure("its opcode without -start", words=COLLECTIVES)]
     operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]
     operand_name: Annotated[
         str | None, column("the instruction that makes the operand", heading="operand")
     ]
     shape: Annotated[str, column("shape of the array that counts in the payload")]
-    dtype: Annotated[str, figure("its element type")]
+    dtype: Annotated[str, figure("its element type", words=DTYPES)]
     payload_bytes: Annotated[int | None, column("its size, unpadded", BYTES)]
     wire_bytes: Annotated[int | None, figure(WIRE, BYTES, heading="wire")]
     executions: Annotated[int | None, figure("executions of the collective", COUNT, heading="runs")]

@@ -194,7 +194,7 @@ def _make_row(
         transfer_seconds=exposure.transfer.per_run,
         overlapped_seconds=exposure.overlapped.per_run,
         exposed_seconds=exposure.exposed.per_run,
-        origin=find_maker((one.operation, one.begin), op_name),
+        asked_by=find_maker((one.operation, one.begin), op_name),
         scope=find_scope(op_name) if op_name else None,
         op_name=op_name or None,
         source=write_short_source(location.file, location.line) if location else None,

@@ -13,6 +13,8 @@ from hlotool.analysis.collectives.maker import Maker
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
 from hlotool.ir.groups import Groups
+from hlotool.ir.opcodes import COLLECTIVES
+from hlotool.ir.shape import DTYPES
 
 # Rows and their operands have these alike.
 WIRE: Final = "bytes a device sends for it, averaged over a ring; rounded up"
@@ -71,10 +73,13 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "what it amounts to: the opcode; reduce-scatter where only a shard of a fused "
             "all-reduce is used; between TPU slices, the type of the transfer",
+            words=COLLECTIVES,
             give_way=1,
         ),
     ]
-    opcode: Annotated[str, figure("the opcode in the text, without -start")]
+    opcode: Annotated[
+        str, figure("the opcode in the text, without -start", words=COLLECTIVES | {"send", "recv"})
+    ]
     network: Annotated[
         Network | None,
         column(
@@ -83,7 +88,9 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             give_way=2,
         ),
     ]
-    dtype: Annotated[str, column("the element type; several are joined with commas", give_way=4)]
+    dtype: Annotated[
+        str, column("the element type; several are joined with commas", words=DTYPES, give_way=4)
+    ]
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
     wire_bytes_by_dtype: Annotated[
@@ -252,7 +259,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             is_summed=True,
         ),
     ] = None
-    origin: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
+    asked_by: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
     ]

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from hlotool.analysis.collectives.groups.networks import Network
 from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, column, figure
+from hlotool.ir.opcodes import COLLECTIVES
 
 # One kind and all of them have these alike.
 _Count: TypeAlias = Annotated[int, column("logical collectives", COUNT, is_exact=True)]
@@ -96,7 +97,7 @@ _IsSecondsLower: TypeAlias = Annotated[
 class KindRow(Struct, frozen=True, kw_only=True):
     """All collectives of one kind."""
 
-    kind: Annotated[str, column("what they amount to, as the kind of rows")]
+    kind: Annotated[str, column("what they amount to, as the kind of rows", words=COLLECTIVES)]
     count: _Count
     textual_count: _TextualCount
     executions: _Executions

@@ -71,6 +71,11 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
     raise UsageError(f"there is no chip {name!r}; known chips are {', '.join(sorted(tables))}.")
 
 
+def list_chips() -> Mapping[str, str]:
+    """Return the chips that are known without a file, by name, with what each is."""
+    return {name: str(table.get("description", name)) for name, table in _known().items()}
+
+
 @cache
 def _known() -> Mapping[str, dict[str, object]]:
     return tomllib.loads((files("hlotool") / "data" / "chips.toml").read_text(encoding="utf-8"))

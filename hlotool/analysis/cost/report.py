@@ -43,7 +43,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
     `memory_bytes` are lower bounds too where a custom call is unknown.
     """
 
-    scope: Annotated[
+    counted_for: Annotated[
         CostScope,
         figure(
             "whether figures are of one device, or of the whole program before partitioning, or "
@@ -104,7 +104,7 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
     trips = {loop.instruction: loop.trip_count for loop in executions.loops}
     run = costs.with_trip_counts(module.entry, trips) if trips else once
     return CostReport(
-        scope=_find_scope(module),
+        counted_for=_find_scope(module),
         total_flops=once.total_flops,
         flops=once.flops,
         matrix_flops=once.matrix_flops,

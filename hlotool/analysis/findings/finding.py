@@ -31,6 +31,37 @@ TRAFFIC: Final[frozenset[FindingCode]] = frozenset(("large-copy", "missed-fusion
 
 SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
 
+# When there is one, beside the sizes below which none is worth a look.
+FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
+    "contradicted-trip-count": "a loop's printed trip count is not what its condition, step and "
+    "init come to; the printed one is followed, as XLA does, and the row of the loop has both",
+    "donation-copied": "the output in the memory of a donated parameter, of 1 MiB, is made of a "
+    "copy of the parameter, in the same layout",
+    "donation-missed": "parameters of 1 MiB each are not donated although results have their "
+    "shapes; `info` if the program donates nothing",
+    "exposed-collective": "of what collectives of one kind, type, network, axis and source line "
+    "send, no work hides 1 MiB and 1 % of all bytes sent in a run; not on CPU, where it hides "
+    "nothing. With `--chip` it goes by time, where that is known: 10 μs and 1 % of the time of all "
+    "transfers. The bytes are those exposed. What runs synchronously has a finding and an advice "
+    "of its own",
+    "f32-collective": "1 MiB and 1 % of all bytes sent in a run are f32, alone or beside other "
+    "types (the bytes are those of f32), but most matrix products have operands of 16 bits or "
+    "fewer; not on CPU; `info` for reductions",
+    "fragmentation": "above 1 MiB and 5 % of a space is temporary memory that is never in use all "
+    "at once; `info`",
+    "large-copy": "1 MiB and 1 % of all memory traffic of a run is moved by copies, transposes or "
+    "reshapes, fused or not, that only move data, and that no `donation-copied` names",
+    "missed-fusion": "elementwise operations outside any fusion move 1 MiB and 1 % of all memory "
+    "traffic of a run",
+    "padding": "above 1 MiB and 10 % of what a memory space holds at its peak is tile padding; "
+    "`info` for other spaces than 0",
+    "unknown-cost": "an instruction's attributes do not fit its shapes, or a shape has no size; "
+    "the first one's reason is given",
+    "unknown-custom-call": "custom calls may compute anything, and no rule says what; one finding "
+    "for all",
+    "unknown-trip-count": "loops that count once in every total; one finding for all",
+}
+
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "trust no total of this loop before you know which count is right",

@@ -53,7 +53,7 @@ def _missed_message(missed: list[DonationRow]) -> str:
 
 
 def _name(row: DonationRow) -> str:
-    return row.parameter_name or f"parameter {row.parameter}"
+    return row.parameter_name or f"parameter {row.parameter_number}"
 
 
 def find_padding(evidence: Evidence) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.call_totals import CustomCallTotals
-from hlotool.analysis.fusions.expansion import ExpandedRow
+from hlotool.analysis.fusions.expansion import BodyRow
 from hlotool.analysis.fusions.missed import MissedRow
 from hlotool.analysis.fusions.recompute import RecomputeRow
 from hlotool.analysis.fusions.rows import FusionRow, FusionTotals
@@ -32,6 +32,7 @@ MISSED: Final = RowList(
     size="memory_bytes_per_run",
     upper_if=("is_conditional",),
     is_optional=True,
+    option="--missed",
     title="Not fused",
 )
 
@@ -43,6 +44,7 @@ RECOMPUTE: Final = RowList(
     size="repeated_per_run",
     upper_if=("is_conditional",),
     is_optional=True,
+    option="--recompute",
     title="Computed again",
 )
 
@@ -56,12 +58,13 @@ CUSTOM_CALLS: Final = RowList(
     title="Custom calls",
 )
 
-EXPANDED: Final = RowList(
-    "expanded",
-    ExpandedRow,
+BODY: Final = RowList(
+    "body",
+    BodyRow,
     "the body of one fusion, in the order of the dump; figures of one execution",
     size="bytes_accessed",
     is_optional=True,
+    option="--body NAME",
     limit=0,
     title="Body",
 )
@@ -74,7 +77,7 @@ FUSIONS: Final = DocumentSpec(
     "fusions",
     "what each fusion costs",
     blocks=(FUSION_TOTALS, CALL_TOTALS),
-    row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, EXPANDED),
+    row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, BODY),
 )
 
 _WITH_ESTIMATES: Final = FUSION_ROWS.shown() | {"bound", "estimated_seconds"}
@@ -86,6 +89,6 @@ FUSIONS_ON_CHIP: Final = replace(
         CUSTOM_CALLS.showing(CUSTOM_CALLS.shown() | {"estimated_seconds"}),
         MISSED,
         RECOMPUTE,
-        EXPANDED,
+        BODY,
     ),
 )

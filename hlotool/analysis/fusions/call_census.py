@@ -51,7 +51,9 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    operands: Annotated[tuple[str, ...], column("shapes of the operands", give_way=1)]
+    operand_shapes: Annotated[
+        tuple[str, ...], column("shapes of the operands", heading="operands", give_way=1)
+    ]
     shape: Annotated[str, column("shape of the result", heading="result")]
     known: Annotated[CostSource | None, column(_TELLS.format("flops"), give_way=2)]
     flops_per_run: Annotated[
@@ -94,7 +96,7 @@ class _Kind(Struct, frozen=True):
     """What the calls of one row have in common."""
 
     target: str
-    operands: tuple[str, ...]
+    operand_shapes: tuple[str, ...]
     shape: str
     known: CostSource | None
     memory_known: CostSource | None
@@ -168,7 +170,7 @@ def _make_row(kind: _Kind, found: list[_Found], executions: Executions) -> Custo
         count=len(found),
         executions=runs.exact,
         known_executions=runs.known,
-        operands=kind.operands,
+        operand_shapes=kind.operand_shapes,
         shape=kind.shape,
         known=kind.known,
         flops_per_run=flops.exact,

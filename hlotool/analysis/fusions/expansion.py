@@ -27,10 +27,10 @@ from hlotool.ir.module import Instruction, Module
 
 _NAMED: Final = 3  # fusions named where several could be meant
 
-BodyPlace: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
+BodyRole: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
 
 
-class ExpandedRow(Struct, frozen=True):
+class BodyRow(Struct, frozen=True):
     """One instruction of a fused computation.
 
     `bytes_accessed` adds up to the fusion's.
@@ -40,8 +40,8 @@ class ExpandedRow(Struct, frozen=True):
     opcode: Opcode
     shape: ResultShape
     operands: Annotated[tuple[str, ...], column("its operands by name")]
-    place: Annotated[
-        BodyPlace,
+    role: Annotated[
+        BodyRole,
         column(
             "an operand or constant read from memory, a value that stays on chip, a result "
             "written to memory, or an alias of another value"
@@ -63,7 +63,7 @@ class ExpandedRow(Struct, frozen=True):
     stack_frame: StackFrame = None
 
 
-def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[ExpandedRow, ...]:
+def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[BodyRow, ...]:
     """List the body of the fusion that `find_fusion` finds, in dump order.
 
     An operand's `bytes_accessed` is what the fusion reads of it: its slices where it is only
@@ -99,13 +99,13 @@ def find_fusion(name: str, module: Module) -> Instruction:
         if callee and callee.root in fusions:
             return callee.root
         if found.opcode == "fusion":
-            raise UsageError(f"--expand: {wanted!r} names no computation.")
-        raise UsageError(f"--expand: {wanted!r} is not a fusion; its opcode is {found.opcode}.")
+            raise UsageError(f"--body: {wanted!r} names no computation.")
+        raise UsageError(f"--body: {wanted!r} is not a fusion; its opcode is {found.opcode}.")
     alike = [one.full_name for one in fusions if one.name == wanted]
     if alike:
         several = " or ".join(alike[:_NAMED])
-        raise UsageError(f"--expand: several computations have a {wanted!r}; give {several}.")
-    raise UsageError(f"--expand: there is no fusion {wanted!r}.")
+        raise UsageError(f"--body: several computations have a {wanted!r}; give {several}.")
+    raise UsageError(f"--body: there is no fusion {wanted!r}.")
 
 
 def _measure_touched(fusion: Instruction, costs: CostModel) -> Counter[Instruction]:
@@ -125,16 +125,16 @@ def _make_row(
     touched_bytes: int,
     outputs: frozenset[Instruction],
     kept: frozenset[Instruction],
-) -> ExpandedRow:
+) -> BodyRow:
     cost = costs.of(instruction)
     origin = find_origin(instruction)
     size = costs.size_bytes(instruction.shape)
-    return ExpandedRow(
+    return BodyRow(
         name=instruction.name,
         opcode=instruction.opcode,
         shape=str(instruction.shape),
         operands=tuple(one.name for one in instruction.operands),
-        place=_find_place(instruction, outputs, kept),
+        role=_find_role(instruction, outputs, kept),
         result_bytes=size,
         bytes_accessed=touched_bytes,
         saved_bytes=size if instruction in kept else 0,
@@ -148,9 +148,9 @@ def _make_row(
     )
 
 
-def _find_place(
+def _find_role(
     instruction: Instruction, outputs: frozenset[Instruction], kept: frozenset[Instruction]
-) -> BodyPlace:
+) -> BodyRole:
     if instruction.opcode == "parameter":
         return "operand"
     if instruction.opcode == "constant":

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hlotool.ir.module import Instruction
+
+# Those of xla/hlo/ir/hlo_instruction.cc.
+FUSION_KINDS: Final = frozenset(("kLoop", "kInput", "kOutput", "kCustom"))
 
 
 def find_kind(fusion: Instruction) -> str | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.fusions.flags import FLAGS, Flag
+from hlotool.analysis.fusions.kinds import FUSION_KINDS
 from hlotool.analysis.fusions.shared_figures import (
     ACCESSED,
     FLOATING_POINT,
@@ -33,6 +34,7 @@ from hlotool.analysis.fusions.shared_figures import (
 )
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, SECONDS, TIMES, column, figure
+from hlotool.ir.opcodes import OPCODES
 
 Bound: TypeAlias = Literal["compute", "memory", "vmem"]
 _SAVED: Final = "results that never reach memory"
@@ -49,14 +51,19 @@ class FusionRow(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, column("the first fusion of these", heading="fusion")]
     count: Annotated[int, column("fusions with an equal body", TIMES, heading="×")]
-    kind: Annotated[str | None, column("kLoop, kInput, …", give_way=4)]
+    kind: Annotated[str | None, column("kLoop, kInput, …", words=FUSION_KINDS, give_way=4)]
     backend_kind: Annotated[
         str | None,
         figure("the emitter that the backend config names", heading="emitter", null_text=""),
     ]
     root_opcode: Annotated[
         str | None,
-        column("opcode of the body's root; null without a body", heading="root", give_way=5),
+        column(
+            "opcode of the body's root; null without a body",
+            heading="root",
+            words=OPCODES,
+            give_way=5,
+        ),
     ]
     computation: Annotated[str, figure("the computation that holds the first")]
     fused_computation: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta
 
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, Unit, column, figure
+from hlotool.ir.opcodes import OPCODES
 
 FLOATING_POINT: Final = "floating-point operations"
 ELEMENTARY: Final = "exponentials, logarithms and the like, one per element"
@@ -38,7 +39,7 @@ def known_per_run(meaning: str, unit: Unit) -> Meta:
     return figure(f"{meaning} in one run, unknown trip counts taken as one", unit, is_summed=False)
 
 
-Opcode: TypeAlias = Annotated[str, column("the opcode")]
+Opcode: TypeAlias = Annotated[str, column("the opcode", words=OPCODES)]
 ResultShape: TypeAlias = Annotated[str, column("the result's shape")]
 Members: TypeAlias = Annotated[tuple[str, ...], figure("names of all of them")]
 

@@ -18,6 +18,9 @@ _NAMES: Final[dict[tuple[Backend | None, int], str]] = {
 }
 
 
+SPACE_NAMES: Final = frozenset(_NAMES.values())
+
+
 def find_space_name(backend: Backend | None, number: int) -> str | None:
     """Return the name that the compiler gives a space; None for all of an unknown backend."""
     return _NAMES.get((backend, number))

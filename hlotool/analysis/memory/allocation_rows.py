@@ -20,7 +20,7 @@ class AllocationRow(Struct, frozen=True):
     size_bytes: Annotated[int, column("bytes reserved", BYTES)]
     space: Annotated[int, column("number of the memory space", NUMBER)]
     class_: Annotated[AllocationClass, column("its class")] = field(name="class")
-    parameter: Annotated[int | None, figure("number of the parameter", NUMBER, null_text="")]
+    parameter_number: Annotated[int | None, figure("number of the parameter", NUMBER, null_text="")]
     parameter_name: Annotated[
         str | None,
         column("the program's name for the parameter", heading="parameter", null_text=""),
@@ -63,7 +63,7 @@ def allocation_rows(
                 size_bytes=one.size_bytes,
                 space=one.color,
                 class_=one.allocation_class,
-                parameter=one.parameter,
+                parameter_number=one.parameter,
                 parameter_name=find_parameter_name(one, module, memory.assignment),
                 is_constant=one.is_constant,
                 is_live_out=one.is_live_out,

@@ -50,6 +50,7 @@ ALLOCATIONS: Final = RowList(
     key="allocation",
     apart="space",
     is_optional=True,
+    option="--all",
     title="Allocations",
 )
 TIMELINE: Final = RowList(
@@ -59,22 +60,25 @@ TIMELINE: Final = RowList(
     size="bytes",
     has_total=False,
     is_optional=True,
+    option="--timeline",
     title="Timeline",
 )
 PEAKS: Final = replace(
     TIMELINE,
     name="peaks",
     meaning="the highest peaks between which memory falls by a tenth or more",
+    option="--peaks N",
     title="Peaks",
 )
 DONATION: Final = RowList(
     "donation",
     DonationRow,
     "parameters that are, or could be, donated, the largest first",
-    sort="-size_bytes,parameter",
+    sort="-size_bytes,parameter_number",
     size="size_bytes",
-    key="parameter",
+    key="parameter_number",
     is_optional=True,
+    option="--donation",
     title="Donation",
 )
 INSTANT: Final = Block(

@@ -37,7 +37,7 @@ class DonationRow(Struct, frozen=True):
             "not-donated: an output of equal shape has memory of its own"
         ),
     ]
-    parameter: Annotated[int, column("number of the parameter", NUMBER)]
+    parameter_number: Annotated[int, column("number of the parameter", NUMBER, heading="parameter")]
     parameter_name: Annotated[str | None, column("the program's name for it", heading="name")]
     shape: Annotated[str, column("shape of the array")]
     output_index: Annotated[
@@ -83,7 +83,7 @@ def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
                     copy.full_name if copy else None,
                 )
             )
-    return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter))
+    return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter_number))
 
 
 class _FreeOutputs:

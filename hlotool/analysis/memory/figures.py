@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.lifetimes import LifetimeSource
 from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.graph.space_names import SPACE_NAMES
 from hlotool.fields import BYTES, NUMBER, Block, RowList, column, figure
 
-MemorySource: TypeAlias = Literal["buffer-assignment", "estimate"]
+SizeSource: TypeAlias = Literal["buffer-assignment", "estimate"]
 
 _PEAK: Final = "the most in use at once"
 _POSITION: Final = "where that is in the schedule"
@@ -27,7 +28,9 @@ class SpaceRow(Struct, frozen=True):
     """
 
     space: Annotated[int, column("number of the memory space", NUMBER)] = 0
-    name: Annotated[str | None, column("the backend's name for it; null where unknown")] = None
+    name: Annotated[
+        str | None, column("the backend's name for it; null where unknown", words=SPACE_NAMES)
+    ] = None
     allocated_bytes: Annotated[
         int | None, column("bytes reserved, excluding thread-local memory", BYTES)
     ] = None
@@ -143,8 +146,8 @@ class MemoryFigures(Struct, frozen=True):
     `totals`, `peak` and `estimated` are about space 0.
     """
 
-    source: Annotated[
-        MemorySource, figure("whether sizes are those of a buffer assignment or estimated")
+    sizes_from: Annotated[
+        SizeSource, figure("whether sizes are those of a buffer assignment or estimated")
     ]
     lifetimes: Annotated[
         LifetimeSource | None,

@@ -107,7 +107,7 @@ def find_memory(module: Module | None, assignment: BufferAssignment | None) -> M
 def _report_assignment(memory: MemoryMap, backend: Backend | None) -> MemoryReport:
     spaces = tuple(measure_space(memory, color, backend) for color in memory.colors())
     figures = MemoryFigures(
-        source="buffer-assignment",
+        sizes_from="buffer-assignment",
         lifetimes=memory.lifetimes.source if memory.lifetimes else None,
         backend=backend,
         spaces=spaces,
@@ -123,7 +123,7 @@ def _report_estimate(found: EstimatedAssignment) -> MemoryReport:
     sums = add_up_space(memory, 0)
     peak = measure_peak(memory, 0, sums)
     figures = MemoryFigures(
-        source="estimate",
+        sizes_from="estimate",
         lifetimes=found.lifetimes.source,
         backend=found.backend,
         spaces=(),

@@ -69,7 +69,7 @@ def list_values(
     if report is None:
         return (), ()
     memory = report.map
-    is_estimate = report.figures.source == "estimate"
+    is_estimate = report.figures.sizes_from == "estimate"
     values: list[ShownValue] = []
     sharing: list[SharingValue] = []
     for allocation, value in evidence.values.get(instruction.name, ()):

@@ -13,6 +13,7 @@ from hlotool.analysis.show.evidence import Runs, ShowEvidence
 from hlotool.analysis.show.shared_figures import SizeBytes
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.opcodes import OPCODES
 
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
 
@@ -27,7 +28,9 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     name: Annotated[str, column("the instruction or computation")]
     subject_kind: Annotated[SubjectKind, figure("whether it is an instruction or a computation")]
     asked: Annotated[str, figure("the name that was asked for")]
-    opcode: Annotated[str | None, column("the opcode; null for a computation", null_text="–")]
+    opcode: Annotated[
+        str | None, column("the opcode; null for a computation", null_text="–", words=OPCODES)
+    ]
     shape: Annotated[str, column("the result's shape, without layout")]
     size_bytes: SizeBytes
     executions: Annotated[

@@ -66,7 +66,7 @@ HOLDERS: Final = replace(
     has_total=False,
     limit=5,
     title="Who holds memory at the peak",
-).showing({"occupied_bytes", "count", "class", "value", "source", "origin"})
+).showing({"occupied_bytes", "count", "class", "value", "source", "belongs_to"})
 COMPILATION: Final = Block(
     "compilation", Compilation, "under what it was compiled, as far as its files tell"
 )

@@ -10,12 +10,13 @@ from msgspec import Struct
 from hlotool.analysis.summary.result_counts import ResultCounts, add_known
 from hlotool.fields import BYTES, COUNT, column
 from hlotool.ir.opcodes import PASSES_ON
+from hlotool.ir.shape import DTYPES
 
 
 class DtypeRow(Struct, frozen=True):
     """One element type of array results."""
 
-    dtype: Annotated[str, column("the element type of array results")]
+    dtype: Annotated[str, column("the element type of array results", words=DTYPES)]
     count: Annotated[int, column("array results of that type, including fused ones", COUNT)]
     result_bytes: Annotated[
         int | None,

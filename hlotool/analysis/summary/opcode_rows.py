@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from hlotool.analysis.summary.result_counts import ResultCounts, add_known
 from hlotool.fields import BYTES, COUNT, column, figure
-from hlotool.ir.opcodes import PASSES_ON
+from hlotool.ir.opcodes import OPCODES, PASSES_ON
 
 
 class OpcodeRow(Struct, frozen=True):
     """One opcode. `executions` is None under a loop of unknown trip count."""
 
-    opcode: Annotated[str, column("the opcode; async sugar is undone")]
+    opcode: Annotated[str, column("the opcode; async sugar is undone", words=OPCODES)]
     count: Annotated[int, figure("instructions in the text", COUNT)]
     executed_count: Annotated[
         int,

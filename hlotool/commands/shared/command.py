@@ -5,13 +5,14 @@ See docs/adding-a-command.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
 import click
 
 from hlotool.commands import COMMANDS
+from hlotool.commands.shared.help import NO_NAMES, HelpfulCommand
 from hlotool.commands.shared.output import check_options, print_document, write_text
 from hlotool.commands.shared.progress import progress, track
 from hlotool.commands.shared.row_options import (
@@ -20,7 +21,7 @@ from hlotool.commands.shared.row_options import (
     make_row_options,
     row_parameters,
 )
-from hlotool.fields import DocumentSpec, Field, Unit
+from hlotool.fields import DocumentSpec
 
 __all__ = [
     "RowOptions",
@@ -32,57 +33,38 @@ __all__ = [
 ]
 
 
-class DocumentCommand(click.Command):
-    """A command that prints documents; its help ends with the fields of their rows."""
+class DocumentCommand(HelpfulCommand):
+    """A command that prints documents, and has the options about rows."""
 
     def __init__(
         self,
         *args: Any,
         specs: tuple[DocumentSpec, ...] = (),
-        example: str = "",
         formats: Sequence[str] = FORMATS,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.specs = specs
-        self.example = example
-        self.shared = row_parameters(formats)
-        self.params += self.shared
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the command's own options apart from the shared ones."""
-        own: list[tuple[str, str]] = []
-        shared: list[tuple[str, str]] = []
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and not isinstance(parameter, click.Argument):
-                (shared if parameter in self.shared else own).append(record)
-        with formatter.section("Options"):
-            formatter.write_dl(own)
-        with formatter.section("Rows and output"):
-            formatter.write_dl(shared)
+        self.params += row_parameters(formats)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Print the example and every field that --where, --sort, --by and --columns take."""
-        if self.example:
-            with formatter.section("Example"):
-                for line in self.example.splitlines():
-                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
-        for spec in self.specs:
-            for row_list in spec.row_lists:
-                where = f"{spec.name}: fields" if len(self.specs) > 1 else "Fields"
-                with formatter.section(f"{where} of --rows {row_list.name} ({row_list.meaning})"):
-                    formatter.write_dl([(each.name, _explain(each)) for each in row_list.fields])
+        """Print the examples, and say where the fields are."""
         super().format_epilog(ctx, formatter)
+        formatter.write(f"\nhlotool fields {self.name} lists the fields of rows.\n")
 
 
 def document_command(
-    name: str, *specs: DocumentSpec, example: str, formats: Sequence[str] = FORMATS
+    name: str,
+    *specs: DocumentSpec,
+    example: str,
+    formats: Sequence[str] = FORMATS,
+    renamed: Mapping[str, str] = NO_NAMES,
 ) -> Callable[[Callable[..., int | None]], DocumentCommand]:
     """Make a function the command `name`, with the shared options as `options: RowOptions`.
 
     `specs` are the documents it can print. Row options that fit none of them are refused
-    before the function is called; what it returns, if anything, is the exit code.
+    before the function is called; what it returns, if anything, is the exit code. `renamed` are
+    options that had other names once, with those of today.
     """
 
     def decorate(function: Callable[..., int | None]) -> DocumentCommand:
@@ -98,15 +80,10 @@ def document_command(
             name,
             cls=DocumentCommand,
             specs=specs,
-            example=example,
+            examples=example.splitlines(),
             formats=formats,
+            renamed=renamed,
             short_help=COMMANDS.get(name),
         )(call)
 
     return decorate
-
-
-def _explain(field: Field) -> str:
-    """Return a field's meaning with its unit."""
-    unit = "" if field.unit in {Unit.TEXT, Unit.LIST} else f" [{field.unit.value}]"
-    return f"{field.meaning}{unit}"

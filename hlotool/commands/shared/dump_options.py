@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hlotool.commands.shared.assumptions import read_assumptions
+from hlotool.commands.shared.complete import complete_module
 from hlotool.commands.shared.config_option import config_option, take_config
 from hlotool.commands.shared.request import Request
 from hlotool.inputs import NamedFiles, StageChoice
@@ -63,6 +64,7 @@ _DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
         "--module",
         metavar="REGEX",
         help="Of several modules: only those whose name, or name#number, matches.",
+        shell_complete=complete_module,
     ),
     click.option("--buffers", metavar="FILE", help="The buffer assignment, if not beside PATH."),
     click.option("--live-range", metavar="FILE", help="The live ranges, if not beside PATH."),

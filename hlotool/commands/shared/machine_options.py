@@ -10,10 +10,14 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.overlap.machine import Machine, add_nodes, find_machine
 from hlotool.check.config import Config
+from hlotool.commands.shared.complete import complete_chip
 from hlotool.fields.quantity import parse_bandwidth, parse_time
 
 _CHIP: Final = click.option(
-    "--chip", metavar="NAME", help="Estimate times on this chip: h100, v5p, …."
+    "--chip",
+    metavar="NAME",
+    help="Estimate times on this chip: h100, v5p, ….",
+    shell_complete=complete_chip,
 )
 _BANDWIDTH: Final = click.option(
     "--bandwidth", metavar="SPEED", help="Estimate transfers within a node at this speed: 450GB/s."

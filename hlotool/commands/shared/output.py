@@ -132,7 +132,8 @@ def find_target(
             hint = suggest(options.rows, names)
             raise UsageError(f"--rows: there is no row list {options.rows!r}; {hint}")
         if document is not None and target.name not in document.rows:
-            raise UsageError(f"--rows {target.name}: this answer has no such list.")
+            adds = f"; {target.option} adds it" if target.option else ""
+            raise UsageError(f"--rows {target.name}: this answer has no such list{adds}.")
         return target
     if document is not None and document.focus:
         return spec.find_row_list(document.focus)
@@ -172,7 +173,12 @@ def _select(
             is_folded=query.is_folded,
             keeps_numbers=query.keeps_numbers,
         )
-    return select_rows(row_list, document.rows[row_list.name], query)
+    rows = document.rows[row_list.name]
+    if query.where:
+        from hlotool.query.where import expect_row_words  # noqa: PLC0415  pyparsing is slow to import
+
+        expect_row_words(query.where, row_list.fields, rows, document.find_words)
+    return select_rows(row_list, rows, query)
 
 
 def make_look(options: RowOptions) -> Look:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 from msgspec import Struct
 
+from hlotool.commands.shared.complete import complete_fields, complete_rows
 from hlotool.errors import UsageError
 from hlotool.query.select import Query
 from hlotool.render.units import UNITS
@@ -95,6 +96,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             metavar="[-]FIELD",
             default="",
             help="Sort rows by FIELD; -FIELD sorts descending.",
+            shell_complete=complete_fields,
         ),
         click.Option(
             ["-n", "--limit"],
@@ -103,13 +105,18 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             help="Show N rows, 0 for all; tables show 20 by default.",
         ),
         click.Option(
-            ["--rows"], metavar="NAME", default="", help="The row list these options act on."
+            ["--rows"],
+            metavar="NAME",
+            default="",
+            help="The row list these options act on.",
+            shell_complete=complete_rows,
         ),
         click.Option(
             ["--by"],
             metavar="FIELD,…",
             default="",
             help="Group rows by these fields, nested in this order.",
+            shell_complete=complete_fields,
         ),
         click.Option(
             ["--numbered", "keeps_numbers"],
@@ -121,6 +128,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             metavar="FIELD,…",
             default="",
             help="Choose columns; +FIELD adds one to those shown, -FIELD hides it.",
+            shell_complete=complete_fields,
         ),
         click.Option(
             ["-w", "--wide", "is_wide"], is_flag=True, help="Show all columns, untruncated."
@@ -132,7 +140,7 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             help="Units of sizes in tables; B is exact.",
         ),
         click.Option(
-            ["--output"], metavar="FILE", default="", help="Write to FILE instead of stdout."
+            ["-o", "--output"], metavar="FILE", default="", help="Write to FILE instead of stdout."
         ),
         click.Option(
             ["--color"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlotool.diff.blocks.metrics import MetricRow
+from hlotool.compare.blocks.metrics import MetricRow
 from hlotool.fields import Line, Unit, quote_braces
 from hlotool.render.units import format_value
 

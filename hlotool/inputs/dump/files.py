@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -46,6 +47,20 @@ class DumpFile(Struct, frozen=True):
         if self.source and self.is_settled:
             return self.source
         return expect_kind(self.source or read_source(self.raw_path), self.kinds)
+
+    def is_same_as(self, other: DumpFile) -> bool:
+        """Say whether two files are known to hold the same, byte for byte."""
+        if self.source and other.source:
+            return (self.source.text, self.source.counts) == (
+                other.source.text,
+                other.source.counts,
+            )
+        if self.source or other.source or self.part or other.part:
+            return False
+        try:
+            return filecmp.cmp(self.raw_path, other.raw_path, shallow=False)
+        except OSError:  # who reads them says what is wrong
+            return False
 
     def head(self, limit_bytes: int) -> str:
         """Return the first part of the text, '' if it is not text; for looking at many."""
@@ -97,8 +112,21 @@ class Input(Struct, frozen=True):
     @property
     def files(self) -> tuple[DumpFile, ...]:
         """All files there are."""
-        files = (self.module, self.buffers, self.values, self.live_range, self.document)
-        return tuple(file for file in files if file is not None)
+        return tuple(file for file in (*self._parts, self.document) if file is not None)
+
+    def is_same_as(self, other: Input) -> bool:
+        """Say whether two inputs are dumps of the same files, byte for byte; flags aside."""
+        if self.document or other.document:
+            return False
+        mine = (*self._parts, self.before)
+        return all(
+            one.is_same_as(two) if one and two else one is two
+            for one, two in zip(mine, (*other._parts, other.before), strict=True)
+        )
+
+    @property
+    def _parts(self) -> tuple[DumpFile | None, ...]:
+        return self.module, self.buffers, self.values, self.live_range
 
     @property
     def size_bytes(self) -> int:

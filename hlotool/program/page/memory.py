@@ -140,5 +140,10 @@ def _list_rectangles(found: Moments) -> tuple[Rectangle, ...]:
 
 def _describe(row: BufferRow) -> ChartValue:
     return ChartValue(
-        row.value, row.size_bytes, row.shape, row.instruction, row.origin or "", row.source or ""
+        row.value,
+        row.size_bytes,
+        row.shape,
+        row.instruction,
+        row.belongs_to or "",
+        row.source or "",
     )

@@ -57,6 +57,7 @@ RELIEF: Final = RowList(
     key="part",
     has_total=False,
     is_optional=True,
+    option="--hbm SIZE",
     title="Without these",
 )
 

@@ -118,7 +118,7 @@ def _fill(sides: list[bool | None]) -> list[bool | None]:
 
 def _rank(row: BufferRow) -> tuple[bool, int]:
     """Rank who tells of a tenure: who has a scope of its own or its maker, the longest-lived."""
-    return row.made_op_name is not None, row.span or 0
+    return row.made_op_name is not None, row.live_positions or 0
 
 
 def _name_owner(row: BufferRow) -> tuple[PartKind, str]:
@@ -185,6 +185,6 @@ def _find_missed(module: Module) -> Iterator[tuple[ValueKey, str]]:
         if value is None:
             continue
         argument = _ARGUMENT.match(row.parameter_name or "")
-        of = argument[0] if argument else f"parameter {row.parameter}"
+        of = argument[0] if argument else f"parameter {row.parameter_number}"
         yield (value.instruction.name, value.index), of  # as assignments name it
         yield (value.instruction.full_name, value.index), of  # and estimates

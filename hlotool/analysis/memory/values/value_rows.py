@@ -20,14 +20,15 @@ from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, NUMBER, TIMES, column, figure
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue, LiveRange
 from hlotool.ir.module import Module
-from hlotool.ir.shape import ArrayShape
+from hlotool.ir.opcodes import OPCODES
+from hlotool.ir.shape import DTYPES, ArrayShape
 
 
 class BufferRow(Struct, frozen=True):
     """One value. `occupied_bytes` are its own at the instant shown, None for all values.
 
-    `allocation` and `offset` are None in an estimate, `born`, `dies` and `span` where nothing
-    says when values are live; `index` where the instruction is no tuple.
+    `allocation` and `offset` are None in an estimate, `born`, `dies` and `live_positions` where
+    nothing says when values are live; `index` where the instruction is no tuple.
     """
 
     occupied_bytes: Annotated[
@@ -55,7 +56,7 @@ class BufferRow(Struct, frozen=True):
     )
     value: Annotated[str, column("defining instruction and index")]
     shape: Annotated[str, column("its shape, without layout", give_way=2)]
-    opcode: Annotated[str | None, figure("opcode of the defining instruction")]
+    opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     born: Annotated[int | None, column("first position at which it is live", NUMBER, give_way=4)]
     dies: Annotated[int | None, column("last position at which it is live", NUMBER, give_way=3)]
     scope: Annotated[
@@ -82,12 +83,11 @@ class BufferRow(Struct, frozen=True):
         str | None,
         figure("the program's name for the parameter whose memory it is", null_text=""),
     ]
-    origin: Annotated[
+    belongs_to: Annotated[
         str | None,
         column(
             "name of the parameter, else the scope, else the parameter it is a copy of; with "
             "`for`, the scope of what uses the value",
-            heading="belongs to",
             is_path=True,
         ),
     ]
@@ -98,7 +98,7 @@ class BufferRow(Struct, frozen=True):
             "index in the instruction's tuple; null without a tuple, empty for the tuple's table"
         ),
     ]
-    dtype: Annotated[str | None, figure("element type; null for a tuple's table")]
+    dtype: Annotated[str | None, figure("element type; null for a tuple's table", words=DTYPES)]
     unpadded_bytes: Annotated[
         int | None,
         figure(
@@ -117,7 +117,7 @@ class BufferRow(Struct, frozen=True):
     offset: Annotated[int | None, figure("first byte inside the allocation", NUMBER)]
     space: Annotated[int, figure("number of the memory space", NUMBER)]
     is_donated: Annotated[bool, figure("whether its memory is both a parameter's and an output's")]
-    span: Annotated[int | None, figure("number of positions at which it is live", NUMBER)]
+    live_positions: Annotated[int | None, figure("number of positions at which it is live", NUMBER)]
     use_count: Annotated[int | None, figure("operands through which it is used", NUMBER)]
     op_name: Annotated[str | None, figure("op_name of the instruction itself")]
     source_file: Annotated[str | None, figure("source file it comes from")]
@@ -203,7 +203,7 @@ class _Describer:
     def __init__(self, report: MemoryReport, module: Module | None) -> None:
         self.module = module
         self.assignment = report.map.assignment
-        self.is_estimate = report.figures.source == "estimate"
+        self.is_estimate = report.figures.sizes_from == "estimate"
         self.origins = ValueOrigins(module, self.assignment)
         self.gains = Gains(report.map)
         self.uses = UseCounts(module, self.assignment, self.origins.definers)
@@ -233,7 +233,7 @@ class _Describer:
             ),
             source_from=origin.source_from,
             parameter_name=parameter_name,
-            origin=_find_owner(parameter_name, origin),
+            belongs_to=_find_owner(parameter_name, origin),
             instruction=value.instruction,
             index=value.index,
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,
@@ -244,7 +244,7 @@ class _Describer:
             offset=None if self.is_estimate else value.offset,
             space=value.color,
             is_donated=allocation.is_donated,
-            span=live.end - live.start + 1 if live else None,
+            live_positions=live.end - live.start + 1 if live else None,
             use_count=self.uses.of(value),
             op_name=origin.op_name,
             source_file=origin.source_file,

@@ -1,0 +1,115 @@
+"""`hlotool fields`: which fields a command's answer has, with units and meanings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+import click
+from msgspec import Struct
+
+from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.complete import complete_command
+from hlotool.commands.shared.declared import documents_of, expect_command
+from hlotool.commands.shared.output import write_text
+from hlotool.fields import Block, Document, DocumentSpec, Field, RowList, column, figure
+
+_EXAMPLE: Final = """\
+hlotool fields collectives
+hlotool fields buffers --where 'unit == "bytes" and holder == "rows"'
+hlotool fields diff --json"""
+
+
+class FieldRow(Struct, frozen=True):
+    """One field of one list or block."""
+
+    document: Annotated[str, figure("the document that has it, as its schema is called")]
+    holder: Annotated[
+        str, column("the row list, for --rows, or the block that has it", heading="of")
+    ]
+    is_row: Annotated[bool, figure("whether it is a field of rows, for --where and the like")]
+    name: Annotated[str, column("its name", heading="field")]
+    unit: Annotated[str, column("its unit, or type")]
+    is_nullable: Annotated[bool, figure("whether it may be unknown")]
+    is_shown: Annotated[bool, figure("whether a table shows it without --columns")]
+    heading: Annotated[str, figure("what a table calls it")]
+    meaning: Annotated[str, column("what it is")]
+    values: Annotated[tuple[str, ...], figure("all that it can be, where that is a closed list")]
+
+
+FIELDS: Final = RowList(
+    "fields", FieldRow, "fields in the order of the JSON", has_total=False, limit=0
+)
+FIELDS_DOCUMENT: Final = DocumentSpec(
+    "fields", "the fields of a command's answers", row_lists=(FIELDS,)
+)
+
+
+@document_command("fields", FIELDS_DOCUMENT, example=_EXAMPLE)
+@click.argument("command", metavar="COMMAND", shell_complete=complete_command)
+def fields(command: str, options: RowOptions) -> None:
+    """List the fields of a command's answer: name, unit, meaning.
+
+    A table lists those of rows, which --where, --sort, --by and --columns take; JSON has all.
+    """
+    documents = documents_of(expect_command(command))
+    if options.format == "table" and not options.chooses_rows:
+        write_text(_write_lists(documents), options.output)
+        return
+    rows = [row for spec in documents for row in list_fields(spec)]
+    print_document(Document(FIELDS_DOCUMENT, None, rows={"fields": rows}), options)
+
+
+def list_fields(spec: DocumentSpec) -> Iterator[FieldRow]:
+    """Yield the fields of a document: of its top, its blocks and its row lists."""
+    if spec.scalars:
+        yield from (_row(spec, "", each, is_row=False) for each in spec.scalars.fields)
+    yield from _list_block_fields(spec, spec.blocks)
+    for rows in spec.row_lists:
+        yield from (_row(spec, rows.name, each, is_row=True) for each in rows.fields)
+
+
+def _list_block_fields(
+    spec: DocumentSpec, blocks: tuple[Block, ...], prefix: str = ""
+) -> Iterator[FieldRow]:
+    for block in blocks:
+        path = f"{prefix}{block.name}"
+        yield from (_row(spec, path, each, is_row=False) for each in block.fields)
+        for rows in block.row_lists:
+            name = f"{path}.{rows.name}"
+            yield from (_row(spec, name, each, is_row=False) for each in rows.fields)
+        yield from _list_block_fields(spec, block.blocks, f"{path}.")
+
+
+def _row(spec: DocumentSpec, where: str, field: Field, *, is_row: bool) -> FieldRow:
+    return FieldRow(
+        spec.name,
+        where,
+        is_row,
+        field.name,
+        field.unit.value,
+        field.is_nullable,
+        field.in_table,
+        field.title,
+        field.meaning,
+        field.values,
+    )
+
+
+def _write_lists(documents: tuple[DocumentSpec, ...]) -> Iterator[str]:
+    """Write the fields of rows as a terminal shows them: a paragraph a list."""
+    formatter = click.get_current_context().make_formatter()
+    for spec in documents:
+        for rows in spec.row_lists:
+            added = f", with {rows.option}" if rows.option else ""
+            with formatter.section(f"{spec.name} --rows {rows.name}{added} ({rows.meaning})"):
+                formatter.write_dl([(one.name, _explain(one)) for one in rows.fields])
+    yield formatter.getvalue().lstrip("\n")
+
+
+def _explain(field: Field) -> str:
+    """Return a field's meaning behind its unit, with `?` where it may be unknown."""
+    return f"[{field.unit.value}{'?' * field.is_nullable}] {field.meaning}"
+
+
+DOCUMENTS = (FIELDS_DOCUMENT,)

@@ -1,0 +1,49 @@
+"""`hlotool schema`: the JSON Schema of a command's answer."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from hlotool.check.history import HISTORY_SCHEMA, HistoryLine
+from hlotool.commands.shared.command import write_text
+from hlotool.commands.shared.complete import complete_document
+from hlotool.commands.shared.declared import all_documents
+from hlotool.commands.shared.help import HelpfulCommand
+from hlotool.commands.shared.say import say
+from hlotool.errors import UsageError
+from hlotool.fields.schema import Json, make_line_schema, make_schema
+from hlotool.query.names import suggest
+
+_EXAMPLES = (
+    "hlotool schema collectives > collectives.schema.json",
+    "hlotool schema summary-directory",
+    "hlotool schema check-history",
+)
+
+
+@click.command("schema", cls=HelpfulCommand, examples=_EXAMPLES)
+@click.argument("name", metavar="COMMAND", shell_complete=complete_document)
+@click.option("-o", "--output", metavar="FILE", default="", help="Write to FILE instead of stdout.")
+def schema(name: str, output: str) -> None:
+    """Print the JSON Schema of what COMMAND --json prints.
+
+    A command with answers of several kinds has a schema for each, such as summary-directory.
+    """
+    schemas = all_schemas()
+    if name not in schemas:
+        raise UsageError(f"there is no schema {name!r}; {suggest(name, schemas)}")
+    others = [one for one in schemas if one.startswith(f"{name}-")]
+    if others:
+        say(f"{name} has other answers, too: {', '.join(others)}.")
+    write_text((json.dumps(schemas[name], indent=2), "\n"), output)
+
+
+def all_schemas() -> dict[str, Json]:
+    """Return every schema by the name of its document; a line of a history has one, too."""
+    line = make_line_schema(HistoryLine, HISTORY_SCHEMA, "a line of a history of checks")
+    return {spec.name: make_schema(spec) for spec in all_documents()} | {"check-history": line}
+
+
+DOCUMENTS = ()

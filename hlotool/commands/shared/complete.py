@@ -1,0 +1,120 @@
+"""What can stand here? Values that the shell completes, without reading a dump.
+
+    eval "$(_HLOTOOL_COMPLETE=bash_source hlotool)"
+
+Fields and row lists are those of the command, modules those that the names of files tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from hlotool.commands import COMMANDS
+from hlotool.errors import HlotoolError
+from hlotool.fields import DocumentSpec, RowList
+
+_SIGNS = "+-"
+
+
+def complete_rows(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete --rows: the row lists of the command."""
+    del param
+    return _match(((rows.name, rows.meaning) for rows in _list_rows(ctx)), incomplete)
+
+
+def complete_fields(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the last of several fields, of the rows that --rows names, else of all."""
+    del param
+    *before, last = incomplete.split(",")
+    sign = last[:1] if last[:1] in _SIGNS and last else ""
+    start = "".join(f"{one}," for one in before) + sign
+    fields = (field for rows in _list_rows(ctx, chosen=True) for field in rows.fields)
+    named = dict.fromkeys((f"{start}{one.name}", one.meaning) for one in fields)
+    return _match(named, incomplete)
+
+
+def complete_chip(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete --chip: those that are known without a file."""
+    del ctx, param
+    from hlotool.analysis.cost.chips import list_chips  # noqa: PLC0415  start-up time
+
+    return _match(list_chips().items(), incomplete)
+
+
+def complete_space(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete --space: the names that backends give their memory spaces, and all."""
+    del ctx, param
+    from hlotool.analysis.graph.space_names import SPACE_NAMES  # noqa: PLC0415  start-up time
+
+    return _match(((name, "") for name in (*sorted(SPACE_NAMES), "all")), incomplete)
+
+
+def complete_module(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete --module: the modules of the directory that PATH, or one of several, names."""
+    del param
+    from hlotool.inputs import find_inputs  # noqa: PLC0415  start-up time
+
+    names: list[tuple[str, str]] = []
+    for path in ctx.args:  # click gives arguments their names only once every option has its value
+        try:
+            names += [(one.name, path) for one in find_inputs(path.rpartition("=")[2]).inputs]
+        except HlotoolError:
+            continue
+    return _match(dict(names).items(), incomplete)
+
+
+def complete_command(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the name of a command."""
+    del ctx, param
+    return _match(COMMANDS.items(), incomplete)
+
+
+def complete_document(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the name of a document that has a schema."""
+    del ctx, param
+    from hlotool.commands.schema import all_schemas  # noqa: PLC0415  loads every command
+
+    return _match(
+        ((name, str(one["description"])) for name, one in all_schemas().items()), incomplete
+    )
+
+
+def complete_term(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete what can be explained."""
+    del ctx, param
+    from hlotool.commands.explain_terms import collect_meanings  # noqa: PLC0415  the same
+
+    return _match(((term, found[0].what) for term, found in collect_meanings().items()), incomplete)
+
+
+def _list_rows(ctx: click.Context, *, chosen: bool = False) -> list[RowList]:
+    """Return the row lists of the command, or the one that --rows chooses."""
+    specs: tuple[DocumentSpec, ...] = getattr(ctx.command, "specs", ())
+    lists = [rows for spec in specs for rows in spec.row_lists]
+    wanted = ctx.params.get("rows") if chosen else ""
+    return [rows for rows in lists if rows.name == wanted] or lists
+
+
+def _match(named: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
+    """Return what begins with what is there, each once."""
+    found = {name: meaning for name, meaning in named if name.startswith(incomplete)}
+    return [CompletionItem(name, help=meaning or None) for name, meaning in found.items()]

@@ -1,0 +1,188 @@
+"""What `hlotool diff` answers of two programs: its lists, its blocks, its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.summary.answer import MODULE
+from hlotool.analysis.summary.module_facts import ModuleFacts
+from hlotool.compare.blocks.collectives import CollectiveChange
+from hlotool.compare.blocks.flags import FlagChange
+from hlotool.compare.blocks.fold import InstructionChange
+from hlotool.compare.blocks.fusions import FusionChange
+from hlotool.compare.blocks.header import HeaderChange
+from hlotool.compare.blocks.memory import MemoryChange
+from hlotool.compare.blocks.metrics import MetricRow
+from hlotool.compare.blocks.order import OrderChange
+from hlotool.compare.blocks.spaces import SpaceChange
+from hlotool.compare.causes.cause import Cause
+from hlotool.compare.causes.triage import Triage
+from hlotool.fields import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
+
+_ALONE: Final = "instructions on the {} without a partner"
+
+
+class SideFacts(Struct, frozen=True):
+    """One side of a diff: what the user calls it, where it lies, what it is."""
+
+    label: Annotated[str, figure("what the user calls it")]
+    saved_schema: Annotated[str | None, figure("schema of a saved document; null for a dump")]
+    input: InputPaths
+    module: ModuleFacts | None
+
+
+class DiffFacts(Struct, frozen=True):
+    """What holds of a diff as a whole."""
+
+    identical: Annotated[
+        bool | None,
+        figure(
+            "whether the programs are the same except for names, numbering, metadata and order; "
+            "null where structure was not compared"
+        ),
+    ]
+    differs: Annotated[bool, figure("whether any list below has a difference")]
+    matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)]
+    changed_count: Annotated[int | None, figure("how many of these differ", COUNT)]
+    left_only_count: Annotated[int | None, figure(_ALONE.format("left"), COUNT)]
+    right_only_count: Annotated[int | None, figure(_ALONE.format("right"), COUNT)]
+    not_compared: Annotated[tuple[str, ...], figure("what one side does not have")]
+
+
+INSTRUCTIONS: Final = RowList(
+    "instructions",
+    InstructionChange,
+    "instructions that were added, removed or changed, most bytes moved first",
+    key="name",
+    has_total=False,
+    title="Instructions",
+)
+MEMORY: Final = RowList(
+    "memory",
+    MemoryChange,
+    "values that hold memory at only one of the peaks, or different amounts at each",
+    size="delta_bytes",
+    key="value",
+    title="Memory at the peak",
+)
+COLLECTIVES: Final = RowList(
+    "collectives",
+    CollectiveChange,
+    "collectives by kind, network, devices and dtype, where anything of them differs",
+    size="delta_bytes",
+    key="kind",
+    title="Collectives",
+)
+FUSIONS: Final = RowList(
+    "fusions",
+    FusionChange,
+    "fusions that were added, removed, split, merged or changed",
+    size="delta_bytes",
+    key="name",
+    title="Fusions",
+)
+METRICS: Final = RowList(
+    "metrics", MetricRow, "figures on both sides", has_total=False, limit=0, title="Figures"
+)
+HEADER: Final = RowList(
+    "header",
+    HeaderChange,
+    "what differs in the modules' headers: donation, devices, schedule",
+    has_total=False,
+    title="Header",
+)
+FLAGS: Final = RowList(
+    "flags",
+    FlagChange,
+    "compiler flags that differ, except those about dumping",
+    has_total=False,
+    title="Flags",
+)
+SPACES: Final = RowList(
+    "spaces",
+    SpaceChange,
+    "memory spaces in which peak or reserved bytes differ",
+    has_total=False,
+    title="Memory spaces",
+)
+CAUSES: Final = RowList(
+    "causes",
+    Cause,
+    "reasons for what differs, found by comparison: what was changed first, most bytes first",
+    has_total=False,
+    title="Why",
+)
+TRIAGE: Final = Block(
+    "triage", Triage, "who did it; null where the sides do not differ", is_nullable=True
+)
+ORDER: Final = Block(
+    "order", OrderChange, "how the order differs; null where it does not", is_nullable=True
+)
+FACTS: Final = Block("facts", DiffFacts, "the diff as a whole")
+
+
+def _side(name: str) -> Block:
+    blocks = (INPUT_BLOCK, replace(MODULE, is_nullable=True))
+    return Block(name, SideFacts, f"the {name} side", blocks)
+
+
+DIFF: Final = DocumentSpec(
+    "diff",
+    "what changed from one program to another",
+    scalars=FACTS,
+    blocks=(_side("left"), _side("right"), TRIAGE, ORDER),
+    row_lists=(
+        *(INSTRUCTIONS, CAUSES, MEMORY, SPACES, COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
+    ),
+)
+
+
+def name_columns(
+    left: str, right: str, collectives: Sequence[CollectiveChange] = ()
+) -> DocumentSpec:
+    """Return the declaration with the user's labels in place of old and new.
+
+    Collectives have columns for the network, for how often they run, for what no work hides and
+    for what else differs only where rows differ in these.
+    """
+    named = []
+    for declared in DIFF.row_lists:
+        rows = declared
+        if rows is COLLECTIVES:
+            rows = rows.showing(_shown_of(collectives))
+        fields = tuple(
+            replace(field, heading=_label(field.heading, left, right)) for field in rows.fields
+        )
+        named.append(replace(rows, chosen=fields))
+    return replace(DIFF, row_lists=tuple(named))
+
+
+def _shown_of(rows: Sequence[CollectiveChange]) -> set[str]:
+    """Return the columns that tell collectives apart, or their sides."""
+    shown = COLLECTIVES.shown()
+    if not {"dcn"} < {row.network for row in rows}:
+        shown -= {"network"}
+    for name in ("exposed_bytes", "exposed_seconds"):
+        if any(getattr(row, f"left_{name}") != getattr(row, f"right_{name}") for row in rows):
+            shown |= {f"left_{name}", f"right_{name}"}
+    if any(_runs_otherwise(row) for row in rows):
+        shown |= {"left_executions", "right_executions"}
+    if not any(row.details for row in rows):
+        shown -= {"what"}
+    return shown
+
+
+def _runs_otherwise(row: CollectiveChange) -> bool:
+    """Whether it runs more or less often, and not just because there are more or fewer."""
+    runs, counts = (row.left_executions, row.right_executions), (row.left_count, row.right_count)
+    return runs[0] != runs[1] and runs != counts
+
+
+def _label(heading: str, left: str, right: str) -> str:
+    first, _, rest = heading.partition(" ")
+    label = {"old": left, "new": right}.get(first, first)
+    return f"{label} {rest}".strip()

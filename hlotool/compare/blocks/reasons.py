@@ -1,0 +1,197 @@
+"""Why does an instruction differ from its partner?
+
+Each reason has a kind, which scripts may test, and the two sides as texts. Operands are
+compared by partnership, so a reason is never a consequence of names; what an added or a
+removed instruction does to its users' operand lists is told by its own row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
+from typing import Final
+
+from msgspec import Struct, field
+
+from hlotool.compare.match.backend_config import config_changes, trip_count
+from hlotool.compare.match.comparable import comparable_literal
+from hlotool.compare.match.flow import Flow
+from hlotool.compare.match.matching import Pairs
+from hlotool.compare.match.shape_changes import scaling, shape_changes
+from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.views import family
+from hlotool.ir import Instruction
+
+_KINDS: Final = {
+    "index": "tuple index",
+    "kind": "fusion kind",
+    "backend_config": "backend config",
+    "replica_groups": "replica groups",
+    "source_target_pairs": "source target pairs",
+    "custom_call_target": "custom call target",
+    "control-predecessors": "control dependencies",
+    "frontend_attributes": "frontend attributes",
+    "output_to_operand_aliasing": "aliasing",
+}
+_LONGEST: Final = 60  # characters of a side's text
+_SEARCHED: Final = 64  # unpaired instructions looked through on the way to a paired one
+
+
+class Reason(Struct, frozen=True):
+    """One difference of a pair: its kind, and what stands on each side ('' for nothing).
+
+    Reasons of one `pattern` are folded: a batch that doubles is one change in all shapes.
+    """
+
+    kind: str
+    left: str = ""
+    right: str = ""
+    pattern: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.left} → {self.right}" if self.left or self.right else self.kind
+
+
+class Reasoner(Struct, eq=False):
+    """Compares paired instructions; `pairs` and `back` are all partners of both modules."""
+
+    signatures: Signatures
+    exact: Callable[[Instruction], int]
+    pairs: Pairs
+    back: Pairs
+    flow: Flow
+    _known: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
+        """List why a pair differs, () where it does not, callees' contents aside."""
+        found: list[Reason] = []
+        if left is right:  # of a program that is compared with itself
+            return ()
+        if self.exact(left) != self.exact(right):
+            found.extend(self._own(left, right))
+        if not self._have_same_operands(left, right):
+            found.append(Reason("operands"))
+        return tuple(found)
+
+    def _own(self, left: Instruction, right: Instruction) -> Iterator[Reason]:
+        """Yield what differs in the instructions themselves."""
+        is_async_change = left.opcode != right.opcode and family(left) == family(right)
+        if is_async_change:
+            yield Reason("async", *(_mode(one) for one in (left, right)))
+        elif left.opcode != right.opcode:
+            yield Reason("opcode", left.opcode, right.opcode)
+        if not is_async_change and self.signatures.shape(left.shape) != self.signatures.shape(
+            right.shape
+        ):
+            for kind, before, after in shape_changes(left.shape, right.shape):
+                pattern = scaling(left.shape, right.shape) if kind == "shape" else ""
+                yield Reason(kind, before, after, pattern)
+        terms = self.signatures.terms
+        literals = comparable_literal(left, terms), comparable_literal(right, terms)
+        if literals[0] != literals[1] and left.opcode == right.opcode:
+            kind = "parameter number" if left.opcode == "parameter" else "constant"
+            yield Reason(kind, *map(_cut, literals))
+        yield from self._attributes(left, right)
+        called = [len(one.called_computations()) for one in (left, right)]
+        if called[0] != called[1] and not is_async_change:
+            yield Reason("called computations", str(called[0]), str(called[1]))
+
+    def _attributes(self, left: Instruction, right: Instruction) -> Iterator[Reason]:
+        if left.opcode != right.opcode:
+            left, right = _operation(left), _operation(right)
+        here = dict(self.signatures.attributes(left))
+        there = dict(self.signatures.attributes(right))
+        for key in sorted(here.keys() | there.keys()):
+            if here.get(key) == there.get(key):
+                continue
+            if key == "backend_config":
+                yield from _config_reasons(left, right, is_strict=self.signatures.terms.is_strict)
+            else:
+                texts = (one.attributes.get(key, "none") for one in (left, right))
+                yield Reason(_KINDS.get(key, key), *map(_cut, texts))
+
+    def _have_same_operands(self, left: Instruction, right: Instruction) -> bool:
+        here = [_undone(one) for one in left.operands]
+        there = [_undone(one) for one in right.operands]
+        if len(here) != len(there):
+            mapped = [self.pairs[one] for one in here if one in self.pairs]
+            return mapped == [one for one in there if one in self.back]
+        return all(
+            self._are_same(one, other) for one, other in zip_longest(here, there) if one or other
+        )
+
+    def _are_same(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether two operands are partners, or differ by rows of their own.
+
+        A left operand without partner was removed, a right one added; if what they stand on
+        leads to the other side's operand, both are new, or it is one copy more, there is
+        nothing to add.
+        """
+        partner, origin = self.pairs.get(left), self.back.get(right)
+        if partner is right or self._mean_the_same(left, right):
+            return True
+        if partner is None and origin is None:
+            return True
+        if origin is None:
+            return self._is_copy(right, partner) or _leads_to(right, partner, self.back)
+        if partner is not None:
+            return False
+        return self._is_copy(left, origin) or _leads_to(left, origin, self.pairs)
+
+    def _is_copy(self, one: Instruction, other: Instruction | None) -> bool:
+        """Say whether two instructions of one side compute the same from the same."""
+        return (
+            other is not None
+            and one.operands == other.operands
+            and self.exact(one) == self.exact(other)
+        )
+
+    def _mean_the_same(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether two operands are partners when fusions and calls are looked through."""
+        meanings = self.flow.meanings(right)
+        return any(self.pairs.get(one) in meanings for one in self.flow.meanings(left))
+
+
+def _leads_to(start: Instruction, goal: Instruction | None, paired: Pairs) -> bool:
+    """Say whether unpaired instructions alone lie between an operand and `goal`."""
+    pending, seen = [start], {start}
+    while pending and len(seen) <= _SEARCHED:
+        for operand in pending.pop().operands:
+            one = _undone(operand)
+            if one is goal:
+                return True
+            if one not in paired and one not in seen:
+                seen.add(one)
+                pending.append(one)
+    return False
+
+
+def _undone(instruction: Instruction) -> Instruction:
+    """Return the start of an asynchronous operation in place of its done."""
+    while instruction.opcode.endswith("-done") and instruction.operands:
+        instruction = instruction.operands[0]
+    return instruction
+
+
+def _operation(instruction: Instruction) -> Instruction:
+    """Return what an async-start wraps, anything else as it is."""
+    callee = instruction.callee() if instruction.opcode == "async-start" else None
+    return callee.root if callee else instruction
+
+
+def _mode(instruction: Instruction) -> str:
+    return "async" if instruction.opcode.endswith("-start") else "sync"
+
+
+def _config_reasons(left: Instruction, right: Instruction, *, is_strict: bool) -> Iterator[Reason]:
+    configs = left.backend_config(), right.backend_config()
+    trips = trip_count(configs[0]), trip_count(configs[1])
+    if trips[0] != trips[1]:
+        yield Reason("trip count", *(trip or "none" for trip in trips))
+    changes = config_changes(*configs, is_strict=is_strict)
+    if changes:
+        yield Reason("backend config", *map(_cut, changes))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,81 @@
+"""Which memory spaces hold more or less?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Struct
+
+from hlotool.analysis.graph.space_names import SPACE_NAMES
+from hlotool.analysis.memory.figures import MemoryFigures, SpaceRow
+from hlotool.compare.blocks.columns import LEFT, RIGHT
+from hlotool.fields import BYTES, NUMBER, column
+
+_PEAK: Final = "the most in use at once"
+_ALLOCATED: Final = "bytes reserved"
+
+
+class SpaceChange(Struct, frozen=True):
+    """A memory space whose figures differ; a side that does not use it has 0 of all.
+
+    Null where nothing says when its values are live.
+    """
+
+    space: Annotated[int, column("number of the memory space", NUMBER)]
+    name: Annotated[
+        str | None, column("the backend's name for it", null_text="", words=SPACE_NAMES)
+    ]
+    left_peak_bytes: Annotated[
+        int | None, column(_PEAK + LEFT, BYTES, heading="old peak", give_way=1)
+    ]
+    right_peak_bytes: Annotated[
+        int | None, column(_PEAK + RIGHT, BYTES, heading="new peak", give_way=1)
+    ]
+    delta_peak_bytes: Annotated[
+        int | None, column("right minus left", BYTES, heading="difference", is_signed=True)
+    ]
+    left_allocated_bytes: Annotated[
+        int | None, column(_ALLOCATED + LEFT, BYTES, heading="old allocated", give_way=2)
+    ]
+    right_allocated_bytes: Annotated[
+        int | None, column(_ALLOCATED + RIGHT, BYTES, heading="new allocated", give_way=2)
+    ]
+    delta_allocated_bytes: Annotated[
+        int | None,
+        column("right minus left", BYTES, heading="allocated difference", is_signed=True),
+    ]
+
+
+_UNUSED: Final = SpaceRow(peak_bytes=0, allocated_bytes=0)
+
+
+def compare_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange, ...]:
+    """Compare peak and allocated bytes of each space; the largest difference comes first."""
+    here, there = ({row.space: row for row in side.spaces} for side in (left, right))
+    rows = [
+        _compare(space, here.get(space, _UNUSED), there.get(space, _UNUSED))
+        for space in sorted({*here, *there})
+    ]
+    changed = [row for row in rows if row.delta_peak_bytes or row.delta_allocated_bytes]
+    return tuple(sorted(changed, key=_weigh, reverse=True))
+
+
+def _compare(space: int, left: SpaceRow, right: SpaceRow) -> SpaceChange:
+    return SpaceChange(
+        space,
+        right.name or left.name,
+        left.peak_bytes,
+        right.peak_bytes,
+        _subtract(right.peak_bytes, left.peak_bytes),
+        left.allocated_bytes,
+        right.allocated_bytes,
+        _subtract(right.allocated_bytes, left.allocated_bytes),
+    )
+
+
+def _subtract(right: int | None, left: int | None) -> int | None:
+    return None if left is None or right is None else right - left
+
+
+def _weigh(row: SpaceChange) -> int:
+    return max(abs(row.delta_peak_bytes or 0), abs(row.delta_allocated_bytes or 0))

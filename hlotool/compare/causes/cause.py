@@ -1,0 +1,64 @@
+"""One reason for which two programs differ, found by comparing them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.compare.blocks.columns import LEFT, RIGHT
+from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
+
+CauseKind: TypeAlias = Literal[
+    "rematerialization lost",
+    "rematerialization gained",
+    "donation lost",
+    "donation gained",
+    "layers added",
+    "layers removed",
+    "trip count",
+    "products moved",
+    "dtype widened",
+    "dtype narrowed",
+    "overlap lost",
+    "overlap gained",
+    "collectives",
+    "axes",
+    "sharding",
+    "operations",
+    "fusing",
+    "values at the peak",
+    "other",
+]
+Measure: TypeAlias = Literal["peak", "donated", "results", "wire", "exposed", "traffic"]
+
+
+class Cause(Struct, frozen=True, kw_only=True):
+    """One reason; which fields it has goes by its kind (docs/diff.md).
+
+    `delta_bytes` is right − left of what `measure` says: bytes held at the peak, donated, of
+    results in one run, sent in one run, sent with nothing that hides them, moved in memory in one
+    run.
+    """
+
+    kind: Annotated[CauseKind, column("what kind of reason it is", heading="reason")]
+    count: Annotated[int, column("how many values, parameters, … it is about", COUNT)]
+    subject: Annotated[
+        str | None, column("what it is about: names, opcodes, a collective", null_text="")
+    ] = None
+    scope: Annotated[
+        str | None, column("where in the user's program", null_text="", is_path=True)
+    ] = None
+    left: Annotated[str | None, column("what it is" + LEFT, heading="old", null_text="")] = None
+    right: Annotated[str | None, column("what it is" + RIGHT, heading="new", null_text="")] = None
+    measure: Annotated[Measure | None, column("what its bytes are", null_text="")] = None
+    delta_bytes: Annotated[
+        int | None,
+        column("right minus left", BYTES, heading="difference", is_signed=True, null_text=""),
+    ] = None
+    delta_flops: Annotated[
+        int | None, figure("flops in one run, right minus left", FLOPS, is_signed=True)
+    ] = None
+    delta_wire_bytes: Annotated[
+        int | None, figure("wire bytes in one run, right minus left", BYTES, is_signed=True)
+    ] = None

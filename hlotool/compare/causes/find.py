@@ -1,0 +1,58 @@
+"""All reasons for which two programs differ, those of most bytes first."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hlotool.compare.causes.cause import Cause
+from hlotool.compare.causes.communication import find_communication, find_sharding
+from hlotool.compare.causes.donation import find_donation
+from hlotool.compare.causes.dtypes import find_dtypes
+from hlotool.compare.causes.evidence import Evidence
+from hlotool.compare.causes.fusing import find_fusing
+from hlotool.compare.causes.layers import find_layers
+from hlotool.compare.causes.loops import find_loops
+from hlotool.compare.causes.operations import find_operations
+from hlotool.compare.causes.overlap import find_overlap
+from hlotool.compare.causes.products import find_products
+from hlotool.compare.causes.rematerialization import find_rematerialization
+from hlotool.compare.causes.rest import find_rest
+from hlotool.compare.causes.values import find_values
+
+_FINDERS: Final = (
+    find_rematerialization,
+    find_donation,
+    find_layers,
+    find_loops,
+    find_operations,
+    find_dtypes,
+    find_products,
+    find_overlap,
+    find_communication,
+    find_sharding,
+    find_fusing,
+)
+_SHARE: Final = 0.5
+_ABOUT_MEMORY: Final = frozenset(("peak", "donated", "results"))
+# What somebody changed, or who computes it. Others may follow from these.
+_FIRST: Final = frozenset(
+    (
+        *("rematerialization lost", "rematerialization gained"),
+        *("donation lost", "donation gained", "layers added", "layers removed", "trip count"),
+        *("operations", "axes", "sharding", "products moved"),
+    )
+)
+
+
+def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
+    """Ask all finders: first what somebody changed in the program, then what may follow.
+
+    In both, most bytes come first. What else is held at the peak is told where others account for
+    less than half of its difference, what else differs where there is no other.
+    """
+    found = [cause for find in _FINDERS for cause in find(evidence)]
+    told = sum(cause.delta_bytes or 0 for cause in found if cause.measure in _ABOUT_MEMORY)
+    if abs(told) <= _SHARE * abs(evidence.delta("buffers.peak_bytes")):
+        found += find_values(evidence)
+    found.sort(key=lambda one: (one.kind not in _FIRST, -abs(one.delta_bytes or 0)))
+    return tuple(found or find_rest(evidence))

@@ -1,0 +1,113 @@
+"""What is a value, wherever the text computes it?
+
+A parameter of a computation that one fusion or call runs is that one's operand; the result of
+a fusion or call is its computation's root; an element of a tuple is what was put there. So
+
+    f = fusion(a, b), calls=body         body: p = parameter(0); ROOT n = negate(p)
+    e = exponential(f)
+
+says the same as `e = exponential(negate(a))`: e stands on n, and n on a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from hlotool.analysis.graph.call_graph import CallGraph
+from hlotool.compare.match.places import Places
+from hlotool.ir import Computation, Instruction
+
+_FARTHEST: Final = 32  # steps to what a value is
+CONTAINERS: Final = frozenset(("fusion", "call"))
+_PASSED_ON: Final = CONTAINERS | {"parameter", "get-tuple-element"}
+
+
+class Flow:
+    """Looks through fusions, calls and tuples of modules, one way and the other."""
+
+    def __init__(self, graphs: Iterable[CallGraph]) -> None:
+        self._callers: dict[Computation, Instruction | None] = {}
+        self._place = Places().of
+        self._meanings: dict[Instruction, list[Instruction]] = {}
+        for graph in graphs:
+            for caller, callees in graph.callees.items():
+                for callee in callees:
+                    is_only = callee not in self._callers and caller.opcode in CONTAINERS
+                    self._callers[callee] = caller if is_only else None
+
+    def meanings(self, one: Instruction) -> Sequence[Instruction]:
+        """List a value and what it is in truth, each step nearer to where it is computed."""
+        if one.opcode not in _PASSED_ON:
+            return (one,)
+        found = self._meanings.get(one)
+        if found is None:
+            found = self._meanings[one] = self._look_through(one)
+        return found
+
+    def _look_through(self, one: Instruction) -> list[Instruction]:
+        found = [one]
+        while len(found) < _FARTHEST:
+            step = self._behind(found[-1])
+            if step is None:
+                break
+            found.append(step)
+        return found
+
+    def users(self, one: Instruction) -> Iterator[tuple[Instruction, int]]:
+        """Yield what computes with a value, and at which place of its operands."""
+        pending, seen = [one], {one}
+        while pending:
+            value = pending.pop()
+            for user in value.users:
+                passed = self._passed_on(user, value)
+                if passed is None:
+                    yield user, self._place(value, user)
+                    continue
+                new = [each for each in passed if each not in seen]
+                seen.update(new)
+                pending.extend(new)
+            caller = self._callers.get(value.computation) if value.is_root else None
+            if caller is not None and caller not in seen:
+                seen.add(caller)
+                pending.append(caller)
+
+    def _behind(self, one: Instruction) -> Instruction | None:
+        """Return what a value is one step nearer to its making, None where it is made."""
+        opcode = one.opcode
+        if opcode == "parameter":
+            caller = self._callers.get(one.computation)
+            return _at(caller.operands, one.parameter_number) if caller else None
+        if opcode in CONTAINERS:
+            body = one.callee()
+            return body.root if body and self._callers.get(body) is one else None
+        if opcode == "get-tuple-element":
+            whole = self.meanings(one.operands[0])[-1]
+            return _at(whole.operands, one.tuple_index) if whole.opcode == "tuple" else None
+        return None
+
+    def _passed_on(self, user: Instruction, value: Instruction) -> list[Instruction] | None:
+        """Return what stands for a value where a user only passes it on, None where it does not."""
+        if user.opcode in CONTAINERS:
+            body = user.callee()
+            if body is None or self._callers.get(body) is not user:
+                return None
+            places = [place for place, one in enumerate(user.operands) if one is value]
+            entered = [_at(body.parameters, place) for place in places]
+            return [one for one in entered if one is not None]
+        if user.opcode == "tuple" and user.is_root:
+            caller = self._callers.get(user.computation)
+            if caller is None:
+                return None
+            places = [place for place, one in enumerate(user.operands) if one is value]
+            return [
+                one
+                for one in caller.users
+                if one.opcode == "get-tuple-element" and one.tuple_index in places
+            ]
+        return None
+
+
+def _at(values: tuple[Instruction, ...], place: int) -> Instruction | None:
+    """Return one of several; None where a text that fits nowhere has not as many."""
+    return values[place] if place < len(values) else None

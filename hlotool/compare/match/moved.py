@@ -1,0 +1,165 @@
+"""Pair what stands in another computation now: outlined, inlined, fused, or split off.
+
+Computations are looked through (`flow`). An instruction without partner whose operands, so
+seen, all have partners takes as its own what does the same with theirs; one whose users all
+have, what those use at the same places. Each pair may complete another's operands or users.
+
+    s = add(a, b)          |  c = call(a, b), to_apply={p, q, ROOT s = add(p, q)}
+    ROOT r = negate(s)     |  ROOT r = negate(c)
+
+The two `s` are partners, as p is a and q is b; r uses the same on both sides; c is new.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from hlotool.compare.match.content_numbers import ContentNumbers
+from hlotool.compare.match.flow import Flow
+from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.views import family
+from hlotool.ir import Instruction
+
+View: TypeAlias = Callable[[Instruction], Hashable]
+# What waits for a partner, first come first served, by its side and what it does with which pairs.
+_Waiting: TypeAlias = dict[tuple[bool, Hashable], OrderedDict[Instruction, None]]
+_FARTHEST: Final = 4  # operations looked through
+_PASSING: Final = frozenset(("parameter", "get-tuple-element", "tuple", "call"))
+
+
+def pair_moved(
+    free: tuple[Iterable[Instruction], Iterable[Instruction]],
+    partners: tuple[Mapping[Instruction, Instruction], Mapping[Instruction, Instruction]],
+    flow: Flow,
+    signatures: Signatures,
+    numbers: ContentNumbers,
+    *,
+    is_bridging: bool,
+) -> dict[Instruction, Instruction]:
+    """Pair free instructions of two modules, left to right, by what they do and stand on.
+
+    `is_bridging` looks through operations of one operand that have no partner themselves: in
+    `tanh(sign(a))` and `tanh(a)`, both stand on a.
+    """
+    mover = _Mover(partners, flow, numbers.up, is_bridging=is_bridging)
+    passing = _PASSING - {"parameter"} if is_bridging else _PASSING
+    sides = [[one for one in side if one.opcode not in passing] for side in free]
+    if all(sides):
+        mover.run(sides, numbers.signature)
+        mover.run(sides, lambda one: (family(one), signatures.dims(one.shape)))
+    return mover.found
+
+
+class _Mover:
+    """Pairs as found so far; a mark is the right one of a pair, for both of it."""
+
+    def __init__(
+        self,
+        partners: tuple[Mapping[Instruction, Instruction], Mapping[Instruction, Instruction]],
+        flow: Flow,
+        expression: Callable[[Instruction], int],
+        *,
+        is_bridging: bool,
+    ) -> None:
+        self._flow = flow
+        self._expression = expression
+        self._farthest = _FARTHEST if is_bridging else 1
+        self._pairs, self._back = partners
+        self.found: dict[Instruction, Instruction] = {}
+        self._found_back: dict[Instruction, Instruction] = {}
+
+    def run(self, sides: list[list[Instruction]], view: View) -> None:
+        """Pair under one view while that makes new pairs; what one side alone has cannot pair."""
+        waiting: _Waiting = defaultdict(OrderedDict)
+        shared = set.intersection(*({view(one) for one in side} for side in sides))
+        sides = [[one for one in side if view(one) in shared] for side in sides]
+        members = [set(side) for side in sides]
+        queue = deque((bool(place), one) for place, side in enumerate(sides) for one in side)
+        while queue:
+            is_right, one = queue.popleft()
+            if self._mark(one, is_right=is_right) is not None:
+                continue
+            other = self._find_waiting(one, view, waiting, is_right=is_right)
+            if other is None:
+                continue
+            left, right = (other, one) if is_right else (one, other)
+            self.found[left], self._found_back[right] = right, left
+            for side, made in ((False, left), (True, right)):
+                queue.extend((side, near) for near in self._near(made) if near in members[side])
+
+    def _find_waiting(
+        self,
+        one: Instruction,
+        view: View,
+        waiting: _Waiting,
+        *,
+        is_right: bool,
+    ) -> Instruction | None:
+        """Return what waits on the other side for the same operands or users; else wait."""
+        both = (way(one, view, is_right=is_right) for way in (self._above, self._below))
+        keys = [key for key in both if key is not None]
+        for key in keys:
+            others = waiting[not is_right, key]
+            while others:
+                other, _ = others.popitem(last=False)
+                if self._mark(other, is_right=not is_right) is None:
+                    return other
+        for key in keys:
+            waiting[is_right, key].setdefault(one)
+        return None
+
+    def _mark(self, one: Instruction, *, is_right: bool) -> Instruction | None:
+        """Return the right one of an instruction's pair, None where it has no partner."""
+        if is_right:
+            return one if one in self._back or one in self._found_back else None
+        return self._pairs.get(one) or self.found.get(one)
+
+    def _deepest_mark(self, value: Instruction, *, is_right: bool) -> Hashable:
+        """Return the mark of what a value is in truth; of what hangs on nothing, its expression."""
+        meanings = self._flow.meanings(value)
+        made = meanings[-1]
+        for _ in range(self._farthest):
+            for one in reversed(meanings):
+                mark = self._mark(one, is_right=is_right)
+                if mark is not None:
+                    return mark
+            if len(meanings[-1].operands) != 1:
+                break
+            meanings = self._flow.meanings(meanings[-1].operands[0])
+        return self._expression(made) if _is_constant(made) else None
+
+    def _above(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
+        """Return what an instruction does with which partners, None while one has none."""
+        marks = []
+        for operand in one.operands:
+            mark = self._deepest_mark(operand, is_right=is_right)
+            if mark is None:
+                return None
+            marks.append(mark)
+        return ("above", view(one), *marks) if marks else None
+
+    def _below(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
+        """Return what an instruction does for which partners, None while one has none."""
+        uses = []
+        for user, place in self._flow.users(one):
+            mark = self._mark(user, is_right=is_right)
+            if mark is None:
+                return None
+            uses.append((mark, place))
+        return ("below", view(one), frozenset(uses)) if uses else None
+
+    def _near(self, one: Instruction) -> Iterable[Instruction]:
+        """Yield what an instruction uses, and what uses it."""
+        for operand in one.operands:
+            yield from self._flow.meanings(operand)
+        for user, _ in self._flow.users(one):
+            yield user
+
+
+def _is_constant(one: Instruction) -> bool:
+    """Say whether a value is a constant, or one broadcast and converted."""
+    while len(one.operands) == 1:
+        one = one.operands[0]
+    return one.opcode in {"constant", "iota"}

@@ -1,0 +1,196 @@
+"""What one instruction is, its operands aside, as a number that equal ones share.
+
+Names, metadata and numbering never count. Numbers come from one table for both modules, so
+that equal numbers mean equal contents, with no hash to collide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable
+from typing import Final
+
+from hlotool.analysis.origin.scope import find_scope
+from hlotool.compare.match.backend_config import comparable_config
+from hlotool.compare.match.comparable import (
+    comparable_frontend,
+    comparable_literal,
+    without_blanks,
+)
+from hlotool.compare.match.comparable_groups import comparable_groups
+from hlotool.compare.match.layers import Layers
+from hlotool.compare.match.terms import Terms
+from hlotool.ir import Computation, Instruction, Shape
+from hlotool.ir.module import CALL_KEYS
+from hlotool.ir.opcodes import COLLECTIVES, FREE
+
+# Attributes compared elsewhere or not at all: callees by content, the rest are notes.
+_NOT_COMPARED: Final = frozenset(
+    (*CALL_KEYS, "control-predecessors", "metadata", "origin", "statistics")
+)
+_TINY: Final = 2  # operations of a fusion that its place identifies
+_SHARDING_METADATA = re.compile(r",? ?metadata=\{(?:[^{}]|\{[^{}]*\})*\}")
+
+
+class Table:
+    """Numbers for contents: equal contents have equal numbers, all numbers are >= 0."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+
+    def number(self, content: Hashable) -> int:
+        """Return the number of a content, a new one for a new content."""
+        return self._numbers.setdefault(content, len(self._numbers))
+
+
+class Signatures:
+    """Signatures of the instructions of two modules, under the terms of one comparison."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.layers = Layers()
+        self.table = Table()
+        self._shapes: dict[int, tuple[Shape, int, int]] = {}
+        self._values: dict[tuple[str, str], Hashable] = {}
+        self._op_names: dict[Instruction, str] = {}
+        self._bodies: dict[Computation, int] = {}
+        self._bags: dict[Computation, Counter[str]] = {}
+
+    def exact(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
+        """Return the number of all that counts; `callees` are the called computations' numbers.
+
+        A print without attributes may leave out what a collective's sum is.
+        """
+        if not self.terms.has_attributes and instruction.opcode in COLLECTIVES:
+            callees = ()
+        return self.table.number(
+            (
+                instruction.opcode,
+                self.shape(instruction.shape),
+                instruction.literal and comparable_literal(instruction, self.terms),
+                self.attributes(instruction),
+                callees,
+            )
+        )
+
+    def shape(self, shape: Shape) -> int:
+        """Return the number of a shape with its layout, if layouts are compared."""
+        return self._shape_numbers(shape)[1]
+
+    def dims(self, shape: Shape) -> int:
+        """Return the number of a shape without its layout."""
+        return self._shape_numbers(shape)[2]
+
+    def op_name(self, instruction: Instruction) -> str:
+        """Return the op_name of the metadata, '' where there is none.
+
+        On the right its layers are called as their partners on the left.
+        """
+        name = self._op_names.get(instruction)
+        if name is None:
+            name = self.layers.translate(instruction.metadata().op_name, instruction.module)
+            self._op_names[instruction] = name
+        return name
+
+    def origin(self, instruction: Instruction) -> str:
+        """Return the scope and the primitive, without what differentiation and remat add."""
+        op_name = self.op_name(instruction)
+        return f"{find_scope(op_name) or ''}/{op_name.rpartition('/')[2]}" if op_name else ""
+
+    def body(self, instruction: Instruction) -> int:
+        """Return the number of what is called, roughly: how often each opcode occurs there."""
+        numbers = []
+        for computation in instruction.called_computations():
+            number = self._bodies.get(computation)
+            if number is None:
+                number = self.table.number(("body", *sorted(self.bag(computation).items())))
+                self._bodies[computation] = number
+            numbers.append(number)
+        return self.table.number(("bodies", *numbers))
+
+    def bag(self, computation: Computation) -> Counter[str]:
+        """Count how often each opcode occurs in a computation, what is free left out."""
+        found = self._bags.get(computation)
+        if found is None:
+            found = self._bags[computation] = Counter(
+                one.opcode for one in computation.instructions if one.opcode not in FREE
+            )
+        return found
+
+    def are_related(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether two fusions share half of what the larger one does.
+
+        Others always are, and so are fusions of one or two operations: their place tells.
+        """
+        if left.opcode != "fusion" or right.opcode != "fusion":
+            return True
+        callees = left.callee(), right.callee()
+        if callees[0] is None or callees[1] is None:
+            return True
+        bags = self.bag(callees[0]), self.bag(callees[1])
+        shared = sum((bags[0] & bags[1]).values())
+        size = max(sum(bag.values()) for bag in bags)
+        return shared * 2 >= size or size <= _TINY
+
+    def attributes(self, instruction: Instruction) -> tuple[tuple[str, Hashable], ...]:
+        """Return the attributes that count, sorted, each in a form fit for comparison."""
+        found: list[tuple[str, Hashable]] = []
+        for key, text in instruction.attributes.items():
+            if key not in _NOT_COMPARED:
+                value = self.value(instruction, key, text)
+                if value is not None:
+                    found.append((key, value))
+            elif key == "control-predecessors" and self.terms.has_control_dependencies:
+                found.append((key, text.count(",")))
+        if len(found) > 1:
+            found.sort(key=lambda item: item[0])
+        return tuple(found)
+
+    def value(self, instruction: Instruction, key: str, text: str) -> Hashable:
+        """Return an attribute's value in a form fit for comparison, None to leave it out."""
+        memo = key, text
+        if memo not in self._values:
+            self._values[memo] = self._comparable(instruction, key, text)
+        return self._values[memo]
+
+    def _comparable(self, instruction: Instruction, key: str, text: str) -> Hashable:
+        terms = self.terms
+        if key == "backend_config":
+            return self._config(instruction) if terms.has_backend_configs else None
+        if key == "frontend_attributes":
+            return comparable_frontend(instruction.frontend_attributes(), is_strict=terms.is_strict)
+        if key == "sharding":
+            return without_blanks(_SHARDING_METADATA.sub("", text))
+        if key == "async_execution_thread":
+            return text
+        if not terms.has_attributes:
+            return None
+        if key == "replica_groups":
+            return self._groups(instruction)
+        if key == "channel_id" and not terms.is_strict:
+            return "given"
+        if key == "operand_layout_constraints" and not terms.has_layouts:
+            return None
+        return without_blanks(text)
+
+    def _groups(self, instruction: Instruction) -> Hashable:
+        printed = instruction.replica_groups()
+        if printed is None or printed.is_everybody:
+            return "everybody"
+        return comparable_groups(printed)
+
+    def _config(self, instruction: Instruction) -> str | None:
+        config = instruction.backend_config()
+        if config is None:
+            return None
+        return comparable_config(config, is_strict=self.terms.is_strict) or None
+
+    def _shape_numbers(self, shape: Shape) -> tuple[Shape, int, int]:
+        """Return a shape's numbers with and without layout; by identity: parsers share shapes."""
+        known = self._shapes.get(id(shape))
+        if known is None:
+            bare = self.table.number(("shape", shape.without_layout()))
+            exact = self.table.number(("layout", shape)) if self.terms.has_layouts else bare
+            known = self._shapes[id(shape)] = shape, exact, bare  # keeps the shape alive
+        return known

@@ -1,0 +1,293 @@
+"""Pair the computations and instructions of two modules, from the entries downwards.
+
+Two computations are compared where a pair of instructions calls them in the same role;
+those with equal numbers hold the same. A computation may be called, and so compared,
+more than once (canonical prints repeat it at each call). What finds no partner there is
+looked for in all computations (`moved`), before replaced instructions are paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct, field
+
+from hlotool.analysis.graph.call_graph import find_branches, reach
+from hlotool.compare.match.content_numbers import ContentNumbers, number_contents
+from hlotool.compare.match.flow import CONTAINERS, Flow
+from hlotool.compare.match.layers import align_layers, seed_parameters
+from hlotool.compare.match.matching import Matcher, Pairs
+from hlotool.compare.match.moved import pair_moved
+from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.terms import Terms, agree_terms
+from hlotool.ir import Computation, Instruction, Module
+from hlotool.program.program import Program
+
+_ROUNDS: Final = 4  # in turn: what was replaced, and what stands on it
+
+
+class ComputationPair(Struct, eq=False):
+    """Two computations in the same role, and their instructions left to right."""
+
+    left: Computation
+    right: Computation
+    pairs: Pairs
+    is_equal: bool
+
+    def left_only(self) -> list[Instruction]:
+        """List the instructions that have no partner on the right."""
+        return [one for one in self.left.instructions if one not in self.pairs]
+
+    def right_only(self) -> list[Instruction]:
+        """List the instructions that have no partner on the left."""
+        paired = set(self.pairs.values())
+        return [one for one in self.right.instructions if one not in paired]
+
+
+class Structure(Struct, eq=False):
+    """All computation pairs, the entries' first, then in the order they were met.
+
+    `moved` are the pairs whose instructions stand in computations that are no pair.
+    `left_only` and `right_only` are the computations that no pair of instructions calls,
+    those left out that the entry does not reach.
+    """
+
+    programs: tuple[Program, Program]
+    left: Module
+    right: Module
+    terms: Terms
+    signatures: Signatures
+    numbers: ContentNumbers
+    flow: Flow
+    computations: list[ComputationPair] = field(default_factory=list)
+    moved: Pairs = field(default_factory=dict)
+    left_only: list[Computation] = field(default_factory=list)
+    right_only: list[Computation] = field(default_factory=list)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the entries, and so all they call, are the same."""
+        return self.computations[0].is_equal
+
+    def partners(self) -> Pairs:
+        """Return every paired instruction's first partner, left to right."""
+        found: Pairs = dict(self.moved)
+        for pair in reversed(self.computations):
+            found.update(pair.pairs)
+        return found
+
+    def back(self) -> Pairs:
+        """Return every paired instruction's last partner, right to left."""
+        found = {right: left for left, right in self.moved.items()}
+        for pair in self.computations:
+            found.update((right, left) for left, right in pair.pairs.items())
+        return found
+
+
+def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
+    """Pair two programs that have modules. Raises ParseError when a computation calls itself.
+
+    A program is paired with itself without a look: nothing is numbered then.
+    """
+    if left is right:
+        return _pair_with_itself(left, is_strict=is_strict)
+    structure = _begin(left, right, is_strict=is_strict)
+    _Pairing(structure).run()
+    if structure.is_equal:
+        return structure
+    seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
+    structure.left_only = [one for one in list_reached(left) if one not in seen]
+    structure.right_only = [one for one in list_reached(right) if one not in seen]
+    return structure
+
+
+def are_equal(left: Program, right: Program) -> bool:
+    """Say whether `compare_structure` would find two entries equal: nothing is paired."""
+    structure = _begin(left, right, is_strict=False)
+    number = structure.numbers.computation
+    return number(structure.left.entry) == number(structure.right.entry)
+
+
+def _begin(left: Program, right: Program, *, is_strict: bool) -> Structure:
+    """Return two programs with their contents numbered; nothing is paired yet."""
+    modules = left.expect_module(), right.expect_module()
+    terms = agree_terms(*modules, is_strict=is_strict)
+    signatures = Signatures(terms)
+    numbers = number_contents((left.graph, right.graph), signatures)
+    flow = Flow((left.graph, right.graph))
+    return Structure((left, right), *modules, terms, signatures, numbers, flow)
+
+
+def _pair_with_itself(program: Program, *, is_strict: bool) -> Structure:
+    module, graphs = program.expect_module(), (program.graph,)
+    signatures = Signatures(agree_terms(module, module, is_strict=is_strict))
+    return Structure(
+        (program, program),
+        *(module, module, signatures.terms, signatures, ContentNumbers(), Flow(graphs)),
+        computations=[
+            ComputationPair(one, one, {each: each for each in one.instructions}, is_equal=True)
+            for one in list_reached(program)
+        ],
+    )
+
+
+def list_reached(program: Program) -> list[Computation]:
+    """List what the entry calls, directly or not; canonical prints hold more."""
+    return reach([program.expect_module().entry], program.graph.called_by)
+
+
+class _Pairing:
+    """Pairs the computations of a structure, and what stands in them.
+
+    First what looks alike, from the entries down; then what moved; last what was replaced.
+    Each may pair instructions whose computations are pairs then.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        self._structure = structure
+        self._known: set[tuple[Computation, Computation]] = set()
+        self._matchers: list[Matcher] = []
+        self._taken: set[Instruction] = set()  # of the moved pairs
+        self._is_late = False
+
+    def run(self) -> None:
+        """Pair everything."""
+        structure = self._structure
+        left, right = structure.left.entry, structure.right.entry
+        number = structure.numbers.computation
+        seeds: Pairs = {}
+        if number(left) != number(right):
+            layers = align_layers(structure.left, structure.right, structure.signatures)
+            structure.signatures.layers = layers
+            seeds = seed_parameters(left, right, structure.signatures)
+        self._descend([(left, right, seeds)])
+        if structure.is_equal:
+            return
+        self._pair_moved()
+        for matcher in self._matchers:  # grows while it is walked, by what was matched so far
+            self._descend(_list_called(matcher.match_loosely()))
+        self._pair_moved()
+        self._is_late = True
+        for _ in range(_ROUNDS):
+            found = 0
+            for matcher in self._matchers:  # grows while it is walked
+                pairs = matcher.finish()
+                self._descend(_list_called(pairs))
+                found += len(pairs)
+            if not self._pair_moved(is_bridging=True) and not found:
+                break
+        for matcher in self._matchers:
+            self._descend(_list_called(matcher.pair_named()))
+
+    def _descend(self, pending: list[tuple[Computation, Computation, Pairs]]) -> None:
+        """Pair two computations and all that their pairs call."""
+        for left, right, seeds in pending:  # grows while it is walked
+            if (left, right) not in self._known:
+                self._known.add((left, right))
+                pair = self._pair_instructions(left, right, seeds)
+                self._structure.computations.append(pair)
+                pending.extend(_list_called(pair.pairs))
+
+    def _pair_instructions(
+        self, left: Computation, right: Computation, seeds: Pairs
+    ) -> ComputationPair:
+        structure = self._structure
+        numbers = structure.numbers
+        here, there = numbers.contents[left], numbers.contents[right]
+        is_equal = here.number == there.number
+        if is_equal and here.both == there.both:
+            pairs = dict(zip(left.instructions, right.instructions, strict=True))
+            return ComputationPair(left, right, pairs, is_equal)
+        moved = {one: structure.moved.get(one) for one in left.instructions}
+        for one, other in moved.items():
+            if other is not None and other.computation is right:
+                seeds[one] = structure.moved.pop(one)
+                self._taken -= {one, other}
+        matcher = Matcher(
+            left, right, structure.signatures, numbers, seeds=seeds, taken=self._taken
+        )
+        matcher.match_strictly()
+        if self._is_late:
+            matcher.match_loosely()
+        self._matchers.append(matcher)
+        return ComputationPair(left, right, matcher.pairs, is_equal)
+
+    def _pair_moved(self, *, is_bridging: bool = False) -> int:
+        """Pair what stands in another computation now, and go on with what that calls.
+
+        Returns how many pairs that were.
+        """
+        structure = self._structure
+        free = self._list_free()
+        if not all(free):
+            return 0
+        partners = structure.partners(), structure.back()
+        found = pair_moved(
+            (
+                [one for one in free[0] if one not in partners[0]],
+                [one for one in free[1] if one not in partners[1]],
+            ),
+            partners,
+            structure.flow,
+            structure.signatures,
+            structure.numbers,
+            is_bridging=is_bridging,
+        )
+        matchers = {(one.left, one.right): one for one in self._matchers}
+        for left, right in found.items():
+            matcher = matchers.get((left.computation, right.computation))
+            if matcher is None:
+                structure.moved[left] = right
+                self._taken.update((left, right))
+            else:
+                matcher.accept(left, right)
+        self._descend(_list_called(found))
+        return len(found)
+
+    def _list_free(self) -> list[list[Instruction]]:
+        """List what has no partner in pairs of computations, and all of those in no pair."""
+        matched = zip(*(matcher.list_free() for matcher in self._matchers), strict=True)
+        free = [[one for some in side for one in some] for side in matched] or [[], []]
+        for place, program in enumerate(self._structure.programs):
+            seen = {pair[place] for pair in self._known}
+            alone = [one for one in list_reached(program) if one not in seen]
+            free[place] += [one for each in alone for one in each.instructions]
+        return free
+
+
+def _list_called(pairs: Pairs) -> list[tuple[Computation, Computation, Pairs]]:
+    """List the computations that pairs call, with the parameters known to be partners."""
+    found = []
+    for left, right in pairs.items():
+        for one, other in _called_in_step(left, right):
+            found.append((one, other, _seed_operands(left, right, one, other, pairs)))
+    return found
+
+
+def _seed_operands(
+    left: Instruction, right: Instruction, one: Computation, other: Computation, pairs: Pairs
+) -> Pairs:
+    """Pair parameters by the operands that they stand for, where there are more or fewer."""
+    if left.opcode not in CONTAINERS or len(one.parameters) == len(other.parameters):
+        return {}
+    places = {operand: place for place, operand in enumerate(right.operands)}
+    seeds: Pairs = {}
+    for parameter, operand in zip(one.parameters, left.operands, strict=False):
+        partner = pairs.get(operand)
+        if partner in places and places[partner] < len(other.parameters):
+            seeds[parameter] = other.parameters[places[partner]]
+    return seeds
+
+
+def _called_in_step(
+    left: Instruction, right: Instruction
+) -> Iterator[tuple[Computation, Computation]]:
+    """Yield the computations that a pair calls in the same role.
+
+    One role has two spellings: a two-way conditional lists its branches by name or in a row.
+    """
+    if left.opcode == right.opcode == "conditional":
+        yield from zip(find_branches(left), find_branches(right), strict=False)
+        return
+    yield from zip(left.called_computations(), right.called_computations(), strict=False)

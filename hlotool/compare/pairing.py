@@ -1,0 +1,233 @@
+"""Which programs of two directories belong together?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.compare.sides import Candidate
+from hlotool.compare.similar import EQUAL, Content, read_content
+from hlotool.errors import NothingCheckedError, UsageError
+
+Way: TypeAlias = Literal[
+    "the only ones", "map", "same path", "equal content", "similar content", "same name"
+]
+_LEAST_LIKENESS: Final = 0.8  # of programs that have neither path nor name in common
+_MOST_LISTED: Final = 8
+Named: TypeAlias = tuple[str, str]  # OLD and NEW of --map
+
+
+class Pairing(Struct, frozen=True):
+    """Programs of both sides that belong together; one is None where there is no other.
+
+    `way` says how they were found. `is_ambiguous`: others of its side, or of the other, have
+    equally much in common.
+    """
+
+    left: Candidate | None
+    right: Candidate | None
+    way: Way | None = None
+    is_ambiguous: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the program is called, on the right if both have a name for it."""
+        found = self.right or self.left
+        return found.name if found else ""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+        return sum(side.size_bytes for side in (self.left, self.right) if side)
+
+
+def pair_candidates(
+    left: Sequence[Candidate], right: Sequence[Candidate], named: Sequence[Named] = ()
+) -> list[Pairing]:
+    """Pair programs by what the user says, relative path, content and name, in this order.
+
+    XLA's number says in which order a process compiled, and counts for nothing. Programs of one
+    name, more than one on a side and nowhere at the same path, pair by content: equal, else most
+    similar; where several are equally similar and not equal, none is paired and all are ambiguous.
+    Then the only ones of a name pair, and those of other names that do nearly the same. If each
+    side has one program, these are the pair. Raises UsageError where --map names no program.
+    """
+    if len(left) == len(right) == 1 and not named:
+        return [Pairing(left[0], right[0], "the only ones")]
+    pairer = _Pairer(left, right)
+    for old, new in named:
+        pairer.pair_named(old, new)
+    pairer.pair_alone("same path", lambda one: (one.folder, pairer.name(one)))
+    pairer.pair_saved()
+    pairer.pair_alone("same path", lambda one: one.folder or None)
+    pairer.pair_alike()
+    return pairer.pairings()
+
+
+def parse_map(items: Iterable[str]) -> tuple[Named, ...]:
+    """Read `--map old=new`, given any number of times; the first `=` divides."""
+    found = []
+    for item in items:
+        old, equals, new = item.partition("=")
+        if not (old and equals and new):
+            raise UsageError(f"--map {item}: expected OLD=NEW, two names, paths or places.")
+        found.append((old, new))
+    return tuple(found)
+
+
+def choose_pair(pairs: Sequence[Pairing], what: str) -> Pairing:
+    """Return the one pair there is; raise UsageError if there are several."""
+    whole = [pair for pair in pairs if pair.left and pair.right]
+    if not whole:
+        raise NothingCheckedError("no module has the same name on both sides; pair two with --map.")
+    if len(whole) > 1:
+        names = ", ".join(sorted(pair.name for pair in whole)[:_MOST_LISTED])
+        raise UsageError(f"{what} takes one module; choose with --module: {names}.")
+    return whole[0]
+
+
+class _Pairer:
+    """The pairs so far, and who waits for one."""
+
+    def __init__(self, left: Sequence[Candidate], right: Sequence[Candidate]) -> None:
+        self.left = list(left)
+        self.right = list(right)
+        self._is_left = frozenset(id(one) for one in left)
+        self._found: list[Pairing] = []
+        self._new_names: dict[str, str] = {}
+        self._contents: dict[int, Content | None] = {}
+
+    def name(self, one: Candidate) -> str:
+        """Return a program's name; of one on the left the new one, if --map tells."""
+        is_left = id(one) in self._is_left
+        return self._new_names.get(one.name, one.name) if is_left else one.name
+
+    def pairings(self) -> list[Pairing]:
+        """Return all pairs, then what has no partner."""
+        alone = [Pairing(one, None) for one in self.left]
+        return [*self._found, *alone, *(Pairing(None, one) for one in self.right)]
+
+    def pair_named(self, old: str, new: str) -> None:
+        """Pair what --map names: two programs, or all of one name with all of another."""
+        here, there = _find_named(old, self.left, "OLD"), _find_named(new, self.right, "NEW")
+        if len(here) == len(there) == 1:
+            self._pair(here[0], there[0], "map")
+        else:
+            self._new_names.update((one.name, there[0].name) for one in here)
+
+    def pair_alone(self, way: Way, key: Callable[[Candidate], Hashable | None]) -> None:
+        """Pair programs that alone on their side have a key; None is no key."""
+        here, there = _by_key(self.left, key), _by_key(self.right, key)
+        for name, found in here.items():
+            others = there.get(name, [])
+            if len(found) == len(others) == 1:
+                self._pair(found[0], others[0], way)
+
+    def pair_saved(self) -> None:
+        """Pair those of one name by their whole places where a document tells no more of them."""
+        places = {(other.name, other.place): other for other in self.right if other.place}
+        for one in list(self.left):
+            other = places.get((self.name(one), one.place))
+            if other and (one.saved or other.saved):
+                self._pair(one, other, "same path")
+
+    def pair_alike(self) -> None:
+        """Pair by content within a name, then the last ones of a name, then across names."""
+        here = _by_key(self.left, self.name)
+        there = _by_key(self.right, self.name)
+        for name, found in here.items():
+            others = there.get(name, [])
+            if len(found) == len(others) == 1:
+                self._pair(found[0], others[0], "same name")
+            else:
+                self._pair_group(found, others, 0.0)
+        if self.left and self.right:
+            self._pair_group(list(self.left), list(self.right), _LEAST_LIKENESS)
+
+    def _pair_group(self, here: list[Candidate], there: list[Candidate], least: float) -> None:
+        """Pair the most similar first; those that others equal in that are ambiguous."""
+        ranked = sorted(
+            (
+                (-likeness, place, number)
+                for place, one in enumerate(here)
+                for number, other in enumerate(there)
+                if (likeness := self._likeness(one, other, least)) >= least
+            ),
+        )
+        while ranked:
+            likeness, place, number = ranked[0]
+            tied = [each for each in ranked if each[0] == likeness]
+            rows = {row for _, row, column in tied if column == number} | {place}
+            columns = {column for _, row, column in tied if row == place} | {number}
+            is_plain = all(self._is_twin(here[place], here[row]) for row in rows) and all(
+                self._is_twin(there[number], there[column]) for column in columns
+            )
+            if is_plain:
+                way: Way = "equal content" if likeness == -EQUAL else "similar content"
+                self._pair(here[place], there[number], way)
+                rows, columns = {place}, {number}
+            else:
+                self._give_up([here[row] for row in rows], [there[column] for column in columns])
+            ranked = [one for one in ranked if one[1] not in rows and one[2] not in columns]
+
+    def _likeness(self, one: Candidate, other: Candidate, least: float) -> float:
+        """Return how much two programs have in common; 0 where that is unknown."""
+        if least and min(one.size_bytes, other.size_bytes) * 2 < max(
+            one.size_bytes, other.size_bytes
+        ):
+            return -1.0
+        here, there = self._content(one), self._content(other)
+        return here.likeness(there) if here and there else 0.0
+
+    def _is_twin(self, one: Candidate, other: Candidate) -> bool:
+        """Whether two programs of one side hold the same, so that either will do."""
+        here, there = self._content(one), self._content(other)
+        return one is other or (here is not None and there is not None and here.text == there.text)
+
+    def _content(self, one: Candidate) -> Content | None:
+        if id(one) not in self._contents:
+            self._contents[id(one)] = read_content(one.input) if one.input else None
+        return self._contents[id(one)]
+
+    def _pair(self, one: Candidate, other: Candidate, way: Way) -> None:
+        self._found.append(Pairing(one, other, way))
+        self.left = [each for each in self.left if each is not one]
+        self.right = [each for each in self.right if each is not other]
+
+    def _give_up(self, left: Sequence[Candidate], right: Sequence[Candidate]) -> None:
+        """Leave programs alone that could be each other's partners in several ways."""
+        self._found += [Pairing(one, None, is_ambiguous=True) for one in left]
+        self._found += [Pairing(None, one, is_ambiguous=True) for one in right]
+        gone = {id(one) for one in (*left, *right)}
+        self.left = [one for one in self.left if id(one) not in gone]
+        self.right = [one for one in self.right if id(one) not in gone]
+
+
+def _by_key(
+    candidates: Iterable[Candidate], key: Callable[[Candidate], Hashable | None]
+) -> dict[Hashable, list[Candidate]]:
+    found: dict[Hashable, list[Candidate]] = {}
+    for one in candidates:
+        name = key(one)
+        if name is not None:
+            found.setdefault(name, []).append(one)
+    return found
+
+
+def _find_named(text: str, candidates: Sequence[Candidate], side: str) -> list[Candidate]:
+    """Return the programs that --map means: by path or place one, by name all of it."""
+    for names in (_places_of, lambda one: (one.name,)):
+        found = [one for one in candidates if text in names(one)]
+        if found:
+            return found
+    listed = ", ".join(sorted({one.key for one in candidates})[:_MOST_LISTED])
+    raise UsageError(f"--map: {side} has no module {text!r}; it has {listed}.")
+
+
+def _places_of(one: Candidate) -> tuple[str, ...]:
+    """Return what names one program alone: its path as found, below its directory, its place."""
+    path = one.input.path if one.input and not one.saved else ""
+    names = (path, one.path_below, one.folder, one.place)
+    return tuple(name for name in names if name) + ((one.key,) if one.place else ())

@@ -1,0 +1,305 @@
+"""Two programs compared in every respect: what `hlotool diff` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.compare.blocks.changes import compare_instructions
+from hlotool.compare.blocks.collectives import CollectiveChange, compare_collectives
+from hlotool.compare.blocks.flags import FlagChange, compare_flags
+from hlotool.compare.blocks.fold import InstructionChange
+from hlotool.compare.blocks.fusions import FusionChange, compare_fusions
+from hlotool.compare.blocks.header import HeaderChange, compare_headers
+from hlotool.compare.blocks.memory import MemoryChange, compare_memory
+from hlotool.compare.blocks.metrics import MetricRow, by_path, changed_metrics, compare_metrics
+from hlotool.compare.blocks.order import OrderChange, compare_order
+from hlotool.compare.blocks.reasons import Reasoner
+from hlotool.compare.blocks.spaces import SpaceChange, compare_spaces
+from hlotool.compare.causes.cause import Cause
+from hlotool.compare.causes.evidence import Evidence
+from hlotool.compare.causes.find import find_causes
+from hlotool.compare.causes.input_program import InputPair
+from hlotool.compare.causes.triage import Triage
+from hlotool.compare.match.matching import Pairs
+from hlotool.compare.match.structure import Structure, compare_structure
+from hlotool.compare.saved import SavedFigures, compare_kinds, kinds_of
+from hlotool.inputs import DumpFile
+from hlotool.ir import Instruction, Module
+from hlotool.program.program import Program
+
+BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
+_METRICS_OF: Final = {
+    "memory": ("buffers.",),
+    "collectives": ("collectives.",),
+    "fusions": ("fusions.",),
+    "instructions": ("cost.", "module."),
+}
+_PRINTED: Final = frozenset(("module.instruction_count", "module.computation_count"))
+Flags = Mapping[str, tuple[str, ...]]
+
+
+class DiffOptions(Struct, frozen=True):
+    """`only` are the blocks to compare; `is_folded` false lists every change by itself.
+
+    `has_causes` false looks for no reasons, and does not read what XLA was given.
+    `has_equal_figures` false leaves out the figures where both sides are the same bytes.
+    """
+
+    only: tuple[str, ...] = BLOCKS
+    is_strict: bool = False
+    is_folded: bool = True
+    has_causes: bool = True
+    has_equal_figures: bool = True
+
+    @property
+    def wants_causes(self) -> bool:
+        """Whether to look for causes, which takes all blocks."""
+        return self.has_causes and self.only == BLOCKS
+
+
+class DiffSide(Struct, frozen=True):
+    """One side: a program or the figures a saved document holds, and what it was compiled under.
+
+    `before` is the text that XLA was given, `build` that of the TPU compiler.
+    """
+
+    figures: Program | SavedFigures
+    flags: Flags | None = None
+    tpu_flags: Flags | None = None
+    before: DumpFile | None = None
+    build: int | None = None
+
+    @property
+    def program(self) -> Program | None:
+        """The program, None where only figures were saved."""
+        return self.figures if isinstance(self.figures, Program) else None
+
+    @property
+    def module(self) -> Module | None:
+        """The module, None where the side has none."""
+        return self.program.module if self.program else None
+
+    def find_words(self) -> frozenset[str]:
+        """Return the opcodes that its text holds."""
+        return self.program.find_words() if self.program else frozenset()
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what of its files was not understood."""
+        return self.program.notes() if self.program else ()
+
+
+class DiffReport(Struct, frozen=True):
+    """What differs. `identical` is about structure alone; null where it was not compared.
+
+    `not_compared` says what one side does not hold. The counts are of instructions.
+    """
+
+    identical: bool | None
+    not_compared: tuple[str, ...]
+    matched_count: int | None
+    changed_count: int | None
+    left_only_count: int | None
+    right_only_count: int | None
+    order: OrderChange | None
+    metrics: tuple[MetricRow, ...]
+    memory: tuple[MemoryChange, ...]
+    collectives: tuple[CollectiveChange, ...]
+    fusions: tuple[FusionChange, ...]
+    instructions: tuple[InstructionChange, ...]
+    header: tuple[HeaderChange, ...]
+    flags: tuple[FlagChange, ...]
+    spaces: tuple[SpaceChange, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    triage: Triage | None = None
+    structure: Structure | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything does, but for the order of instructions."""
+        lists = (self.memory, self.collectives, self.fusions, self.instructions, self.header)
+        return any((*lists, self.flags, self.spaces, changed_metrics(self.metrics)))
+
+
+def compare_programs(
+    left: DiffSide, right: DiffSide, options: DiffOptions | None = None
+) -> DiffReport:
+    """Compare two programs, block by block.
+
+    Structure is compared where both sides have a module, the values at the peaks where both
+    know their memory, collectives and fusions where both have a module; of a saved document
+    the figures alone. Raises what the analyses raise.
+    """
+    options = options or DiffOptions()
+    comparison = _Comparison(left, right, options)
+    return comparison.report()
+
+
+class _Comparison:
+    """One comparison; each block is worked out if it was asked for and can be."""
+
+    def __init__(self, left: DiffSide, right: DiffSide, options: DiffOptions) -> None:
+        self.left = left
+        self.right = right
+        self.options = options
+        self.missing: list[str] = []
+        self.is_one = left.program is not None and left.program is right.program
+        self._level()
+        self.structure: Structure | None = None
+        self.pairs: Pairs = {}
+        if left.program and left.module and right.program and right.module:
+            structure = compare_structure(left.program, right.program, is_strict=options.is_strict)
+            self.structure = structure
+            self.pairs = structure.partners()
+            self.missing += structure.terms.not_compared
+        else:
+            self.missing.append("structure")
+
+    def _level(self) -> None:
+        """Estimate memory on both sides where only one has a buffer assignment."""
+        left, right = self.left.program, self.right.program
+        if left is None or right is None or (left.assignment is None) == (right.assignment is None):
+            return
+        if left.module is None or right.module is None:
+            return
+        self.missing.append("the buffer assignment that one side has; memory is estimated on both")
+        self.left = replace(self.left, figures=left.without_assignment())
+        self.right = replace(self.right, figures=right.without_assignment())
+
+    def report(self) -> DiffReport:
+        """Put the blocks together."""
+        structure = self.structure
+        wants = self.options.only
+        found = None
+        order = None
+        header: tuple[HeaderChange, ...] = ()
+        if structure is not None:
+            header = compare_headers(structure.left, structure.right)
+            headers = structure.left.header, structure.right.header
+            if not self.is_one and all(one.is_scheduled for one in headers):
+                order = compare_order(structure.computations)
+            if "instructions" in wants:
+                found = compare_instructions(structure, is_folded=self.options.is_folded)
+        flags = self._flags() if "flags" in wants else ()
+        is_known = self.is_one and not flags
+        report = DiffReport(
+            identical=None if structure is None else structure.is_equal and not header,
+            matched_count=found.matched_count if found else None,
+            changed_count=found.changed_count if found else None,
+            left_only_count=found.left_only_count if found else None,
+            right_only_count=found.right_only_count if found else None,
+            order=order,
+            metrics=self._metrics() if self.options.has_equal_figures or not is_known else (),
+            memory=self._memory() if "memory" in wants and not self.is_one else (),
+            collectives=self._collectives() if "collectives" in wants and not self.is_one else (),
+            fusions=self._fusions() if "fusions" in wants else (),
+            instructions=found.rows if found else (),
+            header=header if "instructions" in wants else (),
+            flags=flags,
+            spaces=self._spaces() if "memory" in wants and not self.is_one else (),
+            not_compared=tuple(self.missing),
+            structure=structure,
+        )
+        return self._explain(report) if self.options.wants_causes and report.differs else report
+
+    def _explain(self, report: DiffReport) -> DiffReport:
+        """Add the reasons for what differs, and who did it."""
+        left, right = self.left.program, self.right.program
+        inputs = InputPair(self.left.before, self.right.before)
+        causes: tuple[Cause, ...] = ()
+        if left and right and report.structure is not None:
+            causes = find_causes(
+                Evidence(
+                    (left, right),
+                    self._reasoner(report.structure),
+                    inputs,
+                    by_path(report.metrics),
+                    collectives=report.collectives,
+                    instructions=report.instructions,
+                    header=report.header,
+                )
+            )
+        has_flags = self.left.flags is not None and self.right.flags is not None
+        triage = Triage(
+            inputs.is_same,
+            inputs.has_same_operations,
+            len(report.flags) if has_flags else None,
+            self.left.build,
+            self.right.build,
+        )
+        return replace(report, causes=causes, triage=triage)
+
+    def _spaces(self) -> tuple[SpaceChange, ...]:
+        left, right = self.left.program, self.right.program
+        if left is None or right is None or left.memory is None or right.memory is None:
+            return ()
+        return compare_spaces(left.memory.figures, right.memory.figures)
+
+    def _metrics(self) -> tuple[MetricRow, ...]:
+        prefixes = [one for block in self.options.only for one in _METRICS_OF.get(block, ())]
+        rows = compare_metrics(self.left.figures, self.right.figures)
+        is_same = self.structure is not None and self.structure.is_equal
+        skipped = _PRINTED if is_same else frozenset[str]()  # canonical prints repeat computations
+        return tuple(
+            row
+            for row in rows
+            if row.metric.startswith(tuple(prefixes)) and row.metric not in skipped
+        )
+
+    def _memory(self) -> tuple[MemoryChange, ...]:
+        programs = self.left.program, self.right.program
+        if programs[0] is None or programs[1] is None:
+            self.missing.append("values at the peak")
+            return ()
+        reports = programs[0].memory, programs[1].memory
+        if reports[0] is None or reports[1] is None:
+            self.missing.append("memory")
+            return ()
+        if reports[0].figures.peak.position is None or reports[1].figures.peak.position is None:
+            self.missing.append("values at the peak")
+            return ()
+        pairs = self.pairs
+        if programs[0].assignment and programs[1].assignment:  # which know names alone
+            pairs = {one: other for one, other in pairs.items() if _are_told_apart(one, other)}
+        return compare_memory(programs[0].peak_rows, programs[1].peak_rows, pairs)
+
+    def _collectives(self) -> tuple[CollectiveChange, ...]:
+        left, right = self.left.figures, self.right.figures
+        if isinstance(left, SavedFigures) or isinstance(right, SavedFigures):
+            here, there = kinds_of(left), kinds_of(right)
+            if here is None or there is None:
+                self.missing.append("collectives")
+                return ()
+            return compare_kinds(here, there)
+        if left.module is None or right.module is None:
+            self.missing.append("collectives")
+            return ()
+        return compare_collectives(left.collectives.rows, right.collectives.rows)
+
+    def _fusions(self) -> tuple[FusionChange, ...]:
+        left, right, structure = self.left.program, self.right.program, self.structure
+        if left is None or right is None or structure is None or structure.is_equal:
+            return ()
+        return compare_fusions(structure, self._reasoner(structure), left, right)
+
+    def _reasoner(self, structure: Structure) -> Reasoner:
+        exact = structure.numbers.signature
+        back = structure.back()
+        return Reasoner(structure.signatures, exact, self.pairs, back, structure.flow)
+
+    def _flags(self) -> tuple[FlagChange, ...]:
+        left, right = self.left, self.right
+        found: list[FlagChange] = []
+        if left.flags is not None and right.flags is not None:
+            found += compare_flags(left.flags, right.flags)
+        if left.tpu_flags is not None and right.tpu_flags is not None:
+            found += compare_flags(left.tpu_flags, right.tpu_flags, "tpu_comp_env")
+        return tuple(found)
+
+
+def _are_told_apart(*instructions: Instruction) -> bool:
+    """Whether each has a name that nothing else in its module has."""
+    return all(one.name not in one.module.repeated_names for one in instructions)

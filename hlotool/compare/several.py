@@ -1,0 +1,196 @@
+"""The figures of more than two programs, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Final
+
+from msgspec import Struct, defstruct
+from msgspec.structs import replace
+
+from hlotool.compare.answer import SideFacts
+from hlotool.compare.blocks.columns import RELATIVE_DELTA
+from hlotool.compare.blocks.metrics import MetricRow, compare_metrics
+from hlotool.compare.report import DiffSide
+from hlotool.compare.threshold import JUDGED
+from hlotool.fields import MEASURE, PERCENT, Block, DocumentSpec, RowList, Unit, column, figure
+
+_NOT_COMPARED: Final = "the buffer assignment that only some have; memory is estimated for all"
+
+
+class SideFigure(Struct, frozen=True):
+    """A figure of one side, and how it differs from the first side's."""
+
+    metric: Annotated[str, column("the figure, as budgets name it")]
+    side: Annotated[str, column("what the user calls the side")]
+    figure: Annotated[
+        int | float | None,
+        column("the figure; null where the side does not know it", MEASURE, unit_from="unit"),
+    ]
+    delta: Annotated[
+        int | float | None,
+        column(
+            "this side minus the first",
+            MEASURE,
+            heading="difference",
+            is_signed=True,
+            unit_from="unit",
+            lower_if="is_delta_lower_bound",
+            upper_if="is_delta_upper_bound",
+        ),
+    ]
+    relative_delta: Annotated[float | None, RELATIVE_DELTA]
+    is_lower_bound: Annotated[bool, figure("whether the figure is a lower bound")]
+    is_upper_bound: Annotated[bool, figure("whether the figure is an upper bound")]
+    is_delta_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")]
+    is_delta_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
+    unit: Unit
+
+
+class SideRow(Struct, frozen=True):
+    """One side: what the user calls it, where it lies."""
+
+    label: Annotated[str, column("what the user calls it")]
+    path: Annotated[str, column("its path")]
+    module: Annotated[str | None, column("the module's name; null where a document has none")]
+
+
+class SeveralFacts(Struct, frozen=True):
+    """What holds of all sides."""
+
+    differs: Annotated[bool, figure("whether any figure that all sides know differs")]
+    not_compared: Annotated[tuple[str, ...], figure("what some sides do not have")]
+
+
+FIGURES: Final = RowList(
+    "figures",
+    SideFigure,
+    "every figure of every side, the first side's first",
+    has_total=False,
+    limit=0,
+)
+SIDES: Final = RowList(
+    "sides",
+    SideRow,
+    "the sides as they were given, the first being what others are compared with",
+    has_total=False,
+    limit=0,
+)
+
+
+def level_sides(sides: Sequence[DiffSide]) -> tuple[list[DiffSide], tuple[str, ...]]:
+    """Estimate memory on all sides where only some have a buffer assignment."""
+    programs = [side.program for side in sides if side.program and side.program.module]
+    known = [one.assignment is not None for one in programs]
+    if all(known) or not any(known):
+        return list(sides), ()
+    levelled = [
+        DiffSide(side.program.without_assignment(), side.flags)
+        if side.program and side.program.module
+        else side
+        for side in sides
+    ]
+    return levelled, (_NOT_COMPARED,)
+
+
+def compare_sides(sides: Sequence[DiffSide]) -> list[tuple[MetricRow, ...]]:
+    """Compare each side with the first, the first with itself. Raises what the analyses raise."""
+    first = sides[0].figures
+    return [compare_metrics(first, side.figures) for side in sides]
+
+
+def list_figures(
+    compared: Sequence[Iterable[MetricRow]], facts: Sequence[SideFacts]
+) -> list[SideFigure]:
+    """Put the figures of all sides in one list."""
+    columns = [{row.metric: row for row in rows} for rows in compared]
+    metrics = dict.fromkeys(metric for rows in columns for metric in rows)
+    found = []
+    for metric in metrics:
+        for rows, side in zip(columns, facts, strict=True):
+            if metric in rows:
+                found.append(_figure(rows[metric], side.label))
+    return found
+
+
+def list_sides(facts: Iterable[SideFacts]) -> list[SideRow]:
+    """List the sides as they were given."""
+    return [
+        SideRow(each.label, each.input.path, each.module.name if each.module else None)
+        for each in facts
+    ]
+
+
+def _figure(row: MetricRow, label: str) -> SideFigure:
+    return SideFigure(
+        row.metric, label, row.right, row.delta, row.relative_delta,
+        row.is_right_lower_bound, row.is_right_upper_bound,
+        row.is_lower_bound, row.is_upper_bound, row.unit,
+    )  # fmt: skip
+
+
+DIFF_SEVERAL: Final = DocumentSpec(
+    "diff-several",
+    "the figures of more than two programs, side by side",
+    scalars=Block("facts", SeveralFacts, "what holds of all sides"),
+    row_lists=(FIGURES, SIDES),
+)
+
+
+def spread(figures: Sequence[SideFigure], labels: Sequence[str]) -> tuple[RowList, list[object]]:
+    """Return the figures as a table has them: a row a figure, a column a side.
+
+    Kept are figures that differ, and those of which less is better.
+    """
+    record = _make_record(labels)
+    rows: list[object] = []
+    for metric in dict.fromkeys(one.metric for one in figures):
+        found = {one.side: one for one in figures if one.metric == metric}
+        if metric not in JUDGED and not any(one.delta for one in found.values()):
+            continue
+        values: dict[str, object] = {"metric": metric}
+        for number, label in enumerate(labels):
+            one = found.get(label)
+            values |= _cells(number, one) if one else {}
+        rows.append(record(**values, unit=next(iter(found.values())).unit))
+    return replace(FIGURES, record=record), rows
+
+
+def _cells(number: int, one: SideFigure) -> dict[str, object]:
+    """Return what a row holds of one side."""
+    return {
+        f"side_{number}": one.figure,
+        f"change_{number}": one.relative_delta,
+        f"is_lower_{number}": one.is_lower_bound,
+        f"is_upper_{number}": one.is_upper_bound,
+    }
+
+
+def _make_record(labels: Sequence[str]) -> type[Struct]:
+    """Make the record of a row with a column for each side, and one for its difference."""
+    fields: list[tuple[str, object] | tuple[str, object, object]] = [
+        ("metric", Annotated[str, column("the figure")]),
+        ("unit", Unit),
+    ]
+    for number, label in enumerate(labels):
+        flags = f"is_lower_{number}", f"is_upper_{number}"
+        value = column(
+            "the figure",
+            MEASURE,
+            heading=label,
+            unit_from="unit",
+            lower_if=flags[0],
+            upper_if=flags[1],
+        )
+        fields.append((f"side_{number}", Annotated[int | float | None, value], None))
+        declare = column if number else figure
+        change = declare(
+            "relative to the first",
+            PERCENT,
+            heading=f"vs {labels[0]}",
+            is_signed=True,
+            null_text="",
+        )
+        fields.append((f"change_{number}", Annotated[float | None, change], None))
+        fields += [(flag, bool, False) for flag in flags]
+    return defstruct("SpreadRow", fields, frozen=True)
