@@ -51,6 +51,7 @@ def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) ->
     with nothing to measure fails. `module` is a regular expression that chooses in a dump
     directory. Raises QueryError for a budget that does not parse.
     """
+    __tracebackhide__ = True  # pytest then points at the test
     program = _read(compiled, module)
     rules = [compile_rule(Budget(expression=text)) for text in budgets]
     for rule in rules:
@@ -76,6 +77,7 @@ def assert_collectives(
     does not name must not occur, unless others are allowed. `where` is a condition on rows,
     as of `--where`; what it leaves out does not count.
     """
+    __tracebackhide__ = True
     program = _read(compiled, module)
     rows = program.collectives.rows
     if where:

@@ -7,6 +7,7 @@ import pytest
 
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.executions import count_executions
+from hlotool.analysis.summary.loop_rows import list_loops
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.ir import Module
 from hlotool.parse import parse_module
@@ -50,7 +51,7 @@ def test_backend_is_told_by_content(path: Path) -> None:
 
 def test_loops_stand_behind_the_loop_around_them() -> None:
     path = ROOT / "testdata/executions/nested.txt"
-    loops = load(path)[1].loops
+    loops = list_loops(count_executions(load(path)[0]))
     assert [(row.name, row.parent, row.depth) for row in loops] == [
         ("outer", None, 0),
         ("inner", "outer", 1),

@@ -65,7 +65,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
     assert "hlotool fields planets lists the fields of rows.\n" in out
     for name in ("--json", "--where", "--sort", "--limit", "--rows", "--by", "--columns"):
         assert name in out
-    for name in ("--wide", "--units", "--output", "--no-color", "--format"):
+    for name in ("--wide", "--units", "--output", "--color", "--format"):
         assert name in out
     assert out.index("--kind") < out.index("--json")
 
@@ -78,7 +78,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
         (["planets", "x", "--colums", "a"], "hlotool: No such option"),
         (["planets", "x", "-n", "-1"], "hlotool: Invalid value for '-n' / '--limit'"),
         (["planets", "x", "--format", "xml"], "hlotool: Invalid value for '--format'"),
-        (["planets", "x", "--units", "kB"], "hlotool: Invalid value for '--units'"),
+        (["planets", "x", "--units", "TB"], "hlotool: Invalid value for '--units'"),
         (
             ["planets", "x", "--json", "--format", "csv"],
             "hlotool: --json and --format csv contradict each other.\n",
@@ -396,7 +396,12 @@ def test_a_terminal_cuts_and_colours() -> None:
 
 @pytest.mark.parametrize(
     ("args", "extra"),
-    [(("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})],
+    [
+        (("--color", "never"), {}),
+        ((), {"NO_COLOR": "1", "FORCE_COLOR": "1"}),
+        ((), {"NO_COLOR": "1"}),
+        ((), {"TERM": "dumb"}),
+    ],
 )
 def test_colour_can_be_refused(args: tuple[str, ...], extra: dict[str, str]) -> None:
     shown = on_terminal("planets", "x", "-n", "1", *args, columns=30, **extra)
@@ -405,7 +410,7 @@ def test_colour_can_be_refused(args: tuple[str, ...], extra: dict[str, str]) -> 
 
 
 def test_wide_cuts_nothing() -> None:
-    shown = on_terminal("planets", "x", "-n", "1", "-w", "--no-color", columns=20)
+    shown = on_terminal("planets", "x", "-n", "1", "-w", "--color", "never", columns=20)
     assert "a_rather_long_name_09998  gas    9.8 KiB      0\n" in shown
 
 

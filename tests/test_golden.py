@@ -7,6 +7,7 @@
 A session has one or more commands, each after `$ `; `[exit N]` follows one that does not
 end with 0. A command may end in `| head -3`, `| jq EXPR` and the like: it is then run by
 a shell, and skipped where the tool is not installed; so is what reads `../shared` without it.
+`COLUMNS=80 hlotool …` is run on a terminal of so many columns.
 `make golden` rewrites the output of every session; a new one needs only its `$` lines.
 """
 
@@ -17,6 +18,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,7 @@ GOLDEN = ROOT / "testdata" / "golden"
 SESSIONS = sorted(GOLDEN.rglob("*.txt"))
 PROGRAM = f"{shlex.quote(sys.executable)} -m hlotool"
 LIMIT_SECONDS = 120
+_COLUMNS = "COLUMNS="
 
 
 def commands_of(text: str) -> list[str]:
@@ -36,6 +39,8 @@ def commands_of(text: str) -> list[str]:
 
 def run(command: str) -> str:
     """Run one command line as a user would, and return what the terminal shows."""
+    if command.startswith(_COLUMNS):
+        return run_on_terminal(command)
     assert command.startswith("hlotool "), command
     environment = {
         key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS"}
@@ -51,6 +56,39 @@ def run(command: str) -> str:
     )
     ending = f"[exit {done.returncode}]\n" if done.returncode else ""
     return f"$ {command}\n{done.stdout.decode('utf-8')}{ending}"
+
+
+def run_on_terminal(command: str) -> str:
+    """Run a command line without pipes whose stdout alone is a terminal; colours are left out."""
+    columns, _, rest = command.removeprefix(_COLUMNS).partition(" hlotool ")
+    ours, theirs = os.openpty()
+    environment = dict(os.environ) | {
+        "COLUMNS": columns,
+        "NO_COLOR": "1",
+        "TERM": "xterm",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONIOENCODING": "utf-8",
+        "LC_ALL": "C.UTF-8",
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", "hlotool", *shlex.split(rest)],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # the process has ended
+            while piece := os.read(ours, 1 << 16):
+                shown += piece
+        os.close(ours)
+        said = process.stderr.read() if process.stderr else b""
+        code = process.wait(LIMIT_SECONDS)
+    ending = f"[exit {code}]\n" if code else ""
+    text = (said + shown.replace(b"\r\n", b"\n")).decode("utf-8")
+    return f"$ {command}\n{text}{ending}"
 
 
 def missing_tool(command: str) -> str:

@@ -19,6 +19,7 @@ from hlotool.inputs import (
     NamedFiles,
     find_inputs,
     find_programs,
+    short_path,
 )
 from hlotool.inputs.dump.role import Stage
 from hlotool.inputs.read.module_head import HEAD_BYTES
@@ -128,20 +129,44 @@ def test_directories_without_programs(tmp_path: Path) -> None:
         find_inputs(str(tmp_path))
 
 
-def test_links_are_followed_to_files_only(tmp_path: Path) -> None:
+def test_links_are_followed_once(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / "text").write_text(HEADER)
+    (outside / "module_0001.jit_g.after_optimizations.txt").write_text(HEADER)
+    (tmp_path / "text").write_text(HEADER)
     dump = tmp_path / "dump"
     dump.mkdir()
-    (dump / "module_0000.jit_f.after_optimizations.txt").symlink_to(outside / "text")
-    (dump / "up").symlink_to(tmp_path, target_is_directory=True)
+    (dump / "module_0000.jit_f.after_optimizations.txt").symlink_to(tmp_path / "text")
+    (dump / "linked").symlink_to(outside, target_is_directory=True)
+    (dump / "linked_again").symlink_to(outside, target_is_directory=True)
+    (outside / "back").symlink_to(dump, target_is_directory=True)
     (dump / "self").symlink_to("self")
     (dump / "gone").symlink_to("nowhere")
     os.mkfifo(dump / "module_0002.jit_f.after_optimizations.txt")
     assert [each.path for each in find_inputs(str(dump)).inputs] == [
-        str(dump / "module_0000.jit_f.after_optimizations.txt")
+        str(dump / "module_0000.jit_f.after_optimizations.txt"),
+        str(dump / "linked" / "module_0001.jit_g.after_optimizations.txt"),
     ]
+
+
+def test_programs_of_one_name_are_chosen_by_place(tmp_path: Path) -> None:
+    for folder in ("old", "new"):
+        for number in (1, 10):
+            path = tmp_path / folder / f"module_{number:04}.jit_f.after_optimizations.txt"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(HEADER)
+
+    def chosen(module: str) -> list[str]:
+        found = find_inputs(str(tmp_path), module_pattern=module)
+        return [short_path(each.path, str(tmp_path)) for each in found.inputs]
+
+    assert chosen("old #1") == ["old #1"]
+    assert chosen("#1") == ["new #1", "old #1"]
+    assert chosen("jit_f#10") == ["new #10", "old #10"]
+    assert chosen("^old") == ["old #1", "old #10"]
+    assert len(chosen("jit_f")) == 4
+    with pytest.raises(NothingCheckedError):
+        chosen("#2")
 
 
 def test_depth_is_bounded(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 
 from hlotool.errors import HlotoolError, QueryError, UsageError
-from hlotool.fields import VARIOUS, Group, Grouping, Rest, RowList, Selection, Sum, Total
+from hlotool.fields import VARIOUS, Group, Grouping, Range, Rest, RowList, Selection, Sum, Total
 from hlotool.query.fold import split_name
 from hlotool.query.names import suggest, suggest_field
 from hlotool.query.select import Query, select_rows
@@ -247,12 +247,14 @@ def test_fold() -> None:
     )
     selection = select(rows, is_folded=True, sort="name", columns="name,size_bytes")
     assert selection.rows == [
-        Sample(name="f.*", count=3, size_bytes=24, position=VARIOUS, flops=None),  # type: ignore[arg-type]
+        Sample(name="f.*", count=3, size_bytes=24, position=Range(3, 6), flops=None),  # type: ignore[arg-type]
         rows[3],
         rows[1],
     ]
     assert selection.totals == total(None, Sum(41))
-    assert select(rows, is_folded=True, sort="-position").rows[-1].position is VARIOUS  # type: ignore[attr-defined]
+    assert select(rows, is_folded=True, sort="-position").rows[0].position == Range(3, 6)  # type: ignore[attr-defined]
+    noted = tuple(replace(row, note=row.name) for row in rows)
+    assert select(noted, is_folded=True, sort="note").rows[-1].note is VARIOUS  # type: ignore[attr-defined]
     assert len(select(rows).rows) == 5
 
 

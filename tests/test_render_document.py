@@ -32,7 +32,7 @@ from hlotool.fields import (
 )
 from hlotool.fields.schema import make_schema
 from hlotool.query.select import Query, select_rows
-from hlotool.render.document import render_csv, render_json, render_jsonl
+from hlotool.render.document import render_csv, render_json, render_jsonl, render_tsv
 
 
 class Peak(Struct, frozen=True):
@@ -308,3 +308,12 @@ def test_every_format_holds_the_same_rows(rows: tuple[Sample, ...]) -> None:
     ]
     names = [re.sub("^'(?='*[=+@\uff1d\uff0b\uff0d\uff20-])", "", row["name"]) for row in table]
     assert names == [escape(row["name"]) for row in made]
+
+
+def test_tsv_has_a_line_a_row() -> None:
+    rows = (Sample("a\tb\nc", flops=None, flags=("x", "y")), Sample("=cmd()"))
+    assert list(render_tsv(select(rows, columns="name,flops,flags", sort="-name"))) == [
+        "name\tflops\tflags\n",
+        'a\\tb\\nc\t\t["x", "y"]\n',
+        "'=cmd()\t0\t[]\n",
+    ]

@@ -62,3 +62,18 @@ def test_colour() -> None:
     text = render_unified([section], ("a", "b"), Look(has_color=True))
     assert "\x1b[31m-x\\x1b[2J\x1b[0m" in text
     assert "\x1b[32m+y\x1b[0m" in text
+
+
+def test_what_changed_in_a_line_stands_out() -> None:
+    given_lines = [
+        *(Line("removed", "f32[8] a"), Line("removed", "same b")),
+        *(Line("added", "f32[16] a"), Line("added", "same b2")),
+        *(Line("removed", "alone"), Line("same", "x"), Line("added", "alone, too")),
+    ]
+    text = render_unified([Section("f", given_lines)], ("a", "b"), Look(has_color=True))
+    assert "\x1b[31m-f32[\x1b[0m\x1b[31;7m8\x1b[0m\x1b[31m] a\x1b[0m" in text
+    assert "\x1b[32m+f32[\x1b[0m\x1b[32;7m16\x1b[0m\x1b[32m] a\x1b[0m" in text
+    assert "\x1b[31m-same b\x1b[0m\n" in text
+    assert "\x1b[32m+same b\x1b[0m\x1b[32;7m2\x1b[0m\n" in text
+    assert "\x1b[31m-alone\x1b[0m\n" in text
+    assert "\x1b[32m+alone, too\x1b[0m\n" in text

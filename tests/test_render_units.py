@@ -11,7 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from hlotool.fields import BYTES, MEASURE, VARIOUS, Block, Field, Line, Sum, Unit, figure
+from hlotool.fields import (
+    BYTES,
+    COUNT,
+    MEASURE,
+    VARIOUS,
+    Block,
+    Field,
+    Line,
+    Range,
+    Sum,
+    Unit,
+    figure,
+)
+from hlotool.fields.quantity import SIZES
 from hlotool.render.prose import render_line
 from hlotool.render.units import UNITS, format_field, format_sum, format_value
 
@@ -144,7 +157,7 @@ def test_prose_is_filled_from_a_record() -> None:
 def test_sizes_are_true(size: int, units: str) -> None:
     text = format_value(size, Unit.BYTES, units)
     number, _, unit = text.partition(" ")
-    scale = {"": 1, "B": 1, "KiB": K, "MiB": M, "GiB": G, "TiB": 1 << 40, "PiB": 1 << 50}[unit]
+    scale = SIZES[unit or "B"]
     shown = float(number.replace(",", "")) * scale
     assert abs(shown - size) <= max(0.055 * scale, 1e-9 * size)
     assert units != "auto" or not re.match(r"1024\.0", text)
@@ -174,3 +187,21 @@ class Groups(Struct):
 def test_a_range_shows_both_ends(record: Groups, text: str) -> None:
     field = Field("size", Unit.NUMBER, "devices in a group", range_from="least")
     assert format_field(field, record) == text
+
+
+def test_a_noun_follows_its_number() -> None:
+    class Counted(Struct, frozen=True):
+        count: Annotated[int, figure("how many", COUNT)]
+
+    block = Block("counted", Counted, "a count")
+    written = [
+        render_line(Line("{count:loop}, {count}", block, Counted(each))) for each in (0, 1, 2000)
+    ]
+    assert written == ["0 loops, 0", "1 loop, 1", "2,000 loops, 2,000"]
+
+
+def test_a_range_has_its_unit_once() -> None:
+    assert format_value(Range(0.25, 0.5), Unit.PERCENT) == "25–50 %"
+    assert format_value(Range(M, 3 * M), Unit.BYTES) == "1.0–3.0 MiB"
+    assert format_value(Range(K, M), Unit.BYTES) == "1.0 KiB–1.0 MiB"
+    assert format_value(Range(3, 20), Unit.NUMBER) == "3–20"

@@ -177,11 +177,15 @@ def test_what_changed_is_read_again(tmp_path: Path) -> None:
 def test_every_file_of_a_program_counts(tmp_path: Path) -> None:
     folder = shutil.copytree(DUMPS / "mlp_train", tmp_path / "dump")
     cache = tmp_path / "rows"
-    known = hlotool.summarize(folder, cache=cache)[0].allocated_bytes
-    assert known
+    (known,) = hlotool.summarize(folder, cache=cache)
+    assert known.allocated_bytes
+    assert not known.is_estimate
     for path in folder.glob("*buffer-assignment*"):
         path.unlink()
-    assert hlotool.summarize(folder, cache=cache)[0].allocated_bytes is None
+    (estimated,) = hlotool.summarize(folder, cache=cache)
+    assert estimated.is_estimate
+    assert estimated.allocated_bytes
+    assert estimated.temp_bytes is None
 
 
 def test_what_the_user_says_of_custom_calls_counts(tmp_path: Path) -> None:

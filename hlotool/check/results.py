@@ -29,7 +29,7 @@ _BASELINE: Final = "the earlier figure, where an increase is limited"
 class RuleResult(Struct, frozen=True, kw_only=True):
     """One budget in one module; `unit` is that of actual, limit, margin and baseline."""
 
-    status: Annotated[Status, column("outcome of the budget")]
+    status: Annotated[Status, column("outcome of the budget", is_verdict=True)]
     name: Annotated[str, column("the budget's name", heading="budget")]
     module: Annotated[str | None, column("the module; null where none matches", null_text="")]
     expression: Annotated[str, figure("the budget as an expression")]
@@ -52,8 +52,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         Number | None,
         column(
             "distance to the limit; negative beyond it", MEASURE,
-            null_text="", is_signed=True, unit_from="unit",
-        ),
+            null_text="", is_signed=True, unit_from="unit", give_way=2),
     ] = None  # fmt: skip
     baseline: Annotated[
         Number | None, figure(_BASELINE, MEASURE, null_text="", unit_from="unit")
@@ -65,7 +64,8 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     is_lower_bound: Annotated[bool, figure("whether the figure may be larger")] = False
     is_upper_bound: Annotated[bool, figure("whether the figure may be smaller")] = False
     reason: Annotated[
-        str | None, column("which rows were found, or why nothing was checked", null_text="")
+        str | None,
+        column("which rows were found, or why nothing was checked", null_text="", give_way=1),
     ] = None
     message: Annotated[str | None, column("the message given in the budget", null_text="")] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None

@@ -329,7 +329,7 @@ def _shown(
 
 def _focus(asked: Asked, options: RowOptions) -> str:
     """Return the list that row options act on, '' for the values themselves."""
-    is_one_list = options.format in {"jsonl", "csv", "parquet", "markdown"}
+    is_one_list = options.format in {"jsonl", "csv", "tsv", "parquet", "markdown"}
     if asked.has_timeline and is_one_list:
         return "timeline"
     if asked.peak_count and is_one_list:

@@ -183,7 +183,9 @@ def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
     if estimated is None:
         verdict = "fits" if headroom.fits else "does not fit"
         figures = "allocated {allocated_bytes}, headroom {headroom_bytes}"
-        return Line(f"{verdict} in {{limit_bytes}}: {figures} {rest}", HEADROOM, headroom)
+        tone = "" if headroom.fits else "error"
+        text = f"{verdict} in {{limit_bytes}}: {figures} {rest}"
+        return Line(text, HEADROOM, headroom, tone=tone)
     verdict = {
         None: "an estimate cannot tell whether it fits",
         True: "fits, by estimate,",
@@ -196,4 +198,5 @@ def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
         f"headroom {{headroom_bytes}} {rest}",
         HEADROOM,
         headroom,
+        tone="error" if headroom.fits is False else "",
     )

@@ -57,7 +57,8 @@ def _headline(facts: CheckFacts) -> Line:
         parts.append("{no_match_count} with nothing to measure")
     if facts.error_count:
         parts.append("{error_count} in modules that cannot be read")
-    return Line("budgets: " + ", ".join(parts), FACTS, facts)
+    tone = "pass" if facts.ok else "fail"
+    return Line("budgets: " + ", ".join(parts), FACTS, facts, tone=tone)
 
 
 def _outcome(result: RuleResult, settings: Config) -> Outcome:

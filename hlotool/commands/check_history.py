@@ -82,7 +82,7 @@ def print_trend(history: HistoryOptions, module: str | None, options: RowOptions
     rows = find_trends(lines)
     facts = count_trends(lines, rows)
     headline = Line(
-        "{changed_count} of {metric_count} figures changed in {line_count} lines",
+        "{changed_count} of {metric_count:figure} changed in {line_count:line}",
         TREND_FACTS,
         facts,
     )

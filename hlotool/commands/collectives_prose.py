@@ -28,7 +28,7 @@ def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     lines = [
         Line(f"{module.name}: {devices}"),
         Line(
-            "{count} collectives ({textual_count} instructions in the text) run {executions} times",
+            "{count:collective} ({textual_count:instruction} in the text) run {executions:time}",
             COLLECTIVE_TOTALS,
             totals,
         ),

@@ -31,7 +31,12 @@ from hlotool.compare.passes.steps import Step, list_steps, merge_keys, name_step
 from hlotool.compare.passes.trace import Tracer
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
-from hlotool.inputs import DumpedProgram, find_programs, parse_module_pattern
+from hlotool.inputs import (
+    DumpedProgram,
+    choose_programs,
+    find_programs,
+    parse_module_pattern,
+)
 
 _MOST_LISTED = 8
 
@@ -95,7 +100,7 @@ def print_trace(directory: str, module: str | None, expression: str, options: Ro
 def _choose(directory: str, module: str | None) -> DumpedProgram:
     programs, _ = find_programs(directory)
     pattern = parse_module_pattern(module)
-    matching = [one for one in programs if pattern is None or pattern.is_found(one.name)]
+    matching = choose_programs(directory, programs, pattern) if pattern else programs
     found = [one for one in matching if one.passes]
     if not matching:
         raise NothingCheckedError(f"{directory}: --module {module!r} matches no module.")

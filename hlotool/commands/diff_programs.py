@@ -100,7 +100,7 @@ def _count(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Ite
     """Say how much of the programs is the same."""
     if report.identical is False and facts.matched_count is not None:
         yield Line(
-            "{matched_count} instructions have partners, {changed_count} of them differ; "
+            "{matched_count:instruction} matched, {changed_count} of them differ; "
             f"{{left_only_count}} are only in {quote_braces(labels[0])}, "
             f"{{right_only_count}} only in {quote_braces(labels[1])}",
             FACTS,
@@ -110,7 +110,7 @@ def _count(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Ite
         yield Line("the structure is identical")
     if report.order is not None:
         yield Line(
-            "order: {moved_count} of {paired_count} instructions have moved, "
+            "order: {moved_count} of {paired_count:instruction} moved, "
             "most of them in {computation}",
             ORDER,
             report.order,

@@ -117,7 +117,7 @@ def _with_stacks(
 
 def _header(report: FusionReport, calls: CustomCallTotals, chip: Chip | None) -> tuple[Line, ...]:
     totals = Line(
-        "{fusion_count} fusions, {distinct_count} distinct: {memory_bytes_per_run} of memory "
+        "{fusion_count:fusion}, {distinct_count} distinct: {memory_bytes_per_run} of memory "
         "traffic and {flops_per_run} flops in one run; {saved_bytes_per_run} never reach memory",
         FUSION_TOTALS,
         report.totals,

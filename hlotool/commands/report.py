@@ -12,14 +12,13 @@ from hlotool import __version__
 from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS
-from hlotool.analysis.memory.answer import HEADROOM, ROWS
-from hlotool.analysis.memory.headroom import measure_headroom
+from hlotool.analysis.memory.answer import ROWS
 from hlotool.commands.shared.command import write_text
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.help import HelpfulCommand
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary import describe_summary
+from hlotool.commands.summary_prose import say_all
 from hlotool.errors import UsageError
 from hlotool.fields import Line, RowList
 from hlotool.fields.quantity import parse_size
@@ -78,14 +77,8 @@ def report(request: Request, *, hbm: str | None, output: str) -> None:
 
 
 def _list_lines(program: Program, limit_bytes: int | None) -> Iterator[Line]:
-    """Yield the verdict: what `summary` says, and whether the program fits."""
-    if limit_bytes is not None and program.memory is not None:
-        found = measure_headroom(program.memory, limit_bytes)
-        fits = {True: "fits", False: "does not fit", None: "may not fit"}[found.fits]
-        yield Line(
-            f"{fits} into {{limit_bytes}}: {{headroom_bytes}} are left of it", HEADROOM, found
-        )
-    yield from describe_summary(program.summarize(), program.paths).lines
+    """Yield what `summary` says, and whether the program fits."""
+    yield from say_all(program.summarize(limit_bytes=limit_bytes))
 
 
 def _list_tables(program: Program) -> Iterator[PageTable]:

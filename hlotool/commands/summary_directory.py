@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.summary.answer import choose_directory_columns
+from collections.abc import Sequence
+from shlex import quote
+from typing import Final
+
+from hlotool.analysis.summary.answer import MODULES, choose_directory_columns
+from hlotool.analysis.summary.program_row import ProgramRow
 from hlotool.commands.shared.directory_options import DirectoryMeans
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.commands.shared.say import say, say_all
-from hlotool.fields import Document, InputPaths
+from hlotool.fields import Document, InputPaths, Line, quote_braces
+from hlotool.inputs.read.text import STDIN
 from hlotool.program.fleet import Member, measure_members
+from hlotool.query.order import sort_rows
+
+_WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
+
+
+def asks_for_one(request: Request, means: DirectoryMeans, options: RowOptions) -> bool:
+    """Whether a path leads to one program, and is not asked for a table of programs.
+
+    Who filters or sorts without naming a list, or wants rows alone, means the programs of a
+    directory, however many there are.
+    """
+    found = request.find()
+    if not found.is_directory:
+        return True
+    if len(found.inputs) > 1 or means != DirectoryMeans() or options.rows == MODULES.name:
+        return False
+    return bool(options.rows) or (not options.chooses_rows and options.format in _WHOLE)
+
+
+def _say_deeper(request: Request, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
+    """Say what to type to see one program, the first that could be read."""
+    readable = sort_rows(MODULES, [row for row in rows if row.error is None], "")
+    first = next((row for row in readable if isinstance(row, ProgramRow)), None)
+    if first is None or len(rows) == 1 or request.path == STDIN:
+        return ()
+    typed = f"hlotool summary {quote(request.path)} --module {quote(first.place)}"
+    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
 
 
 def print_modules(request: Request, means: DirectoryMeans, options: RowOptions) -> int:
@@ -32,8 +65,10 @@ def print_modules(request: Request, means: DirectoryMeans, options: RowOptions) 
         if each.row.error is not None:
             say(each.row.error)
     rows = [each.row for each in measured]
+    notes = _say_deeper(request, rows) if options.wants_overview else ()
+    paths = InputPaths(found.path)
     print_document(
-        Document(choose_directory_columns(rows), InputPaths(found.path), rows={"modules": rows}),
+        Document(choose_directory_columns(rows), paths, rows={"modules": rows}, notes=notes),
         options,
     )
     return next((each.exit_code for each in measured if each.exit_code), 0)

@@ -32,7 +32,7 @@ from hlotool.fields.field import (
     Unit,
 )
 from hlotool.fields.figure import column, fields_of, figure
-from hlotool.fields.rows import VARIOUS, Block, Fold, RowList
+from hlotool.fields.rows import VARIOUS, Block, Fold, Range, RowList
 from hlotool.fields.selection import Group, Grouping, Rest, Selection, Sum, Total
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "Grouping",
     "InputPaths",
     "Line",
+    "Range",
     "Rest",
     "RowList",
     "Selection",

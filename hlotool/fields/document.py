@@ -53,13 +53,16 @@ class Line(Struct, frozen=True):
     """A line of prose around a table: `"peak {peak_bytes} at {position}"` filled from a record.
 
     Names in braces are fields of `block`, shown in their unit and in `--units`; an unknown
-    is `?`. Where the record has `is_lower_bound` or `is_upper_bound` and it is true, summed
-    figures carry `≥` or `≤`. Without a block the text is printed as it stands.
+    is `?`; with a noun behind a colon, `{count:loop}`, it is one loop or several loops. Where the
+    record has `is_lower_bound` or `is_upper_bound` and it is true, summed figures
+    carry `≥` or `≤`. Without a block the text is printed as it stands.
     """
 
     template: str
     block: Block | None = None
     record: object | None = None
+    tone: str = ""  # a verdict or a severity, which colours it
+    is_typed: bool = False  # a command to be copied: never broken
 
 
 def quote_braces(text: str) -> str:
@@ -71,7 +74,8 @@ class Document(Struct, frozen=True):
     """A command's answer: records under the names of its spec, and prose for tables.
 
     `rows` and `blocks` hold every name of the spec that is not optional. `shown` are the
-    row lists a table prints, in order (empty: the first of the spec that is present).
+    row lists a table prints, in order (empty: the first of the spec that is present), each
+    under its lines of `above`.
     `find_words` returns the opcodes that its programs hold.
     """
 
@@ -81,6 +85,7 @@ class Document(Struct, frozen=True):
     blocks: Mapping[str, object | None] = field(default_factory=dict)
     scalars: object | None = None
     lines: tuple[Line, ...] = ()  # above the tables
+    above: Mapping[str, tuple[Line, ...]] = field(default_factory=dict)  # above one table
     notes: tuple[Line, ...] = ()  # below the tables
     shown: tuple[str, ...] = ()
     limits_all: bool = False  # whether -n holds for every list that is shown

@@ -33,6 +33,8 @@ class Options(TypedDict, total=False):
     is_summed: bool
     is_signed: bool
     is_path: bool
+    give_way: int
+    is_whole: bool
     is_below: bool
     is_curve: bool
     is_exact: bool
@@ -40,6 +42,8 @@ class Options(TypedDict, total=False):
     once: str
     lower_if: str
     upper_if: str
+    is_verdict: bool
+    estimate_if: str
     indent_by: str
     range_from: str
     unit_from: str

@@ -19,7 +19,14 @@ class Various(Enum):
     VARIOUS = "*"
 
 
-VARIOUS: Final = Various.VARIOUS  # in a folded row, the field in which its rows differ
+VARIOUS: Final = Various.VARIOUS  # in a folded row, what is no number and differs
+
+
+class Range(Struct, frozen=True):
+    """In a folded row, the least and the most of a number in which its rows differ."""
+
+    least: int | float
+    most: int | float
 
 
 class Fold(Struct, frozen=True):
@@ -28,8 +35,8 @@ class Fold(Struct, frozen=True):
     Rows fold when they agree in every field of `keys` and, where `name` is given, in that
     field without its computation and trailing number (`fusion.12` and `body/fusion.7` agree).
     Numbers at the end of a path's components do not count (`layer_0/mlp` and `layer_1/mlp`
-    agree). Summable fields, a `count` among them, are added up; a path shows what the rows
-    share, other fields `*` where they differ.
+    agree). Summable fields, a `count` among them, are added up; of other numbers the least and
+    the most are shown, of a path what the rows share, of other fields `*` where they differ.
     """
 
     keys: tuple[str, ...]

@@ -18,6 +18,7 @@ The map, in the order of the work:
 
 from hlotool.inputs.dump.directory import find_programs
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
+from hlotool.inputs.dump.named import choose_programs
 from hlotool.inputs.dump.one_file import NamedFiles
 from hlotool.inputs.dump.program import DumpedProgram, PassText
 from hlotool.inputs.dump.short_path import folder_below, short_path
@@ -41,6 +42,7 @@ __all__ = [
     "NamedFiles",
     "PassText",
     "StageChoice",
+    "choose_programs",
     "find_build",
     "find_inputs",
     "find_inputs_in_compiled",

@@ -52,7 +52,7 @@ LISTS: Final[Mapping[str, NamedRows]] = {
     "fusions.custom_calls": NamedRows(CUSTOM_CALLS, "custom_calls"),
     "summary.opcodes": NamedRows(OPCODES, "counts.opcodes"),
     "summary.dtypes": NamedRows(DTYPES, "counts.dtypes"),
-    "summary.loops": NamedRows(LOOPS, "counts.loops"),
+    "summary.loops": NamedRows(LOOPS, "loops"),
     "summary.findings": NamedRows(FINDINGS, "findings"),
 }
 

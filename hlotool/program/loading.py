@@ -7,6 +7,7 @@ Python API read dumps alike.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from hlotool.analysis.memory.memory_map import map_memory
 from hlotool.analysis.memory.space_sums import add_up_space
@@ -17,6 +18,7 @@ from hlotool.ir.buffers import BufferAssignment
 from hlotool.ir.module import Module
 from hlotool.parse import parse_module
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
+from hlotool.program.flags_beside import read_compilation
 from hlotool.program.mesh_beside import MeshBeside
 from hlotool.program.program import Program
 from hlotool.source import Source
@@ -48,6 +50,7 @@ def load_program(
         *(name, module, assignment, paths, assumptions),
         mesh_beside=mesh_beside,
         measured=chosen.measured,
+        ask_beside=partial(read_compilation, chosen),
     )
     _ = program.machine  # which is looked at once, wherever it counts
     return program

@@ -6,12 +6,13 @@ findings, diffs and budgets ask here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.groups.program_mesh import find_header_mesh
 from hlotool.analysis.collectives.measured import measure_collectives
 from hlotool.analysis.collectives.overlap.machine import Machine, fit_machine
 from hlotool.analysis.collectives.overlap.pricing import Pricing, price
@@ -23,6 +24,7 @@ from hlotool.analysis.collectives.report import (
     sum_collectives,
 )
 from hlotool.analysis.collectives.totals import CollectiveTotals
+from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel, measure_costs
 from hlotool.analysis.cost.report import CostReport, analyze_cost
 from hlotool.analysis.findings import Evidence, Finding, find_findings
@@ -40,15 +42,20 @@ from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.measured.facts import describe_runs
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
+from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
 from hlotool.analysis.outline.rows import OutlineRow, outline_program
 from hlotool.analysis.outline.steps import OutlineEvidence, StepKind
 from hlotool.analysis.show.evidence import ShowEvidence
 from hlotool.analysis.show.report import ShowReport, show_names
+from hlotool.analysis.summary.compilation import Compilation, list_axes
+from hlotool.analysis.summary.loop_loads import weigh_loops
+from hlotool.analysis.summary.loop_rows import LoopRow, list_loops
 from hlotool.analysis.summary.measured import measure_opcodes
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
-from hlotool.analysis.summary.report import Summary
+from hlotool.analysis.summary.report import Summary, find_worst
+from hlotool.analysis.summary.run_bound import bound_run
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.ir import Mesh, Module
@@ -60,7 +67,6 @@ from hlotool.program.mesh_beside import MeshBeside
 from hlotool.program.notes import note_chip, write_notes
 
 _TEXT = InputPaths("<text>")
-_NO_AXES: Final = CollectiveOptions(asks_beside=False)
 _ABOUT_MEMORY: Final = frozenset(("memory", "peak_rows"))  # what needs no module
 
 
@@ -82,6 +88,7 @@ class Program:
         *,
         mesh_beside: MeshBeside | None = None,
         measured: Measurement | None = None,
+        ask_beside: Callable[[], Compilation] = Compilation,
     ) -> None:
         self.name = name
         self.module = module
@@ -89,6 +96,7 @@ class Program:
         self.assumptions = assumptions
         self.measured = measured
         self._mesh_beside = mesh_beside
+        self._ask_beside = ask_beside
         self._paths = paths
 
     @property
@@ -103,6 +111,7 @@ class Program:
             *(self.name, self.module, None, self._paths, self.assumptions),
             mesh_beside=self._mesh_beside,
             measured=self.measured,
+            ask_beside=self._ask_beside,
         )
 
     def notes(self) -> tuple[str, ...]:
@@ -174,6 +183,19 @@ class Program:
             return found
         opcodes = measure_opcodes(found.opcodes, self.executions, self.measured)
         return replace(found, opcodes=opcodes)
+
+    @cached_property
+    def loops(self) -> tuple[LoopRow, ...]:
+        """Which loops there are, and what each moves and sends."""
+        loads = weigh_loops(self.executions, self.costs, self.graph, self.collectives.rows)
+        return list_loops(self.executions, loads)
+
+    @cached_property
+    def compilation(self) -> Compilation:
+        """Under what it was compiled, as far as its files tell."""
+        module = self.expect_module()
+        mesh = find_header_mesh(module) or self._find_mesh()
+        return replace(self._ask_beside(), mesh=list_axes(mesh))
 
     @cached_property
     def memory(self) -> MemoryReport | None:
@@ -308,23 +330,35 @@ class Program:
         )
         return outline_program(evidence, only, nesting)
 
-    def summarize(self, *, with_findings: bool = True) -> Summary:
-        """Return all that is worth knowing first."""
-        counts = self.counts
-        report = self.collectives if with_findings else self.analyze_collectives(_NO_AXES)
+    def summarize(self, *, with_findings: bool = True, limit_bytes: int | None = None) -> Summary:
+        """Return all that is worth knowing first; without a limit, that of the chip counts."""
+        counts, report, chip = self.counts, self.collectives, self._chip
+        limit_bytes = chip.hbm_bytes if limit_bytes is None and chip else limit_bytes
         return Summary(
             counts.module,
+            self.compilation,
             counts.opcodes,
             counts.dtypes,
-            counts.loops,
+            self.loops,
             self.cost,
             self.memory.figures if self.memory else None,
             report.totals,
             report.host.totals,
             self.findings if with_findings else (),
-            describe_runs(self.measured),
-            self._why_memory_is_unknown(),
+            measured=describe_runs(self.measured),
+            memory_unknown=self._why_memory_is_unknown(),
+            bound=bound_run(self.cost, chip) if chip else None,
+            headroom=(
+                measure_headroom(self.memory, limit_bytes)
+                if self.memory and limit_bytes is not None
+                else None
+            ),
+            worst_collective=find_worst(report.rows),
         )
+
+    @property
+    def _chip(self) -> Chip | None:
+        return self.machine.chip if self.machine else None
 
     def _why_memory_is_unknown(self) -> str:
         """Return the reason in half a sentence, '' where memory is known."""

@@ -13,27 +13,18 @@ from hlotool.program.program import Program
 def measure_program(
     program: Program, path: str, place: str, stage: ProgramStage | None
 ) -> ProgramRow:
-    """Measure one program: memory where it has a buffer assignment, the rest from its text.
+    """Measure one program.
 
-    Memory is that of space 0, never an estimate. Raises what the analyses raise.
+    Memory is that of space 0; an estimate, which the row says, where there is no buffer
+    assignment. Raises what the analyses raise.
     """
-    memory = program.memory.figures if program.assignment and program.memory else None
-    row = ProgramRow(
-        program.name,
-        path,
-        place,
-        memory.backend if memory else None,
-        stage,
-        allocated_bytes=memory.totals.allocated_bytes if memory else None,
-        temp_bytes=memory.totals.temp_bytes if memory else None,
-        peak_bytes=memory.totals.peak_bytes if memory else None,
-    )
+    row = _add_memory(ProgramRow(program.name, path, place, None, stage), program)
     runs = describe_runs(program.measured)
     if runs is not None:
         row = replace(row, measured_count=runs.run_count, measured_seconds=runs.run_seconds)
     if program.module is None:
         return row
-    cost, collectives = program.cost, program.collective_totals
+    cost, collectives, findings = program.cost, program.collectives.totals, program.findings
     return replace(
         row,
         backend=find_backend(program.module),
@@ -41,7 +32,30 @@ def measure_program(
         collective_count=collectives.count,
         wire_bytes_per_run=collectives.wire_bytes_per_run,
         total_flops_per_run=cost.total_flops_per_run,
+        finding_count=len(findings),
+        worst_finding=findings[0].code if findings else None,
         is_wire_lower_bound=collectives.is_lower_bound,
         is_total_lower_bound=cost.is_total_lower_bound,
         is_upper_bound=cost.is_upper_bound or collectives.is_upper_bound,
+    )
+
+
+def _add_memory(row: ProgramRow, program: Program) -> ProgramRow:
+    if program.memory is None:
+        return row
+    figures = program.memory.figures
+    row = replace(row, backend=figures.backend)
+    if figures.estimated:
+        return replace(
+            row,
+            allocated_bytes=figures.estimated.allocated_bytes,
+            peak_bytes=figures.estimated.peak_bytes,
+            is_estimate=True,
+            is_memory_lower_bound=figures.estimated.is_lower_bound,
+        )
+    return replace(
+        row,
+        allocated_bytes=figures.totals.allocated_bytes,
+        temp_bytes=figures.totals.temp_bytes,
+        peak_bytes=figures.totals.peak_bytes,
     )

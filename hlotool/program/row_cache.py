@@ -107,6 +107,7 @@ def find_key(chosen: Input, assumptions: Assumptions) -> str:
     ]
     names = [field.name for field in fields_of(ProgramRow)]
     said = [__version__, names, rules, chosen.name, chosen.stage and chosen.stage.value]
+    said.append(repr(assumptions.machine))  # by which findings are ranked
     digest = blake2b(json.dumps(said).encode(), digest_size=20)
     if chosen.measured is not None:
         digest.update(repr((chosen.measured.run_count, chosen.measured.run_seconds)).encode())

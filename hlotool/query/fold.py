@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hlotool.fields import VARIOUS, Field, Fold, RowList
+from hlotool.fields import VARIOUS, Field, Fold, Range, RowList, Unit
 from hlotool.fields.paths import fold_numbers, share_path
 from hlotool.query.sums import join_rows
 
@@ -24,8 +24,8 @@ def fold_rows(
     Summable fields are added up, or say what they come to together; one that is unknown in any
     row is unknown in the sum. A
     merged row's name is what the names have in common, with `.*` after it, and its paths are
-    what theirs share; any other field in which the rows differ is VARIOUS. `keeps_numbers`:
-    paths must be equal, numbers and all.
+    what theirs share; another number in which the rows differ is a Range, all else
+    VARIOUS. `keeps_numbers`: paths must be equal, numbers and all.
     """
     fields = [row_list.field(name) for name in fold.keys]
     readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]
@@ -53,11 +53,22 @@ def read_folded(field: Field) -> Callable[[object], object]:
 
 
 def share_values(field: Field, values: Sequence[object]) -> object:
-    """Return what rows have in common in a field; VARIOUS where that is nothing."""
+    """Return what rows have in common in a field: a number's range, VARIOUS if it is nothing."""
     if all(value == values[0] for value in values):
         return values[0]
+    if field.is_numeric and field.unit is not Unit.MEASURE:
+        return _find_range(field, values)
     paths = [value for value in values if isinstance(value, str)]
     return share_path(paths) if field.is_path and len(paths) == len(values) else VARIOUS
+
+
+def _find_range(field: Field, values: Sequence[object]) -> Range | None:
+    """Return the least and the most; None where one is unknown, and not merely without."""
+    known = [value for value in values if isinstance(value, int | float)]
+    has_unknown = len(known) < len(values) and bool(field.null_text)
+    if has_unknown or not known:
+        return None
+    return Range(min(known), max(known))
 
 
 def split_name(name: str) -> tuple[str, str]:

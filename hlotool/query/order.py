@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hlotool.fields import VARIOUS, Field, RowList, Unit
+from hlotool.fields import VARIOUS, Field, Range, RowList, Unit
 from hlotool.query.names import parse_names
 
 
@@ -49,7 +49,15 @@ def _sort_once(
         value = read(row)
         is_known = value is not None and value is not VARIOUS and isinstance(value, kinds)
         (known if is_known else unknown).append(row)
-    known.sort(key=read, reverse=is_falling)  # type: ignore[arg-type]  # one field, one type
+
+    def find_end(row: object) -> object:
+        """Return the value, of a range the end that comes first."""
+        value = read(row)
+        if isinstance(value, Range):
+            return value.most if is_falling else value.least
+        return value
+
+    known.sort(key=find_end, reverse=is_falling)  # type: ignore[arg-type]  # one field, one type
     return known + unknown
 
 

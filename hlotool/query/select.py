@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.errors import QueryError
 from hlotool.fields import Field, Rest, RowList, Selection, Total
@@ -74,12 +75,14 @@ def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
     default = [field for field in row_list.fields if field.in_table or query.is_wide]
     if not query.columns:
         return tuple(default)
-    named = parse_names(query.columns, "--columns", row_list.fields, signs="+-")
+    found = parse_names(query.columns, "--columns", row_list.fields, signs="+-")
+    named = [(sign, replace(field, give_way=0)) for sign, field in found]  # they were asked for
     chosen = default if all(sign for sign, _ in named) else []
     chosen += [field for _, field in named]
     chosen += [field for field in row_list.fields if field.is_below and field.in_table]
     removed = {field.name for sign, field in named if sign == "-"}
-    return tuple(dict.fromkeys(field for field in chosen if field.name not in removed))
+    by_name = {field.name: field for field in chosen if field.name not in removed}
+    return tuple(by_name.values())
 
 
 def _group(
@@ -94,8 +97,9 @@ def _group(
     apart = find_apart(row_list, rows)
     if apart is not None:
         by = (apart, *(field for field in by if field.name != apart.name))
+    names = {field.name for field in by}
     for field in columns if query.columns else ():
-        if not field.is_summable and field not in by and field.name in query.columns:
+        if not field.is_summable and field.name not in names and field.name in query.columns:
             start = query.columns.index(field.name)
             raise QueryError(
                 f"{field.name!r} cannot be summed, so groups have no such column",
@@ -104,7 +108,7 @@ def _group(
                 start + len(field.name),
             )
 
-    summed = tuple(field for field in columns if field.is_summable and field not in by)
+    summed = tuple(field for field in columns if field.is_summable and field.name not in names)
     grouping = group_rows(
         row_list,
         rows,

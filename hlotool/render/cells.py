@@ -11,6 +11,7 @@ from hlotool.escape import escape
 from hlotool.fields import Field, Group, Grouping, Rest, RowList, Selection, Sum, Unit
 from hlotool.fields.rows import lower_flags, upper_flags
 from hlotool.render.sparkline import draw_sparkline
+from hlotool.render.tones import find_tones
 from hlotool.render.units import (
     UNKNOWN,
     format_bounds,
@@ -31,6 +32,16 @@ class Column(Struct, frozen=True):
     title: str
     is_number: bool
     is_cuttable: bool  # text that may be cut in the middle
+    is_list: bool = False  # a scope or a list, which is cut in a pipe, too
+    is_key: bool = False  # what rows are told apart by
+    give_way: int = 0  # where there is no room for all, the highest leave first
+
+
+class Below(Struct, frozen=True):
+    """A line below a row; an item of a list stays on it, a sentence goes on in the next."""
+
+    text: str
+    is_item: bool
 
 
 class TotalCells(Struct, frozen=True):
@@ -47,7 +58,10 @@ class Cells(Struct, frozen=True):
     rows: tuple[tuple[str, ...], ...]
     more: str  # `… and 312 smaller (1.2 GiB)`, or ''
     totals: tuple[TotalCells, ...]  # several where rows do not all add up together
-    below: tuple[tuple[str, ...], ...] = ()  # the lines below each row; empty where there are none
+    tones: tuple[tuple[str, ...], ...] = ()  # what colours each cell, '' for none; empty for all
+    below: tuple[
+        tuple[Below, ...], ...
+    ] = ()  # the lines below each row; empty where there are none
 
 
 def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Cells:
@@ -57,22 +71,25 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
     below = [each for each in selection.columns if each.is_below and not is_flat]
     columns = [each for each in selection.columns if each not in below]
     return Cells(
-        tuple(Column(escape(each.title), each.is_numeric, _is_cuttable(each)) for each in columns),
+        tuple(_make_column(selection.row_list, each) for each in columns),
         _write_rows(selection, columns, units),
         _say_rest(selection.row_list, selection.rest, units),
         tuple(_total_rows(selection, columns, units)),
+        tuple(find_tones(selection, columns)),
         tuple(tuple(_lines(below, row, units)) for row in selection.rows) if below else (),
     )
 
 
-def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[str]:
-    """Write what stands below a row, an item a line."""
+def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[Below]:
+    """Write what stands below a row: a list an item a line, a text behind its heading."""
     for field in fields:
         value = field.getter()(row)
         if isinstance(value, tuple):
-            yield from (format_value(item, field.items, units) for item in value)
+            for item in value:
+                yield Below(format_value(item, field.items, units), is_item=True)
         elif value is not None:
-            yield format_field(field, row, units)
+            label = f"{field.heading}: " if field.heading else ""
+            yield Below(label + format_field(field, row, units), is_item=False)
 
 
 def _write_rows(
@@ -92,6 +109,12 @@ def _column(row_list: RowList, field: Field, rows: Sequence[object], units: str)
         else format_field_value(field, value, row, units)
         for value, row in zip(values, rows, strict=True)
     ]
+    if field.estimate_if:
+        marks = [getattr(row, field.estimate_if) for row in rows]
+        texts = [
+            f"~ {text}" if mark and value is not None else text
+            for text, mark, value in zip(texts, marks, values, strict=True)
+        ]
     may_be_bound = row_list.is_sum and field.is_summable and not field.is_exact
     if field.lower_if or may_be_bound:
         lower, upper = lower_flags(row_list, field), upper_flags(row_list, field)
@@ -106,9 +129,20 @@ def _column(row_list: RowList, field: Field, rows: Sequence[object], units: str)
     return texts
 
 
-def _is_cuttable(field: Field) -> bool:
-    """Whether a value is a name or a list, which may lose its middle."""
-    return field.unit in {Unit.TEXT, Unit.LIST}
+def _make_column(row_list: RowList, field: Field) -> Column:
+    """Say how a column is laid out: a name or a list may lose its middle."""
+    return Column(
+        escape(field.title),
+        field.is_numeric,
+        is_cuttable=field.unit in {Unit.TEXT, Unit.LIST} and not field.is_whole,
+        is_list=_is_list(field),
+        is_key=field.name == row_list.key_field.name,
+        give_way=field.give_way,
+    )
+
+
+def _is_list(field: Field) -> bool:
+    return field.unit is Unit.LIST or (field.is_path and field.unit is Unit.TEXT)
 
 
 def _total_rows(selection: Selection, columns: Sequence[Field], units: str) -> Iterator[TotalCells]:
@@ -158,9 +192,18 @@ def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cell
     title = " / ".join(field.title for field in grouping.by)
     is_number = len(grouping.by) == 1 and grouping.by[0].is_numeric
     columns = (
-        Column(title, is_number, is_cuttable=True),
+        Column(
+            title,
+            is_number,
+            is_cuttable=True,
+            is_list=any(map(_is_list, grouping.by)),
+            is_key=True,
+        ),
         Column(COUNT_TITLE, is_number=True, is_cuttable=False),
-        *(Column(each.title, is_number=True, is_cuttable=False) for each in grouping.summed),
+        *(
+            Column(each.title, is_number=True, is_cuttable=False, give_way=each.give_way)
+            for each in grouping.summed
+        ),
         Column(SHARE_TITLE, is_number=True, is_cuttable=False),
     )
     has_total = row_list.has_total and (len(grouping.groups) > 1 or grouping.rest)

@@ -1,4 +1,4 @@
-"""How an answer becomes JSON, JSON Lines or CSV: every figure exact, in its declared name."""
+"""How an answer becomes JSON, JSON Lines, CSV or TSV: every figure exact, in its declared name."""
 
 from __future__ import annotations
 
@@ -72,6 +72,14 @@ def render_csv(selection: Selection) -> Iterator[str]:
         yield _csv_line([row[name] for name in names])
 
 
+def render_tsv(selection: Selection) -> Iterator[str]:
+    """Yield the rows alone with tabs between, each value on its line; null is empty."""
+    names = [field.name for field in flat_fields(selection)]
+    yield "\t".join(names) + "\n"
+    for row in flat_rows(selection):
+        yield "\t".join(_plain_cell(row[name]) for name in names) + "\n"
+
+
 def _csv_line(values: Sequence[object]) -> str:
     """Write one line; an empty one would be no row at all."""
     return (",".join(map(_csv_cell, values)) or '""') + "\n"
@@ -79,15 +87,18 @@ def _csv_line(values: Sequence[object]) -> str:
 
 def _csv_cell(value: object) -> str:
     """Write a value as JSON has it, but null empty, and text bare, on one line, and never run."""
+    text = _plain_cell(value)
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
+
+
+def _plain_cell(value: object) -> str:
+    """Write a value without quotes around it; line breaks and tabs in text are escaped."""
     if value is None:
         return ""
-    if isinstance(value, str):
-        text = escape(value)
-        if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
-            text = f"'{text}"
-    else:
-        text = encode_json(value)
-    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
+    if not isinstance(value, str):
+        return encode_json(value)
+    text = escape(value)
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def flat_fields(selection: Selection) -> tuple[Field, ...]:

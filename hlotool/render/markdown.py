@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hlotool.fields import Document, Selection
+from hlotool.fields import Document, Line, Selection
 from hlotool.render.cells import Cells, make_cells
 from hlotool.render.prose import render_line
 
@@ -16,13 +16,22 @@ _SPECIAL = re.compile(
 
 def render_markdown(document: Document, selections: Sequence[Selection], units: str) -> str:
     """Return the prose as paragraphs and every row list as a table."""
-    blocks = [quote_markdown(render_line(line, units)) for line in document.lines]
+    blocks = _render_prose(document.lines, units)
     for selection in selections:
-        if selection.row_list.title and len(selections) > 1:
+        above = document.above.get(selection.row_list.name)
+        if above is not None:
+            blocks += _render_prose(above, units)
+        elif selection.row_list.title and len(selections) > 1:
             blocks.append(f"**{quote_markdown(selection.row_list.title)}**")
         blocks.append(_render_table(make_cells(selection, units, is_flat=True)))
-    blocks += [quote_markdown(render_line(line, units)) for line in document.notes]
+    blocks += _render_prose(document.notes, units)
     return "\n\n".join(blocks) + "\n"
+
+
+def _render_prose(lines: Sequence[Line], units: str) -> list[str]:
+    """Return a paragraph for each line; the empty ones between them are not needed."""
+    texts = (render_line(line, units) for line in lines)
+    return [quote_markdown(text) for text in texts if text]
 
 
 def quote_markdown(text: str) -> str:

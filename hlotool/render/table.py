@@ -1,56 +1,72 @@
-"""How a table fits a terminal: right-aligned numbers, names cut in the middle."""
+"""How a table looks on a terminal: right-aligned numbers, names cut in the middle."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlotool.fields import Document, Selection
-from hlotool.render.cells import Cells, TotalCells, make_cells
-from hlotool.render.look import Look
-from hlotool.render.prose import render_line
+from msgspec.structs import replace
 
-_GAP = 2  # blanks between columns
+from hlotool.fields import Document, Line, Selection
+from hlotool.render.cells import Cells, TotalCells, make_cells
+from hlotool.render.fit import GAP, cut, fit
+from hlotool.render.look import Look
+from hlotool.render.prose import render_line, wrap
+
 _INDENT = 4  # blanks before what stands below a row
-_LEAST = 12  # a name is not cut below this
 _NOTHING = "(no rows)"
 
 
 def render_tables(document: Document, selections: Sequence[Selection], look: Look) -> str:
     """Return the prose and the tables of a document, as a terminal shows them."""
-    blocks = []
-    if document.lines:
-        blocks.append("\n".join(render_line(line, look.units) for line in document.lines))
+    blocks = [_render_prose(document.lines, look)] if document.lines else []
     for selection in selections:
+        name = selection.row_list.name
         title = selection.row_list.title if len(selections) > 1 else ""
-        table = render_table(make_cells(selection, look.units), look)
-        blocks.append(f"{look.bold(title)}\n{table}" if title else table)
+        parts = [look.bold(title)] if title and name not in document.above else []
+        if name in document.above:
+            parts.append(_render_prose(document.above[name], look))
+        parts.append(render_table(make_cells(selection, look.units), look))
+        blocks.append("\n".join(parts))
     if document.notes:
-        blocks.append("\n".join(render_line(line, look.units) for line in document.notes))
+        blocks.append(_render_prose(document.notes, look))
     return "\n\n".join(blocks) + "\n"
 
 
+def _render_prose(lines: Sequence[Line], look: Look) -> str:
+    """Return lines of prose, broken where the terminal ends."""
+    return "\n".join(
+        look.paint(part, line.tone)
+        for line in lines
+        for part in wrap(
+            render_line(line, look.units), None if line.is_typed else look.width, "  "
+        ).split("\n")
+    )
+
+
 def render_table(cells: Cells, look: Look) -> str:
-    """Lay one table out; without a width nothing is cut."""
+    """Lay one table out; without a width nothing is cut but long lists."""
     from tabulate import tabulate  # noqa: PLC0415  only tables need it
 
     if not cells.rows:
         return _NOTHING
-    shown, dropped = _fit(cells, look.width)
-    widths = _share_width(cells, shown, look.width)
+    cells = _cut_lists(cells, look)
+    columns, widths = fit(cells, look.width)
     titles = tuple(column.title for column in cells.columns)
-    totals = [total for total in cells.totals if _says_something(total, shown)]
+    totals = [_place_word(total, columns) for total in cells.totals]
+    totals = [total for total in totals if _says_something(total, columns)]
     rows = [titles, *cells.rows, *(total.cells for total in totals)]
+    places = list(zip(columns, widths, strict=True))
+    shown = [[cut(row[each], width) for each, width in places] for row in rows]
+    for number, tones in enumerate(cells.tones, start=1):
+        shown[number] = [
+            look.paint(text, tones[each]) for text, each in zip(shown[number], columns, strict=True)
+        ]
     text = tabulate(
         # One row, whose cells are whole columns: tabulate guesses what type each cell is.
-        [
-            [
-                "\n".join(_cut_all([row[each] for row in rows], width))
-                for each, width in zip(shown, widths, strict=True)
-            ]
-        ],
+        [["\n".join(column) for column in zip(*shown, strict=True)]],
         tablefmt="plain",  # its own headings would widen every column by two
         disable_numparse=True,
-        colalign=["right" if cells.columns[index].is_number else "left" for index in shown],
+        colalign=["right" if cells.columns[index].is_number else "left" for index in columns],
         preserve_whitespace=True,
     )
     heading, *lines = [line.rstrip() for line in text.split("\n")]
@@ -59,11 +75,29 @@ def render_table(cells: Cells, look: Look) -> str:
     lines = _add_below(lines, cells, look)
     if cells.more:
         lines.insert(len(lines) - len(totals), look.dim(cells.more))
-    if dropped:
-        names = ", ".join(titles[index] for index in dropped)
-        lines.append(look.dim(f"(no room for {names}; -w shows all)"))
-    rule = (" " * _GAP).join("-" * width for width in widths)
+    if len(columns) < len(titles):
+        names = ", ".join(title for index, title in enumerate(titles) if index not in columns)
+        said = wrap(f"(no room for {names}; -w shows all)", look.width)
+        lines += [look.dim(line) for line in said.split("\n")]
+    rule = (" " * GAP).join("-" * width for width in widths)
     return "\n".join([look.bold(heading), rule, *lines])
+
+
+def _cut_lists(cells: Cells, look: Look) -> Cells:
+    """Cut what is no name and may be of any length, where no terminal has a width."""
+    most = look.list_width
+    if look.width is not None or most is None:
+        return cells
+    lists = [column.is_list for column in cells.columns]
+    if not any(lists):
+        return cells
+    rows = tuple(
+        tuple(
+            cut(text, most) if is_list else text for text, is_list in zip(row, lists, strict=True)
+        )
+        for row in cells.rows
+    )
+    return replace(cells, rows=rows)
 
 
 def _add_below(lines: list[str], cells: Cells, look: Look) -> list[str]:
@@ -71,76 +105,25 @@ def _add_below(lines: list[str], cells: Cells, look: Look) -> list[str]:
     made: list[str] = []
     for number, line in enumerate(lines):
         made.append(line)
-        for text in cells.below[number] if number < len(cells.below) else ():
-            indented = " " * _INDENT + text
-            made.append(look.dim(indented if look.width is None else _cut(indented, look.width)))
+        for one in cells.below[number] if number < len(cells.below) else ():
+            text = " " * _INDENT + one.text
+            if not one.is_item:
+                made += [look.dim(part) for part in wrap(text, look.width, "  ").split("\n")]
+            else:
+                made.append(look.dim(text if look.width is None else cut(text, look.width)))
     return made
+
+
+def _place_word(total: TotalCells, shown: Sequence[int]) -> TotalCells:
+    """Put the word of a TOTAL into a column that found room."""
+    free = [index for index in shown if not total.cells[index]]
+    if any(total.cells[index] == total.word for index in shown) or not free:
+        return total
+    cells = list(total.cells)
+    cells[free[0]] = total.word
+    return replace(total, cells=tuple(cells))
 
 
 def _says_something(total: TotalCells, shown: Sequence[int]) -> bool:
     """Whether a TOTAL has a figure left among the columns that found room."""
     return any(total.cells[index] not in {"", total.word} for index in shown)
-
-
-def _fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
-    """Choose the columns that fit when every name is cut as short as may be.
-
-    The first column always stays; others are left out from the right.
-    """
-    shown = list(range(len(cells.columns)))
-    dropped: list[int] = []
-    while width is not None and len(shown) > 1:
-        least = [_least_width(cells, index) for index in shown]
-        if sum(least) + _GAP * (len(shown) - 1) <= width:
-            break
-        dropped.insert(0, shown.pop())
-    return shown, dropped
-
-
-def _least_width(cells: Cells, index: int) -> int:
-    """Return the narrowest a column may become."""
-    full = _full_width(cells, index)
-    if not cells.columns[index].is_cuttable:
-        return full
-    return min(full, max(_LEAST, len(cells.columns[index].title)))
-
-
-def _full_width(cells: Cells, index: int) -> int:
-    """Return the width of a column that is not cut."""
-    longest = max([len(row[index]) for row in cells.rows])
-    total = max((len(total.cells[index]) for total in cells.totals), default=0)
-    return max(longest, total, len(cells.columns[index].title))
-
-
-def _share_width(cells: Cells, shown: Sequence[int], width: int | None) -> list[int]:
-    """Give every column its width: the widest names give way first, and equally."""
-    widths = [_full_width(cells, index) for index in shown]
-    if width is None:
-        return widths
-    least = [_least_width(cells, index) for index in shown]
-    excess = sum(widths) + _GAP * (len(shown) - 1) - width
-    while excess > 0:
-        loose = [place for place in range(len(shown)) if widths[place] > least[place]]
-        if not loose:
-            break
-        widest = max(loose, key=lambda place: widths[place])
-        others = [widths[place] for place in loose if widths[place] < widths[widest]]
-        step = max(1, min(excess, widths[widest] - max([*others, least[widest]])))
-        widths[widest] -= step
-        excess -= step
-    return widths
-
-
-def _cut_all(texts: Sequence[str], width: int) -> Sequence[str]:
-    is_long = max(map(len, texts)) > width
-    return [_cut(text, width) for text in texts] if is_long else texts
-
-
-def _cut(text: str, width: int) -> str:
-    """Cut a text in the middle: its beginning and its end tell most."""
-    if len(text) <= width:
-        return text
-    if width <= 1:
-        return "…"[:width]
-    tail = (width - 1) // 2
-    return text[: width - 1 - tail] + "…" + text[len(text) - tail :]

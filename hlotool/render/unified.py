@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from hlotool.escape import escape
 from hlotool.render.look import Look
 
 _SIGNS = {"same": " ", "removed": "-", "added": "+"}
-_COLORS = {"removed": "31", "added": "32"}
 
 
 class Marked(Protocol):
@@ -62,10 +62,9 @@ def _section(section: Section, context: int, look: Look) -> list[str]:
             left, right = _step(lines[at], left, right)
             at += 1
         start = left, right
-        body = []
         for line in lines[first:last]:
             left, right = _step(line, left, right)
-            body.append(_colored(_SIGNS[line.mark] + escape(line.text), line.mark, look))
+        body = _paint(lines[first:last], look)
         at = last
         counts = left - start[0], right - start[1]
         old, new = (
@@ -76,9 +75,43 @@ def _section(section: Section, context: int, look: Look) -> list[str]:
     return shown
 
 
-def _colored(text: str, mark: str, look: Look) -> str:
-    color = _COLORS.get(mark)
-    return f"\x1b[{color}m{text}\x1b[0m" if look.has_color and color else text
+def _paint(lines: Sequence[Marked], look: Look) -> list[str]:
+    """Write lines with their signs, each in the colour of its side.
+
+    Where as many lines were removed as added behind them, what differs in each pair stands out.
+    """
+    made: list[str] = []
+    runs = [(mark, list(run)) for mark, run in groupby(lines, key=lambda line: line.mark)]
+    partners: list[Marked] = []
+    for number, (mark, run) in enumerate(runs):
+        after = runs[number + 1] if number + 1 < len(runs) else ("", [])
+        if mark == "removed":
+            partners = after[1] if after[0] == "added" and len(after[1]) == len(run) else []
+        for place, line in enumerate(run):
+            other = partners[place].text if mark != "same" and place < len(partners) else None
+            made.append(_paint_line(line, other, look))
+        partners = run if mark == "removed" and partners else []
+    return made
+
+
+def _paint_line(line: Marked, other: str | None, look: Look) -> str:
+    """Write a line; of another that took its place, what that has not stands out."""
+    text, mark = _SIGNS[line.mark] + escape(line.text), line.mark
+    if other is None or not look.has_color:
+        return look.paint(text, mark)
+    other = _SIGNS[mark] + escape(other)
+    begin = _count_shared(text, other)
+    end = len(text) - _count_shared(text[begin:][::-1], other[begin:][::-1])
+    if (begin, end) == (len(_SIGNS[mark]), len(text)):  # nothing is the same
+        return look.paint(text, mark)
+    parts = (text[:begin], mark), (text[begin:end], mark, "changed"), (text[end:], mark)
+    return "".join(look.paint(part, *tones) for part, *tones in parts)
+
+
+def _count_shared(text: str, other: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((at for at, (one, two) in pairs if one != two), min(len(text), len(other)))
 
 
 def _step(line: Marked, left: int, right: int) -> tuple[int, int]:

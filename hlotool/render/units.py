@@ -8,11 +8,18 @@ from functools import lru_cache
 from typing import Final
 
 from hlotool.escape import escape
-from hlotool.fields import VARIOUS, Field, Sum, Unit
+from hlotool.fields import VARIOUS, Field, Range, Sum, Unit
 
 UNKNOWN = "?"
-UNITS = ("auto", "B", "KiB", "MiB", "GiB")
-_SCALES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+UNITS = ("auto", "B", "KiB", "MiB", "GiB", "kB", "MB", "GB")
+_SCALES = {
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+}
 _CACHE_SIZE: Final = 1 << 14  # the rows of a long table have few different numbers
 _EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a prefix above
 
@@ -31,9 +38,10 @@ def format_field_value(field: Field, value: object, record: object, units: str) 
     unit = field.unit
     if unit is Unit.MEASURE:
         unit = getattr(record, field.unit_from) if field.unit_from else Unit.RATIO
-    text = format_value(value, unit, units, is_signed=field.is_signed)
     least = getattr(record, field.range_from) if field.range_from else None
-    return text if least is None or least == value else f"{format_value(least, unit)}–{text}"
+    if isinstance(value, int) and isinstance(least, int) and least != value:
+        value = Range(least, value)
+    return format_value(value, unit, units, is_signed=field.is_signed)
 
 
 def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:
@@ -44,6 +52,8 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
         return UNKNOWN
     if value is VARIOUS:
         return VARIOUS.value
+    if isinstance(value, Range):
+        return _format_range(value, unit, units, is_signed=is_signed)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple | list):
@@ -55,6 +65,18 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
     text = _format_number(abs(value), unit, units)
     sign = "−" if value < 0 else "+" if is_signed and value > 0 else ""
     return sign + text
+
+
+def _format_range(value: Range, unit: Unit, units: str, *, is_signed: bool) -> str:
+    """Return both ends, their unit once where it is the same: `12.0–97.7 MiB`, `30–49 %`."""
+    if unit is Unit.PERCENT:
+        ends = f"{value.least * 100:,.0f}", f"{value.most * 100:,.0f}"
+        return f"{'–'.join(dict.fromkeys(ends))} %"
+    least, most = (
+        format_value(end, unit, units, is_signed=is_signed) for end in (value.least, value.most)
+    )
+    number, _, name = least.partition(" ")
+    return f"{number if most.endswith(f' {name}') else least}–{most}" if least != most else most
 
 
 def _format_list(value: Sequence[object]) -> str:
@@ -104,7 +126,7 @@ def _format_number(value: float, unit: Unit, units: str) -> str:
 
 
 def _format_bytes(value: float, units: str) -> str:
-    """Return a size in binary units; `B` is exact, a named unit has two decimals."""
+    """Return a size, in binary units unless asked; `B` is exact, a named one has two decimals."""
     if units == "B":
         return _comma(value)
     if units in _SCALES:

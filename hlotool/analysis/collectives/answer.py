@@ -135,7 +135,11 @@ def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
         chosen = replace(chosen, sort=f"{longest},{chosen.sort}")
     if "transfer_seconds" not in empty:
         first = [f"-{name}" for name in ("exposed_seconds", "transfer_seconds")]
-        chosen = replace(chosen, sort=",".join([*first, chosen.sort]))
+        fields = (
+            replace(each, give_way=2) if each.name == "exposed_share" else each
+            for each in chosen.fields  # its time says it
+        )
+        chosen = replace(chosen, sort=",".join([*first, chosen.sort]), chosen=tuple(fields))
         shown = [each.showing(each.shown() | set(_TIMES)) for each in (BY_KIND, BY_NETWORK)]
         return replace(COLLECTIVES, row_lists=(chosen, *shown, *COLLECTIVES.row_lists[3:]))
     return replace(COLLECTIVES, row_lists=(chosen, *COLLECTIVES.row_lists[1:]))

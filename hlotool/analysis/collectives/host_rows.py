@@ -38,7 +38,9 @@ class HostTransferRow(Struct, frozen=True, kw_only=True):
         int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
     ]
     kind: Annotated[str, column("send to the host, or recv from it", words=ENDS)]
-    dtype: Annotated[str, column("the element type; several are joined with commas", words=DTYPES)]
+    dtype: Annotated[
+        str, column("the element type; several are joined with commas", words=DTYPES, give_way=1)
+    ]
     payload_bytes_per_run: Annotated[
         int | None,
         column(
@@ -111,7 +113,7 @@ HOST_TOTALS: Final = Block(
 
 # What a summary says of them, and `hlotool collectives`.
 HOST_LINE: Final = (
-    "host transfers: {count} run {executions} times, with {to_host_bytes_per_run} to the host and "
+    "host transfers: {count} run {executions:time}, with {to_host_bytes_per_run} to the host and "
     "{from_host_bytes_per_run} from it"
 )
 

@@ -42,6 +42,7 @@ HowOften: TypeAlias = Annotated[
         COUNT,
         heading="runs",
         once="known_executions",
+        give_way=5,
     ),
 ]
 KnownHowOften: TypeAlias = Annotated[
@@ -78,6 +79,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             "what it amounts to: the opcode; reduce-scatter where only a shard of a fused "
             "all-reduce is used; between TPU slices, the type of the transfer",
             words=COLLECTIVES,
+            give_way=1,
         ),
     ]
     opcode: Annotated[
@@ -87,23 +89,29 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Network | None,
         column(
             "what it runs over: ici within a TPU slice, dcn between slices, nvlink with --chip "
-            "within a node; null where nothing tells"
+            "within a node; null where nothing tells",
+            give_way=2,
         ),
     ]
-    dtype: Annotated[str, column("the element type; several are joined with commas", words=DTYPES)]
+    dtype: Annotated[
+        str, column("the element type; several are joined with commas", words=DTYPES, give_way=4)
+    ]
     wire_bytes_per_run: WirePerRun
     known_wire_bytes_per_run: KnownWirePerRun
     wire_bytes_by_dtype: Annotated[
         tuple[tuple[str, int], ...],
         figure("what of it is of each element type, counting what is unknown once"),
     ]
-    wire_bytes: Annotated[int | None, column(WIRE, BYTES, heading="wire", is_summed=False)]
+    wire_bytes: Annotated[
+        int | None, column(WIRE, BYTES, heading="wire", is_summed=False, give_way=9)
+    ]
     payload_bytes: Annotated[
         int | None,
         column(
             "the array that a group shares: gathered results, else operands; unpadded",
             BYTES,
             is_summed=False,
+            give_way=7,
         ),
     ]
     executions: HowOften
@@ -118,6 +126,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="n",
             null_text="",
             range_from="least_group_size",
+            give_way=6,
         ),
     ]
     least_group_size: Annotated[
@@ -161,7 +170,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         Span | None,
         column(
             "whether it stays in a node of --devices-per-node, or of the usual size where the "
-            "chip's link joins fewer devices than there are; null where nothing tells"
+            "chip's link joins fewer devices than there are; null where nothing tells",
+            give_way=4,
         ),
     ]
     mode: Annotated[GroupMode, figure("what the ids in its groups are")]
@@ -188,6 +198,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="exposed/run",
             once="known_exposed_wire_bytes_per_run",
+            give_way=3,
         ),
     ]
     known_exposed_wire_bytes_per_run: Annotated[int, figure(_KNOWN, BYTES)]
@@ -209,6 +220,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="flops meanwhile",
             is_summed=False,
             null_text="",
+            give_way=8,
         ),
     ]
     overlap_bytes: Annotated[
@@ -219,6 +231,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             heading="bytes meanwhile",
             is_summed=False,
             null_text="",
+            give_way=8,
         ),
     ]
     transfer_seconds: Annotated[
@@ -228,6 +241,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="transfer/run",
             is_summed=True,
+            give_way=3,
         ),
     ] = None
     overlapped_seconds: Annotated[
@@ -238,6 +252,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="hidden time",
             is_summed=True,
+            give_way=7,
         ),
     ] = None
     exposed_seconds: Annotated[

@@ -19,6 +19,7 @@ _TextualCount: TypeAlias = Annotated[
         COUNT,
         heading="in text",
         is_exact=True,
+        give_way=3,
     ),
 ]
 _Executions: TypeAlias = Annotated[
@@ -28,6 +29,7 @@ _Executions: TypeAlias = Annotated[
         COUNT,
         heading="runs",
         lower_if="is_executions_lower_bound",
+        give_way=2,
     ),
 ]
 _Payload: TypeAlias = Annotated[
@@ -37,6 +39,7 @@ _Payload: TypeAlias = Annotated[
         BYTES,
         heading="payload/run",
         lower_if="is_payload_lower_bound",
+        give_way=1,
     ),
 ]
 _Wire: TypeAlias = Annotated[

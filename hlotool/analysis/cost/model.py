@@ -150,6 +150,11 @@ class CostModel:
                 totals[one] = add_costs([self._plain[one], *parts])
         return totals
 
+    def of_loops(self, trips: TripCounts) -> Mapping[Instruction, Cost]:
+        """Return what one execution of each loop costs, all its iterations together."""
+        totals = self.all_with_trip_counts(trips)
+        return {loop: self._flow_cost(loop, totals, trips) for loop in trips}
+
     def _measure(self, computation: Computation) -> None:
         """Add up a computation whose callees have been measured."""
         is_standalone = computation in self._standalone

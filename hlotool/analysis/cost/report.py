@@ -6,9 +6,10 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.executions import Executions
-from hlotool.fields import BYTES, COUNT, FLOPS, Block, figure
+from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, Block, figure
 from hlotool.ir.module import Module
 
 CostScope: TypeAlias = Literal["device", "program", "mixed"]
@@ -69,6 +70,13 @@ class CostReport(Struct, frozen=True, kw_only=True):
     bytes_accessed_per_run: Annotated[int, figure(_ACCESSED + _PER_RUN, BYTES)]
     memory_bytes_per_run: Annotated[int, figure(_MEMORY + _PER_RUN, BYTES, lower_if=_LOWER_MEMORY)]
     unknown_traffic_count_per_run: Annotated[int, figure(_UNKNOWN_TRAFFIC + _PER_RUN, COUNT)]
+    flops_per_byte: Annotated[
+        float | None,
+        figure(
+            "total_flops_per_run per byte of memory_bytes_per_run; null where either is a bound",
+            RATIO,
+        ),
+    ]
     is_lower_bound: Annotated[bool, figure("whether a size or a trip count is unknown")]
     is_total_lower_bound: Annotated[
         bool, figure("whether that, or the flops of a custom call, is unknown")
@@ -115,11 +123,17 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
         bytes_accessed_per_run=run.bytes_accessed,
         memory_bytes_per_run=run.memory_bytes,
         unknown_traffic_count_per_run=run.unknown_traffic_count,
+        flops_per_byte=_find_intensity(run),
         is_lower_bound=run.is_lower_bound,
         is_total_lower_bound=run.is_total_lower_bound,
         is_memory_lower_bound=run.is_memory_lower_bound,
         is_upper_bound=run.is_upper_bound,
     )
+
+
+def _find_intensity(run: Cost) -> float | None:
+    is_bound = run.is_total_lower_bound or run.is_memory_lower_bound or run.is_upper_bound
+    return None if is_bound or not run.memory_bytes else run.total_flops / run.memory_bytes
 
 
 def _find_scope(module: Module) -> CostScope:

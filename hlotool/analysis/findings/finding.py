@@ -101,18 +101,22 @@ class Finding(Struct, frozen=True):
     severity: Annotated[
         Severity,
         column(
-            "warning where something can be gained, info where something is unknown or intended"
+            "warning where something can be gained, info where something is unknown or intended",
+            is_verdict=True,
+            give_way=1,
         ),
     ]
     code: Annotated[FindingCode, column("which finding")]
-    message: Annotated[str, column("the finding, as a sentence", heading="finding")]
+    message: Annotated[str, column("the finding, as a sentence", is_below=True)]
     instruction: Annotated[
-        str | None, figure("the largest instruction it is about", null_text="")
+        str | None, column("the largest instruction it is about", null_text="")
     ] = None
     source: Annotated[
         str | None, column("its line in the user's program, file:line", null_text="")
     ] = None
-    advice: Annotated[str, figure("what to try, in half a sentence")] = ""
+    advice: Annotated[
+        str, column("what to try, in half a sentence", heading="try", is_below=True)
+    ] = ""
     estimated_seconds: Annotated[
         float | None,
         figure(

@@ -52,9 +52,11 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
-    operand_shapes: Annotated[tuple[str, ...], column("shapes of the operands", heading="operands")]
+    operand_shapes: Annotated[
+        tuple[str, ...], column("shapes of the operands", heading="operands", give_way=1)
+    ]
     shape: Annotated[str, column("shape of the result", heading="result")]
-    known: Annotated[CostSource | None, column(_TELLS.format("flops"))]
+    known: Annotated[CostSource | None, column(_TELLS.format("flops"), give_way=2)]
     flops_per_run: Annotated[
         int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, once="known_flops_per_run")
     ]

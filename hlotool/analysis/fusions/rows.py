@@ -52,14 +52,19 @@ class FusionRow(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, column("the first fusion of these", heading="fusion")]
     count: Annotated[int, column("fusions with an equal body", TIMES, heading="×")]
-    kind: Annotated[str | None, column("kLoop, kInput, …", words=FUSION_KINDS)]
+    kind: Annotated[str | None, column("kLoop, kInput, …", words=FUSION_KINDS, give_way=4)]
     backend_kind: Annotated[
         str | None,
         figure("the emitter that the backend config names", heading="emitter", null_text=""),
     ]
     root_opcode: Annotated[
         str | None,
-        column("opcode of the body's root; null without a body", heading="root", words=OPCODES),
+        column(
+            "opcode of the body's root; null without a body",
+            heading="root",
+            words=OPCODES,
+            give_way=5,
+        ),
     ]
     computation: Annotated[str, figure("the computation that holds the first")]
     fused_computation: Annotated[
@@ -72,6 +77,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
             COUNT,
             heading="ops",
             is_summed=False,
+            give_way=6,
         ),
     ]
     operand_bytes: OperandBytes
@@ -90,7 +96,12 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     transcendentals: Transcendentals
     flops_per_byte: Annotated[
         float | None,
-        column("flops per byte of memory_bytes; null if there is none", RATIO, heading="flops/B"),
+        column(
+            "flops per byte of memory_bytes; null if there is none",
+            RATIO,
+            heading="flops/B",
+            give_way=3,
+        ),
     ]
     executions: TotalExecutions
     known_executions: KnownExecutions
@@ -104,7 +115,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ]
     known_flops_per_run: Annotated[int, known_per_run(_WITHOUT_CALLS, FLOPS)]
     saved_bytes_per_run: Annotated[
-        int | None, per_run(_SAVED, BYTES, "known_saved_bytes_per_run", "saved/run")
+        int | None, per_run(_SAVED, BYTES, "known_saved_bytes_per_run", "saved/run", give_way=2)
     ]
     known_saved_bytes_per_run: Annotated[int, known_per_run(_SAVED, BYTES)]
     bound: Annotated[
@@ -123,7 +134,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ] = None
     measured_count: MeasuredCount = None
     measured_seconds: MeasuredSeconds = None
-    flags: Annotated[tuple[Flag, ...], column(f"what is odd: {', '.join(FLAGS)}")]
+    flags: Annotated[tuple[Flag, ...], column(f"what is odd: {', '.join(FLAGS)}", give_way=1)]
     scope: SharedScope
     op_name: FirstOpName
     source_file: FirstSourceFile

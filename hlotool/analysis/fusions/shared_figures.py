@@ -20,10 +20,18 @@ def once(meaning: str, unit: Unit) -> Meta:
     return figure(f"{meaning}, in one execution", unit, is_summed=False)
 
 
-def per_run(meaning: str, unit: Unit, known: str, heading: str = "", *, lower_if: str = "") -> Meta:
+def per_run(
+    meaning: str,
+    unit: Unit,
+    known: str,
+    heading: str = "",
+    *,
+    lower_if: str = "",
+    give_way: int = 0,
+) -> Meta:
     """Declare a figure of all executions, null if their number is; `known` names its known part."""
     said = f"{meaning} in one run of the entry; null under a loop of unknown trip count"
-    return column(said, unit, heading=heading, once=known, lower_if=lower_if)
+    return column(said, unit, heading=heading, once=known, lower_if=lower_if, give_way=give_way)
 
 
 def known_per_run(meaning: str, unit: Unit) -> Meta:
@@ -49,6 +57,7 @@ TotalExecutions: TypeAlias = Annotated[
         COUNT,
         heading="runs",
         once="known_executions",
+        give_way=3,
     ),
 ]
 KnownExecutions: TypeAlias = Annotated[

@@ -35,22 +35,29 @@ class SpaceRow(Struct, frozen=True):
         int | None, column("bytes reserved, excluding thread-local memory", BYTES)
     ] = None
     argument_bytes: Annotated[
-        int | None, column("allocations of parameters", BYTES, heading="arguments")
+        int | None, column("allocations of parameters", BYTES, heading="arguments", give_way=3)
     ] = None
     output_bytes: Annotated[
-        int | None, column("allocations that may hold an output", BYTES, heading="outputs")
+        int | None,
+        column("allocations that may hold an output", BYTES, heading="outputs", give_way=4),
     ] = None
     alias_bytes: Annotated[
         int | None,
-        column("allocations that are both argument and output", BYTES, heading="aliased"),
+        column(
+            "allocations that are both argument and output", BYTES, heading="aliased", give_way=4
+        ),
     ] = None
-    temp_bytes: Annotated[int | None, column("allocations of temporary values", BYTES)] = None
+    temp_bytes: Annotated[
+        int | None, column("allocations of temporary values", BYTES, give_way=2)
+    ] = None
     constant_bytes: Annotated[
-        int | None, column("allocations of constants", BYTES, heading="constants")
+        int | None, column("allocations of constants", BYTES, heading="constants", give_way=5)
     ] = None
     peak_bytes: Annotated[int | None, column(_PEAK, BYTES)] = None
-    peak_position: Annotated[int | None, column(_POSITION, NUMBER, heading="at")] = None
-    peak_instruction: Annotated[str | None, column(_RUNNING, heading="instruction")] = None
+    peak_position: Annotated[int | None, column(_POSITION, NUMBER, heading="at", give_way=1)] = None
+    peak_instruction: Annotated[str | None, column(_RUNNING, heading="instruction", give_way=1)] = (
+        None
+    )
     temp_peak_bytes: Annotated[int | None, figure(f"{_PEAK} in temp allocations", BYTES)] = None
     temp_peak_position: Annotated[
         int | None, figure("where that is", NUMBER, heading="temp peak at")

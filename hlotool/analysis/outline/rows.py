@@ -87,6 +87,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             null_text="",
             lower_if=_LOWER_FLOPS,
+            give_way=3,
         ),
     ]
     memory_bytes_per_run: Annotated[
@@ -97,6 +98,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="memory/run",
             null_text="",
             lower_if=_LOWER_MEMORY,
+            give_way=2,
         ),
     ]
     wire_bytes_per_run: Annotated[
@@ -106,6 +108,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="wire/run",
             null_text="",
+            give_way=1,
         ),
     ]
     exposed_share: Annotated[
@@ -126,6 +129,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             heading="flops meanwhile",
             null_text="",
+            give_way=5,
         ),
     ]
     executions: Annotated[

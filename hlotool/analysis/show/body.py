@@ -19,12 +19,12 @@ class BodyRow(Struct, frozen=True):
     computation: Annotated[str, figure("the computation that holds it", heading="in")]
     name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Annotated[str, column("the opcode")]
-    shape: Annotated[str, column("the result's shape, without layout")]
-    operands: Annotated[tuple[str, ...], column("its operands by name")]
+    shape: Annotated[str, column("the result's shape, without layout", give_way=2)]
+    operands: Annotated[tuple[str, ...], column("its operands by name", give_way=3)]
     size_bytes: Annotated[
         int, figure("size of the result; 0 where unknown", BYTES, is_summed=False)
     ]
-    flops: Annotated[int, column("known flops of one execution", FLOPS)]
+    flops: Annotated[int, column("known flops of one execution", FLOPS, give_way=1)]
     scope: Annotated[str | None, column("module path in the op_name", is_path=True)]
 
 

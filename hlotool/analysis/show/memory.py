@@ -24,11 +24,17 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
     space: Annotated[int, figure("number of the memory space", NUMBER)]
     allocation: Annotated[
-        int | None, column("number of its allocation; null in an estimate", NUMBER, null_text="–")
+        int | None,
+        column("number of its allocation; null in an estimate", NUMBER, null_text="–", give_way=2),
     ]
     offset: Annotated[
         int | None,
-        column("first byte inside the allocation; null in an estimate", NUMBER, null_text="–"),
+        column(
+            "first byte inside the allocation; null in an estimate",
+            NUMBER,
+            null_text="–",
+            give_way=2,
+        ),
     ]
     born: Annotated[int | None, column("first position at which it is live", NUMBER)]
     dies: Annotated[int | None, column("last position at which it is live", NUMBER)]

@@ -34,9 +34,9 @@ class NeighbourRow(Struct, frozen=True):
     hops: Annotated[int, column("steps away from the subject", NUMBER)]
     name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Annotated[str, column("the opcode")]
-    shape: Annotated[str, column("the result's shape, without layout")]
+    shape: Annotated[str, column("the result's shape, without layout", give_way=2)]
     size_bytes: Annotated[
-        int, column("size of the result; 0 where unknown", BYTES, is_summed=False)
+        int, column("size of the result; 0 where unknown", BYTES, is_summed=False, give_way=1)
     ]
     computation: Annotated[str, figure("the computation that holds it")]
     scope: Annotated[str | None, column("module path in the op_name", is_path=True)]

@@ -11,13 +11,17 @@ from hlotool.analysis.collectives.answer import COLLECTIVE_TOTALS
 from hlotool.analysis.collectives.host_rows import HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
-from hlotool.analysis.measured.facts import MEASURED, MeasuredFacts
+from hlotool.analysis.measured.facts import MEASURED
+from hlotool.analysis.memory.answer import HEADROOM, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures
+from hlotool.analysis.summary.compilation import Compilation
 from hlotool.analysis.summary.dtype_rows import DtypeRow
 from hlotool.analysis.summary.loop_rows import LoopRow
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.opcode_rows import OpcodeRow
 from hlotool.analysis.summary.program_row import ProgramRow
+from hlotool.analysis.summary.report import Summary
+from hlotool.analysis.summary.run_bound import RunBound
 from hlotool.fields import Block, DocumentSpec, RowList
 
 MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are per device")
@@ -43,8 +47,10 @@ LOOPS: Final = RowList(
     "loops",
     LoopRow,
     "loops in program order, inner loops after outer ones",
+    upper_if=("is_upper_bound",),
     has_total=False,
     title="Loops",
+    limit=3,
 )
 MEMORY: Final = Block(
     "memory",
@@ -54,22 +60,39 @@ MEMORY: Final = Block(
     is_nullable=True,
 )
 COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
+HOLDERS: Final = replace(
+    ROWS,
+    name="holders",
+    meaning="values that hold memory at the peak of space 0, as `hlotool buffers` lists them",
+    is_optional=True,
+    has_total=False,
+    limit=5,
+    title="Who holds memory at the peak",
+).showing({"occupied_bytes", "count", "class", "value", "source", "belongs_to"})
+COMPILATION: Final = Block(
+    "compilation", Compilation, "under what it was compiled, as far as its files tell"
+)
+BOUND: Final = Block(
+    "bound", RunBound, "with --chip: what limits a run at its peaks", is_optional=True
+)
 SUMMARY: Final = DocumentSpec(
     "summary",
     "one module: what it is and what is in it",
-    blocks=(MODULE, COST, MEMORY, COLLECTIVES, HOST_TOTALS, MEASURED),
-    row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True)),
+    blocks=(
+        *(MODULE, COMPILATION, COST, BOUND, MEMORY),
+        replace(HEADROOM, meaning=f"with --hbm or --chip: {HEADROOM.meaning}"),
+        *(COLLECTIVES, HOST_TOTALS, MEASURED),
+    ),
+    row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
 )
 
 
-def choose_summary_columns(
-    loops: Sequence[LoopRow], measured: MeasuredFacts | None
-) -> DocumentSpec:
+def choose_summary_columns(found: Summary) -> DocumentSpec:
     """Return the answer with columns for contradicted trip counts and measured times if any."""
     opcodes, shown = OPCODES, LOOPS
-    if all(loop.contradicting_trip_count is None for loop in loops):
+    if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
-    if measured is not None:
+    if found.measured is not None:
         chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
         opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
     chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown}
@@ -81,10 +104,9 @@ MODULES: Final = RowList(
     "modules",
     ProgramRow,
     "programs, most memory first",
-    sort="-allocated_bytes,-instruction_count",
+    sort="-allocated_bytes,-peak_bytes,-instruction_count",
     size="allocated_bytes",
-    key="path",
-    upper_if=("is_upper_bound",),
+    key="place",
     has_total=False,
 )
 _MEASURED_COLUMNS: Final = {"measured_count", "measured_seconds"}

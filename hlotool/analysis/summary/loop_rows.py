@@ -1,9 +1,10 @@
-"""Which loops does a module have, how often does each run, and what does it carry?"""
+"""Which loops does a module have, how often does each run, what does it carry, move and send?"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Final
 
 from msgspec import Struct
 
@@ -28,6 +29,7 @@ class LoopRow(Struct, frozen=True):
         column(
             "printed in the backend config, or derived from condition, step and init",
             heading="from",
+            give_way=4,
         ),
     ]
     contradicting_trip_count: Annotated[
@@ -45,15 +47,63 @@ class LoopRow(Struct, frozen=True):
     executions: Annotated[
         int | None,
         column(
-            "how often the loop itself is started in one run of the entry", COUNT, heading="runs"
+            "how often the loop itself is started in one run of the entry",
+            COUNT,
+            heading="runs",
+            give_way=2,
         ),
     ]
     carried_bytes: Annotated[
-        int | None, column("size of the state carried between iterations", BYTES, heading="carries")
+        int | None,
+        column(
+            "size of the state carried between iterations", BYTES, heading="carries", give_way=3
+        ),
     ]
+    memory_bytes_per_run: Annotated[
+        int | None,
+        column(
+            "bytes that all its iterations move in memory space 0 in one run, inner loops too",
+            BYTES,
+            heading="moves/run",
+            is_summed=False,
+            lower_if="is_memory_lower_bound",
+        ),
+    ] = None
+    wire_bytes_per_run: Annotated[
+        int | None,
+        column(
+            "bytes that a device sends in them in one run",
+            BYTES,
+            heading="sends/run",
+            is_summed=False,
+            lower_if="is_wire_lower_bound",
+        ),
+    ] = None
+    is_memory_lower_bound: Annotated[
+        bool, figure("whether a trip count, or what an instruction moves, is unknown")
+    ] = False
+    is_wire_lower_bound: Annotated[
+        bool, figure("whether a trip count, or what a collective sends, is unknown")
+    ] = False
+    is_upper_bound: Annotated[bool, figure("whether they count work that may not run")] = False
 
 
-def list_loops(executions: Executions) -> tuple[LoopRow, ...]:
+class LoopLoad(Struct, frozen=True):
+    """What one loop moves and sends in one run, known parts alone."""
+
+    memory_bytes_per_run: int
+    wire_bytes_per_run: int
+    is_memory_lower_bound: bool
+    is_wire_lower_bound: bool
+    is_upper_bound: bool
+
+
+_NO_LOADS: Final[Mapping[Instruction, LoopLoad]] = {}
+
+
+def list_loops(
+    executions: Executions, loads: Mapping[Instruction, LoopLoad] = _NO_LOADS
+) -> tuple[LoopRow, ...]:
     """List the loops in the order of the program, each behind the loop around it."""
     inside: defaultdict[Instruction | None, list[Loop]] = defaultdict(list)
     for loop in executions.loops:
@@ -62,12 +112,12 @@ def list_loops(executions: Executions) -> tuple[LoopRow, ...]:
     pending = inside[None][::-1]
     while pending:
         loop = pending.pop()
-        ordered.append(_make_row(loop, executions))
+        ordered.append(_make_row(loop, executions, loads.get(loop.instruction)))
         pending.extend(inside[loop.instruction][::-1])
     return tuple(ordered)
 
 
-def _make_row(loop: Loop, executions: Executions) -> LoopRow:
+def _make_row(loop: Loop, executions: Executions, load: LoopLoad | None) -> LoopRow:
     return LoopRow(
         name=loop.instruction.full_name,
         computation=loop.instruction.computation.name,
@@ -79,4 +129,9 @@ def _make_row(loop: Loop, executions: Executions) -> LoopRow:
         parent=loop.parent.full_name if loop.parent else None,
         executions=executions.of(loop.instruction.computation),
         carried_bytes=loop.instruction.shape.size_bytes,
+        memory_bytes_per_run=load.memory_bytes_per_run if load else None,
+        wire_bytes_per_run=load.wire_bytes_per_run if load else None,
+        is_memory_lower_bound=load is not None and load.is_memory_lower_bound,
+        is_wire_lower_bound=load is not None and load.is_wire_lower_bound,
+        is_upper_bound=load is not None and load.is_upper_bound,
     )

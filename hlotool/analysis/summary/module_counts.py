@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.summary.dtype_rows import DtypeRow, count_dtypes
-from hlotool.analysis.summary.loop_rows import LoopRow, list_loops
 from hlotool.analysis.summary.module_facts import ModuleFacts, describe_module
 from hlotool.analysis.summary.opcode_rows import OpcodeRow, count_opcodes
 from hlotool.analysis.summary.result_counts import ResultCounts
@@ -19,15 +18,13 @@ class ModuleCounts(Struct, frozen=True):
     module: ModuleFacts
     opcodes: tuple[OpcodeRow, ...]
     dtypes: tuple[DtypeRow, ...]
-    loops: tuple[LoopRow, ...]
 
 
 def count_module(module: Module, executions: Executions) -> ModuleCounts:
-    """Count instructions, result bytes and loops of a module; each part says what it counts."""
+    """Count instructions and result bytes of a module; each part says what it counts."""
     results = ResultCounts(module, executions)
     return ModuleCounts(
         describe_module(module, executions),
         count_opcodes(results),
         count_dtypes(results),
-        list_loops(executions),
     )

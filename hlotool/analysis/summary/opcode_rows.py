@@ -31,6 +31,7 @@ class OpcodeRow(Struct, frozen=True):
             "instructions inside fusions, reducers and other embedded computations",
             COUNT,
             heading="fused",
+            give_way=1,
         ),
     ]
     executions: Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.findings.finding import FindingCode
 from hlotool.analysis.graph.backend import Backend
 from hlotool.fields import BYTES, COUNT, FLOPS, SECONDS, column, figure
 
@@ -22,22 +23,51 @@ class ProgramRow(Struct, frozen=True):
     path: Annotated[str, figure("the text it was read from")]
     place: Annotated[
         str,
-        column("the same in short: relative to the directory, XLA's number in place of the name"),
+        column(
+            "the same in short: relative to the directory, XLA's number in place of the name; "
+            "--module takes it",
+            is_whole=True,
+        ),
     ]
     backend: Annotated[
-        Backend | None, column("the backend, recognized by its marks in the text")
+        Backend | None, column("the backend, recognized by its marks in the text", give_way=4)
     ] = None
     stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
     instruction_count: Annotated[
-        int | None, column("instructions in the text", COUNT, heading="ops")
+        int | None, column("instructions in the text", COUNT, heading="ops", give_way=7)
     ] = None
     allocated_bytes: Annotated[
-        int | None, column("what the runtime reserves in the default memory space", BYTES)
+        int | None,
+        column(
+            "what the runtime reserves in the default memory space, else an estimate of it",
+            BYTES,
+            is_summed=False,
+            estimate_if="is_estimate",
+            lower_if="is_memory_lower_bound",
+        ),
     ] = None
-    temp_bytes: Annotated[int | None, column("the part of it that is temporary", BYTES)] = None
-    peak_bytes: Annotated[int | None, column("the most in use at once", BYTES)] = None
+    temp_bytes: Annotated[
+        int | None,
+        column(
+            "the part of it that is temporary; null in an estimate",
+            BYTES,
+            is_summed=False,
+            give_way=5,
+        ),
+    ] = None
+    peak_bytes: Annotated[
+        int | None,
+        column(
+            "the most in use at once, else an estimate of it",
+            BYTES,
+            is_summed=False,
+            estimate_if="is_estimate",
+            lower_if="is_memory_lower_bound",
+            give_way=2,
+        ),
+    ] = None
     collective_count: Annotated[
-        int | None, column("logical collectives", COUNT, heading="colls")
+        int | None, column("logical collectives", COUNT, heading="colls", give_way=6)
     ] = None
     wire_bytes_per_run: Annotated[
         int | None,
@@ -46,6 +76,8 @@ class ProgramRow(Struct, frozen=True):
             BYTES,
             heading="wire/run",
             lower_if="is_wire_lower_bound",
+            upper_if="is_upper_bound",
+            give_way=1,
         ),
     ] = None
     total_flops_per_run: Annotated[
@@ -55,6 +87,8 @@ class ProgramRow(Struct, frozen=True):
             FLOPS,
             heading="flops/run",
             lower_if="is_total_lower_bound",
+            upper_if="is_upper_bound",
+            give_way=3,
         ),
     ] = None
     measured_count: Annotated[
@@ -65,6 +99,19 @@ class ProgramRow(Struct, frozen=True):
         float | None,
         figure("from a profile: mean time of a run on a device", SECONDS, heading="measured/run"),
     ] = None
+    finding_count: Annotated[
+        int | None, column("what is worth a look", COUNT, heading="findings", is_exact=True)
+    ] = None
+    worst_finding: Annotated[
+        FindingCode | None,
+        column("the first of these, as `--rows findings` has them", heading="worst", null_text=""),
+    ] = None
+    is_estimate: Annotated[
+        bool, figure("whether memory is estimated, as there is no buffer assignment")
+    ] = False
+    is_memory_lower_bound: Annotated[
+        bool, figure("whether a size is unknown and counted as 0 in an estimate")
+    ] = False
     is_wire_lower_bound: Annotated[
         bool, figure("whether a size or an execution of a collective is unknown")
     ] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from hlotool.escape import disarm_lines
 from hlotool.fields import Document, DocumentSpec, RowList, Selection
 from hlotool.query.names import suggest
 from hlotool.query.select import Query, select_rows
-from hlotool.render.document import render_csv, render_json, render_jsonl
+from hlotool.render.document import render_csv, render_json, render_jsonl, render_tsv
 from hlotool.render.exchange.folded import render_folded
 from hlotool.render.exchange.perfetto import expect_perfetto
 from hlotool.render.exchange.pprof import expect_pprof, render_pprof
@@ -30,6 +30,12 @@ from hlotool.render.table import render_tables
 
 # The forms that are no text, and what asks for the packages that each needs.
 _BINARY: Final = {"parquet": expect_parquet, "pprof": expect_pprof, "perfetto": expect_perfetto}
+_OF_ROWS: Final[Mapping[str, Callable[[Selection], Iterator[str]]]] = {
+    "jsonl": render_jsonl,
+    "csv": render_csv,
+    "tsv": render_tsv,
+}
+_LIST_WIDTH: Final = 60  # of scopes and lists in a pipe; what is grepped there is never cut
 
 
 def print_document(document: Document, options: RowOptions) -> None:
@@ -60,9 +66,8 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
     if options.format == "json":
         selected = [_select(document, rows, target, options) for rows in document.present()]
         return render_json(document, selected, __version__)
-    if options.format in {"jsonl", "csv"}:
-        selection = _select_alone(document, options)
-        return render_jsonl(selection) if options.format == "jsonl" else render_csv(selection)
+    if options.format in _OF_ROWS:
+        return _OF_ROWS[options.format](_select_alone(document, options))
     if options.format == "folded":
         selection = _select_alone(document, options)
         weights = find_weights(selection, "--format folded")
@@ -179,14 +184,21 @@ def _select(
 def make_look(options: RowOptions) -> Look:
     """Ask the terminal, the environment and the options how a table should look."""
     is_terminal = not options.output and sys.stdout is not None and sys.stdout.isatty()
-    has_color = (
-        is_terminal
-        and not options.no_color
-        and not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-    )
+    has_color = _wants_color(is_terminal=is_terminal) if not options.output else False
+    if options.color != "auto":
+        has_color = options.color == "always"
     width = _terminal_width() if is_terminal and not options.is_wide else None
-    return Look(options.units, width, has_color)
+    list_width = None if options.is_wide else _LIST_WIDTH
+    return Look(options.units, width, list_width, has_color)
+
+
+def _wants_color(*, is_terminal: bool) -> bool:
+    """Ask the environment: no colour beats any, and any a terminal that cannot show it."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal and os.environ.get("TERM") != "dumb"
 
 
 def _terminal_width() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,14 +13,25 @@ from msgspec.structs import replace
 from hlotool.check.config import Config
 from hlotool.commands.shared.say import say, say_all
 from hlotool.commands.shared.stages import Stage, show_stages
-from hlotool.errors import HlotoolError, ParseError
+from hlotool.errors import HlotoolError, ParseError, UsageError
 from hlotool.fields import Unit
-from hlotool.inputs import DumpFile, Input, Inputs, NamedFiles, StageChoice, find_inputs, list_twins
+from hlotool.inputs import (
+    DumpFile,
+    Input,
+    Inputs,
+    NamedFiles,
+    StageChoice,
+    find_inputs,
+    list_twins,
+    short_path,
+)
 from hlotool.inputs.read.text_kind import TextKind
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.loading import find_largest, load_program
 from hlotool.program.program import Program
 from hlotool.render.units import format_value
+
+_MOST_LISTED: Final = 12  # programs that --module leaves
 
 
 class Request(Struct, frozen=True):
@@ -63,12 +75,14 @@ class Request(Struct, frozen=True):
 def load_one(request: Request, *stages: Stage, with_buffers: bool = False) -> Program:
     """Read the one program a command is about, and work out what it will ask for: the stages.
 
-    Where several match, the one with the most allocated memory, and stderr says so. The
-    buffer assignment is read only on request.
+    Of several the one with the most allocated memory, and stderr says so; raises UsageError
+    where --module leaves several. The buffer assignment is read only on request.
     """
     found, path = request.find(), request.path
     if len(found.inputs) == 1:
         return _load(request, found.inputs[0], stages, with_buffers=with_buffers)
+    if request.module is not None:
+        raise UsageError(*_list_matches(request, found))
 
     chosen, size_bytes = find_largest(found)
     why = (
@@ -81,6 +95,20 @@ def load_one(request: Request, *stages: Stage, with_buffers: bool = False) -> Pr
         "Choose with --module."
     )
     return _load(request, chosen, stages, with_buffers=with_buffers)
+
+
+def _list_matches(request: Request, found: Inputs) -> tuple[str, ...]:
+    """Say which programs --module leaves, each by its place, which chooses it."""
+    shown = found.inputs[:_MOST_LISTED]
+    places = [short_path(one.path, found.path) for one in shown]
+    width = max(map(len, places))
+    more = len(found.inputs) - len(shown)
+    what = f"--module {request.module!r} matches {len(found.inputs)} programs in {found.path}"
+    return (
+        f"{what}; choose one by its place:",
+        *(f"  {place:<{width}}  {one.path}" for place, one in zip(places, shown, strict=True)),
+        *((f"  and {more} more",) if more else ()),
+    )
 
 
 def _load(

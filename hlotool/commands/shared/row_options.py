@@ -14,7 +14,11 @@ from hlotool.errors import UsageError
 from hlotool.query.select import Query
 from hlotool.render.units import UNITS
 
-FORMATS: Final = ("table", "json", "jsonl", "csv", "parquet", "markdown", "folded", "pprof")
+FORMATS: Final = (
+    *("table", "json", "jsonl", "csv", "tsv", "parquet", "markdown"),
+    *("folded", "pprof"),
+)
+COLORS: Final = ("auto", "always", "never")
 _WORD: Final = re.compile(r"[a-z_]+")
 _FOR_EYES: Final = frozenset({"table", "markdown"})
 
@@ -33,7 +37,7 @@ class RowOptions(Struct, frozen=True):
     is_wide: bool = False
     units: str = "auto"
     output: str = ""
-    no_color: bool = False
+    color: str = "auto"
 
     @property
     def is_for_eyes(self) -> bool:
@@ -133,10 +137,15 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             ["--units"],
             type=click.Choice(UNITS),
             default="auto",
-            help="Units in tables; B is exact.",
+            help="Units of sizes in tables; B is exact.",
         ),
         click.Option(
             ["-o", "--output"], metavar="FILE", default="", help="Write to FILE instead of stdout."
         ),
-        click.Option(["--no-color"], is_flag=True, help="Plain text even on a terminal."),
+        click.Option(
+            ["--color"],
+            type=click.Choice(COLORS),
+            default="auto",
+            help="Colour tables: on a terminal, or where FORCE_COLOR is set, unless NO_COLOR is.",
+        ),
     ]

@@ -50,29 +50,34 @@ class CollectiveChange(Struct, frozen=True):
         column("mesh axes, as the right calls them, else the left", null_text=""),
     ]
     group_size: Annotated[
-        int | None, column("devices of a group", NUMBER, heading="n", null_text="")
+        int | None, column("devices of a group", NUMBER, heading="n", null_text="", give_way=5)
     ]
     dtype: Annotated[
         str | None,
         column(
             "element type, on the right if both have one; null where a document does not say",
             words=DTYPES,
+            give_way=4,
         ),
     ]
     count: Annotated[
         int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)
     ]
-    left_count: Annotated[int, column(_HOW_MANY + LEFT, COUNT, heading="old", is_exact=True)]
-    right_count: Annotated[int, column(_HOW_MANY + RIGHT, COUNT, heading="new", is_exact=True)]
+    left_count: Annotated[
+        int, column(_HOW_MANY + LEFT, COUNT, heading="old", is_exact=True, give_way=2)
+    ]
+    right_count: Annotated[
+        int, column(_HOW_MANY + RIGHT, COUNT, heading="new", is_exact=True, give_way=1)
+    ]
     left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs")]
     right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs")]
     left_payload_bytes: Annotated[int, figure(_PAYLOAD + LEFT, BYTES)]
     right_payload_bytes: Annotated[int, figure(_PAYLOAD + RIGHT, BYTES)]
     left_bytes: Annotated[
-        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER)
+        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER, give_way=3)
     ]
     right_bytes: Annotated[
-        int, column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER)
+        int, column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER, give_way=3)
     ]
     delta_bytes: Annotated[
         int,

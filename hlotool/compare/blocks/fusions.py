@@ -46,18 +46,21 @@ class FusionChange(Struct, frozen=True):
     change: Annotated[Change, CHANGE]
     count: Annotated[int, ALIKE]
     form: Annotated[
-        Form | None, column("whether one became several, or several became one", null_text="")
+        Form | None,
+        column("whether one became several, or several became one", null_text="", give_way=5),
     ]
     name: Annotated[str, column("the fusions, old and new", heading="fusion")]
     kind: Annotated[str | None, figure("the fusion kind", words=FUSION_KINDS)]
-    root_opcode: Annotated[str, column("opcode of the body's root", heading="root", words=OPCODES)]
+    root_opcode: Annotated[
+        str, column("opcode of the body's root", heading="root", words=OPCODES, give_way=4)
+    ]
     details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
     left_names: Annotated[tuple[str, ...], figure("the fusions" + LEFT)]
     right_names: Annotated[tuple[str, ...], figure("the fusions" + RIGHT)]
     left_instruction_count: Annotated[int, figure(_INSIDE + LEFT, COUNT, heading="old ops")]
     right_instruction_count: Annotated[int, figure(_INSIDE + RIGHT, COUNT, heading="new ops")]
-    left_bytes: Annotated[int, column(_ACCESSED + LEFT, BYTES, heading="old")]
-    right_bytes: Annotated[int, column(_ACCESSED + RIGHT, BYTES, heading="new")]
+    left_bytes: Annotated[int, column(_ACCESSED + LEFT, BYTES, heading="old", give_way=3)]
+    right_bytes: Annotated[int, column(_ACCESSED + RIGHT, BYTES, heading="new", give_way=2)]
     delta_bytes: Annotated[int, DELTA_BYTES]
     delta_flops: Annotated[int, figure("flops in one run, right minus left", FLOPS, is_signed=True)]
     op_name: Annotated[str | None, OP_NAME]

@@ -53,13 +53,15 @@ class MemoryChange(Struct, frozen=True):
     ]
     count: Annotated[int, ALIKE]
     value: Annotated[str, column("the value that holds memory")]
-    class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
+    class_: Annotated[AllocationClass, column("class of its allocation", give_way=4)] = field(
+        name="class"
+    )
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     left_shape: Annotated[str | None, figure(_SHAPE + LEFT)]
     right_shape: Annotated[str | None, figure(_SHAPE + RIGHT)]
-    shape: Annotated[str, column("its shape; both where they differ")]
-    left_bytes: Annotated[int, column(_HELD + LEFT, BYTES, heading="old")]
-    right_bytes: Annotated[int, column(_HELD + RIGHT, BYTES, heading="new")]
+    shape: Annotated[str, column("its shape; both where they differ", give_way=3)]
+    left_bytes: Annotated[int, column(_HELD + LEFT, BYTES, heading="old", give_way=2)]
+    right_bytes: Annotated[int, column(_HELD + RIGHT, BYTES, heading="new", give_way=1)]
     delta_bytes: Annotated[int, DELTA_BYTES]
     op_name: Annotated[str | None, OP_NAME]
     scope: Annotated[str | None, SCOPE]

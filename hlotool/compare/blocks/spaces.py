@@ -25,16 +25,20 @@ class SpaceChange(Struct, frozen=True):
     name: Annotated[
         str | None, column("the backend's name for it", null_text="", words=SPACE_NAMES)
     ]
-    left_peak_bytes: Annotated[int | None, column(_PEAK + LEFT, BYTES, heading="old peak")]
-    right_peak_bytes: Annotated[int | None, column(_PEAK + RIGHT, BYTES, heading="new peak")]
+    left_peak_bytes: Annotated[
+        int | None, column(_PEAK + LEFT, BYTES, heading="old peak", give_way=1)
+    ]
+    right_peak_bytes: Annotated[
+        int | None, column(_PEAK + RIGHT, BYTES, heading="new peak", give_way=1)
+    ]
     delta_peak_bytes: Annotated[
         int | None, column("right minus left", BYTES, heading="difference", is_signed=True)
     ]
     left_allocated_bytes: Annotated[
-        int | None, column(_ALLOCATED + LEFT, BYTES, heading="old allocated")
+        int | None, column(_ALLOCATED + LEFT, BYTES, heading="old allocated", give_way=2)
     ]
     right_allocated_bytes: Annotated[
-        int | None, column(_ALLOCATED + RIGHT, BYTES, heading="new allocated")
+        int | None, column(_ALLOCATED + RIGHT, BYTES, heading="new allocated", give_way=2)
     ]
     delta_allocated_bytes: Annotated[
         int | None,

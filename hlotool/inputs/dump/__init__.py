@@ -8,6 +8,6 @@
   files of one module into `groups`, finds the module of nameless buffers (`orphans`), joins
   groups that are one program (`pairing`, `same_program`), and says which text stands for it
   (`choice`). The result is a `program`.
-* `places` tells programs of one name apart.
+* `places` tells programs of one name apart, `named` which of them `--module` means.
 * A text of `several_modules` is a program for each.
 """

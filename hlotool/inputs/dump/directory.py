@@ -9,6 +9,7 @@ from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
 from hlotool.inputs.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.inputs.dump.groups import group_files
 from hlotool.inputs.dump.member import make_member
+from hlotool.inputs.dump.named import choose_programs
 from hlotool.inputs.dump.orphans import adopt_buffers
 from hlotool.inputs.dump.pairing import pair_programs
 from hlotool.inputs.dump.places import tell_apart
@@ -121,9 +122,11 @@ def _stream_programs(source: Source) -> tuple[tuple[DumpedProgram, ...], tuple[s
 def _match_programs(
     path: str, programs: tuple[DumpedProgram, ...], pattern: Pattern | None
 ) -> tuple[DumpedProgram, ...]:
-    """Return the programs that --module matches, `NAME` or `NAME#NUMBER`; raise if none is."""
-    chosen = tuple(each for each in programs if pattern is None or _matches(each, pattern))
-    if pattern and not chosen:
+    """Return the programs that --module means; raise if there is none."""
+    if pattern is None:
+        return programs
+    chosen = choose_programs(path, programs, pattern)
+    if not chosen:
         names = sorted({each.name for each in programs})
         listed = ", ".join(names[:_NAMES_LISTED]) + ", …" * (len(names) > _NAMES_LISTED)
         raise NothingCheckedError(
@@ -131,14 +134,6 @@ def _match_programs(
             f"there are: {listed}."
         )
     return chosen
-
-
-def _matches(program: DumpedProgram, pattern: Pattern) -> bool:
-    """Whether a pattern matches a name; one that holds `#` may match its number as well."""
-    if pattern.is_found(program.name):
-        return True
-    numbered = program.number is not None and "#" in pattern.text
-    return numbered and pattern.is_found(f"{program.name}#{program.number}")
 
 
 def _inputs_of(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Hashable
 from typing import Final
 
 from msgspec import Struct
@@ -32,18 +34,23 @@ class FoundFile(Struct, frozen=True):
 def walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
     """Return the files of a directory and its subdirectories, sorted, and notes.
 
-    Left out: what is no regular file, hidden files and directories, links to directories
-    (they can lead round in circles), and what lies deeper than MAX_DEPTH. A subdirectory
-    that cannot be read is a note; if `path` itself cannot, InputError is raised, as it is
-    for more than MAX_FILES files.
+    Left out: what is no regular file, hidden files and directories, and what lies deeper than
+    MAX_DEPTH. A link to a directory is followed once, and only where that is not met without it:
+    links can lead round in circles. A subdirectory that cannot be read is a note; if `path`
+    itself cannot, InputError is raised, as it is for more than MAX_FILES files.
     """
     found: list[FoundFile] = []
     notes: list[str] = []
-    pending = [(path, 0)]
-    while pending:
-        directory, depth = pending.pop()
+    pending, links = [(path, 0)], deque[tuple[str, int]]()
+    met: set[Hashable] = set()
+    while pending or links:
+        directory, depth = pending.pop() if pending else links.popleft()
         try:
-            subdirectories = _list_directory(directory, found)
+            identity = find_store(directory).identify(directory)
+            if identity in met:
+                continue
+            met.add(identity)
+            subdirectories, linked = _list_directory(directory, found)
         except OSError as error:
             why = error.strerror or error
             message = f"{display_name(directory)}: the directory cannot be read ({why})."
@@ -58,18 +65,22 @@ def walk_directory(path: str) -> tuple[tuple[FoundFile, ...], tuple[str, ...]]:
             )
         if depth < MAX_DEPTH:
             pending += [(each, depth + 1) for each in subdirectories]
+            links += [(each, depth + 1) for each in linked]
     found.sort(key=lambda file: (file.directory, file.name))
     return tuple(found), tuple(notes)
 
 
-def _list_directory(directory: str, found: list[FoundFile]) -> list[str]:
-    """Add the files of one directory to `found`; return its subdirectories."""
-    subdirectories = []
+def _list_directory(directory: str, found: list[FoundFile]) -> tuple[list[str], list[str]]:
+    """Add the files of one directory to `found`; return its subdirectories, and links to others."""
+    subdirectories, links = [], []
     for entry in find_store(directory).list_directory(directory):
+        path = os.path.join(directory, entry.name)
         if entry.name.startswith("."):
             continue
-        if entry.is_directory:
-            subdirectories.append(os.path.join(directory, entry.name))
+        if entry.is_link:
+            links.append(path)
+        elif entry.is_directory:
+            subdirectories.append(path)
         else:
             found.append(FoundFile(directory, entry.name, entry.size_bytes))
-    return subdirectories
+    return subdirectories, sorted(links)

@@ -7,7 +7,7 @@ else. Links are left out.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import BinaryIO, Final
 
 from msgspec import Struct
@@ -64,6 +64,10 @@ class ArchiveStore:
             else Entry(name, False, self._members[_join(inside, name)].size_bytes)
             for name, is_directory in names.items()
         ]
+
+    def identify(self, path: str) -> Hashable:
+        """Return the path: there are no links."""
+        return path
 
     def open(self, path: str) -> BinaryIO:
         """Open a member."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Hashable
 from typing import BinaryIO
 
 from hlotool.inputs.stores.store import Entry
@@ -26,7 +27,7 @@ class LocalStore:
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def list_directory(self, path: str) -> list[Entry]:
-        """Return its regular files, and directories but for links to them."""
+        """Return its regular files and directories, and links to either."""
         found = []
         with os.scandir(path or os.curdir) as entries:
             for entry in entries:
@@ -34,11 +35,18 @@ class LocalStore:
                     found.append(Entry(entry.name, True))
                     continue
                 try:
-                    if entry.is_file():
+                    if entry.is_dir():
+                        found.append(Entry(entry.name, True, is_link=True))
+                    elif entry.is_file():
                         found.append(Entry(entry.name, False, entry.stat().st_size))
                 except OSError:
                     continue  # it went away, or its link leads round in a circle
         return found
+
+    def identify(self, path: str) -> Hashable:
+        """Return its number and that of its device."""
+        status = os.stat(path or os.curdir)
+        return status.st_dev, status.st_ino
 
     def open(self, path: str) -> BinaryIO:
         """Open a file; sockets and devices may never end, and are refused."""

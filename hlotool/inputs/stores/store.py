@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import BinaryIO, Protocol
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ class Entry(Struct, frozen=True):
     name: str
     is_directory: bool
     size_bytes: int = 0  # 0 where unknown
+    is_link: bool = False  # to a directory, which may be met without it
 
 
 class Store(Protocol):
@@ -26,6 +28,9 @@ class Store(Protocol):
 
     def list_directory(self, path: str) -> list[Entry]:
         """Return what stands in a directory, in any order."""
+
+    def identify(self, path: str) -> Hashable:
+        """Return what tells a directory from every other, by whichever path it is met."""
 
     def open(self, path: str) -> BinaryIO:
         """Open a file for who may not read it to its end."""

@@ -51,12 +51,14 @@ class BufferRow(Struct, frozen=True):
     ]
     size_bytes: Annotated[int, figure("size the backend gives it", BYTES, is_summed=False)]
     count: Annotated[int, column("values folded into the row", TIMES, heading="×")]
-    class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
+    class_: Annotated[AllocationClass, column("class of its allocation", give_way=1)] = field(
+        name="class"
+    )
     value: Annotated[str, column("defining instruction and index")]
-    shape: Annotated[str, column("its shape, without layout")]
+    shape: Annotated[str, column("its shape, without layout", give_way=2)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
-    born: Annotated[int | None, column("first position at which it is live", NUMBER)]
-    dies: Annotated[int | None, column("last position at which it is live", NUMBER)]
+    born: Annotated[int | None, column("first position at which it is live", NUMBER, give_way=4)]
+    dies: Annotated[int | None, column("last position at which it is live", NUMBER, give_way=3)]
     scope: Annotated[
         str | None,
         figure(

@@ -1,0 +1,195 @@
+"""The sentences of `hlotool summary FILE`: what it is, memory, work, collectives, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
+
+from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_ROWS
+from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost.report import COST
+from hlotool.analysis.findings.finding import FINDINGS, Finding
+from hlotool.analysis.measured.facts import MEASURED
+from hlotool.analysis.memory.answer import HEADROOM
+from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
+from hlotool.analysis.summary.answer import BOUND, COLLECTIVES, MODULE
+from hlotool.analysis.summary.module_facts import ModuleFacts
+from hlotool.analysis.summary.report import Summary
+from hlotool.commands.shared.promised import write_promised
+from hlotool.fields import Block, Line, quote_braces
+
+_FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
+_WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
+_MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
+_FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
+# Whose work it is, where that is not one device's.
+_SCOPES: Final = {
+    "device": "",
+    "program": " (whole program, before partitioning)",
+    "mixed": " (before partitioning; parts under shard_map are counted for one device)",
+}
+
+
+def say_all(found: Summary) -> tuple[Line, ...]:
+    """Say all of it but the findings, without the tables between."""
+    parts = (say_what, say_memory, say_work, say_collectives, say_measured)
+    return tuple(line for say in parts for line in say(found))
+
+
+def say_what(found: Summary) -> tuple[Line, ...]:
+    """Say what the program is, and under what it was compiled."""
+    facts, compiled = found.module, found.compilation
+    scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
+    parts = [f"{{name}}: {facts.backend or 'backend unknown'}, {scheduled}, {_split(facts)}"]
+    if compiled.mesh:
+        parts.append(quote_braces(f"mesh {' '.join(compiled.mesh)}"))
+    lines = [
+        Line(", ".join(parts), MODULE, facts),
+        Line(
+            "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
+            "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)",
+            MODULE,
+            facts,
+        ),
+    ]
+    known = [_list_flags(compiled.flags)] if compiled.flags else []
+    known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
+    if known:
+        lines.append(Line("; ".join(known)))
+    return tuple(lines)
+
+
+def _split(facts: ModuleFacts) -> str:
+    partitions = _count(facts.num_partitions, "partition")
+    return f"{partitions} × {_count(facts.replica_count, 'replica')}"
+
+
+def _count(count: int | None, noun: str) -> str:
+    known = "?" if count is None else f"{count:,}"
+    return f"{known} {noun}" if count == 1 else f"{known} {noun}s"
+
+
+def _list_flags(flags: Sequence[str]) -> str:
+    """Name the flags that find room on a line; JSON has them all."""
+    ends = list(accumulate(len(flag) + len(", ") for flag in flags))
+    count = max(1, sum(end <= _FLAGS_WIDTH for end in ends))
+    shown, more = ", ".join(flags[:count]), len(flags) - count
+    return f"flags: {shown}{f' and {more} more' if more else ''}"
+
+
+def say_memory(found: Summary) -> tuple[Line, ...]:
+    """Say how much memory it takes, and whether that fits."""
+    memory = found.memory
+    lines = [Line(f"memory: unknown, as {quote_braces(found.memory_unknown)}")]
+    if memory is not None and memory.estimated:
+        allocated = write_promised("allocated", memory.estimated, memory.backend)
+        is_known = memory.estimated.allocated_bytes is not None
+        temp = "at most " if memory.backend == "tpu" else ""
+        text = f"allocated {allocated}, " if is_known else ""
+        text += f"peak {{peak_bytes}}, temp peak {temp}{{temp_peak_bytes}}"
+        lines = [Line(f"memory (estimate): {text}", ESTIMATED, memory.estimated)]
+    elif memory is not None:
+        text = "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments "
+        text += "{argument_bytes}, temp {temp_bytes}"
+        lines = [Line(text, TOTALS, memory.totals)]
+    if found.headroom is not None:
+        lines.append(_say_headroom(found))
+    return tuple(lines)
+
+
+def _say_headroom(found: Summary) -> Line:
+    headroom = found.headroom
+    if headroom is None or headroom.allocated_bytes is None:
+        return Line("{limit_bytes}: nothing tells how much is allocated", HEADROOM, headroom)
+    said = {None: "may fit in", True: "fits in", False: "does not fit in"}[headroom.fits]
+    by = ", by estimate" if headroom.is_estimate else ""
+    text = f"{said} {{limit_bytes}}{by}: headroom {{headroom_bytes}}"
+    tone = "error" if headroom.fits is False else ""
+    return Line(f"{text}, the program's code not counted", HEADROOM, headroom, tone=tone)
+
+
+def say_work(found: Summary) -> tuple[Line, ...]:
+    """Say what one run computes and moves, and what limits it on a chip."""
+    cost, bound = found.cost, found.bound
+    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops"
+    if cost.matrix_flops_per_run:
+        text += " ({matrix_flops_per_run} in matrix products)"
+    if cost.custom_call_flops_per_run:
+        text += ", {custom_call_flops_per_run} of them in custom calls"
+    text += ", {memory_bytes_per_run} of traffic"
+    if cost.flops_per_byte is not None:
+        text += ", {flops_per_byte} flops/B"
+    lines = [Line(text, COST, cost)]
+    if bound is not None:
+        limit = "memory" if bound.limit == "memory" else "arithmetic"
+        text = f"{{chip}}: bound by {limit}; at its peaks arithmetic takes {{compute_seconds}}, "
+        lines.append(Line(f"{text}memory {{memory_seconds}}", BOUND, bound))
+    return tuple(lines)
+
+
+def say_collectives(found: Summary) -> tuple[Line, ...]:
+    """Say what is sent, how much of it nothing hides, and where most of that is."""
+    totals, slices, host = found.collectives, found.collectives.between_slices(), found.host
+    lines: list[Line] = []
+    if totals.count:
+        text = "collectives: {count} run {executions:time} and send {wire_bytes_per_run} per device"
+        if totals.exposed_seconds is not None:
+            text += "; no work hides {exposed_seconds} of an estimated {transfer_seconds}"
+        elif totals.exposed_wire_bytes_per_run is not None:
+            text += "; no work hides an estimated {exposed_wire_bytes_per_run}"
+            if totals.reference_chip is not None:
+                text += " at the ratios of {reference_chip}"
+        if totals.is_node_assumed:
+            text += "; nodes of {devices_per_node} assumed"
+        lines.append(Line(text, COLLECTIVES, totals))
+    worst = found.worst_collective
+    if worst is not None:
+        is_timed = worst.exposed_seconds is not None
+        size = "{exposed_seconds}" if is_timed else "{exposed_wire_bytes_per_run}"
+        over = " over {axes}" if worst.axes else ""
+        at = " ({source})" if worst.source else ""
+        text = f"most exposed: {size} of {{name}}{over}{at}"
+        lines.append(Line(text, _WORST, worst))
+    if slices is not None:
+        text = "between slices (dcn): {count} of them send {wire_bytes_per_run} per device"
+        lines.append(Line(text, BETWEEN_SLICES, slices))
+    if host.count:
+        lines.append(Line(HOST_LINE, HOST_TOTALS, host))
+    return tuple(lines)
+
+
+def say_measured(found: Summary) -> tuple[Line, ...]:
+    """Say how often a profiler saw it run, and how long."""
+    if found.measured is None:
+        return ()
+    text = "measured: {run_count:run} on {device_count:device}"
+    if found.measured.run_seconds is not None:
+        text += ", {run_seconds} each"
+    lines = [Line(text, MEASURED, found.measured)]
+    if found.collectives.measured_seconds is not None:
+        text = (
+            "measured of collectives: {measured_seconds} in one run; nothing else runs in "
+            "{measured_exposed_seconds} of it"
+        )
+        lines.append(Line(text, COLLECTIVES, found.collectives))
+    return tuple(lines)
+
+
+def say_findings(found: Summary) -> tuple[Line, ...]:
+    """Name what is worth a look, the worst first; the list itself says more."""
+    if not found.findings:
+        return ()
+    lines: list[Line] = []
+    for one in found.findings[:_MOST_FINDINGS]:
+        size = "{bytes} " if one.bytes is not None else ""
+        time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
+        place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
+        parts = ["{instruction}"] * (one.instruction is not None) + [place] * bool(place)
+        where = f": {', '.join(parts)}" if parts else ""
+        lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
+    more = len(found.findings) - _MOST_FINDINGS
+    said = f"… and {more} more; " if more > 0 else ""
+    lines.append(Line(f"{said}--rows findings says why, and what to try"))
+    return tuple(lines)

@@ -1,0 +1,92 @@
+"""`hlotool summary` as a user types it: one screen, of a file as of a directory of one program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+from click.testing import CliRunner, Result
+from dump_files import ROOT
+
+from hlotool.commands.buffers import buffers
+from hlotool.commands.summary import summary
+from hlotool.errors import UsageError
+from hlotool.render.look import Look
+
+DUMPS = ROOT / "testdata" / "dumps"
+MLP = DUMPS / "gpu_h100" / "mlp_train"
+SCREEN = 30  # lines
+SCREENS = (
+    ("cpu/operations",),
+    ("gpu_h100/library_calls", "--chip", "h100"),
+    ("gpu_h100/transformer_train", "--hbm", "1GiB"),
+    ("tpu_v5e/pipeline", "--chip", "v5e"),
+    ("tpu_v5e/scan_train", "--chip", "v5e", "--hbm", "16GiB"),
+)
+
+
+def run(*arguments: str | Path) -> Result:
+    done = CliRunner().invoke(summary, [str(one) for one in arguments])
+    if done.exception and not isinstance(done.exception, SystemExit | UsageError):
+        raise done.exception
+    return done
+
+
+@pytest.mark.parametrize("arguments", SCREENS, ids=lambda one: one[0])
+def test_a_module_is_one_screen(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hlotool.commands.shared.output.make_look", lambda _options: Look(width=80))
+    lines = run(DUMPS / arguments[0], *arguments[1:]).stdout.splitlines()
+    assert len(lines) <= SCREEN
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_directory_of_one_program_is_shown_as_its_file() -> None:
+    (text,) = MLP.glob("*gpu_after_optimizations.txt")
+    assert run(MLP).stdout == run(text).stdout
+    assert run(DUMPS / "gpu_h100", "--module", "mlp_train #1").stdout == run(text).stdout
+
+
+def test_row_options_without_a_list_mean_the_programs_of_a_directory() -> None:
+    tables = [run(MLP, *options).stdout for options in (("--rows", "modules"), ("--sort", "place"))]
+    assert all(table.startswith("module") for table in tables)
+    assert "fusion" in run(MLP, "--rows", "opcodes").stdout
+
+
+def test_several_programs_that_module_leaves_are_listed() -> None:
+    done = CliRunner().invoke(buffers, [str(DUMPS / "gpu_h100"), "--module", "^jit_train_step$"])
+    assert isinstance(done.exception, UsageError)
+    first, *others = done.exception.lines
+    assert "choose one by its place" in first
+    assert any(line.split()[:2] == ["mlp_train", "#1"] for line in others)
+
+
+def test_what_is_estimated_is_marked_and_ranked(tmp_path: Path) -> None:
+    for name in ("mlp_train", "transformer_train"):
+        folder = copytree(DUMPS / "gpu_h100" / name, tmp_path / name)
+        for path in folder.glob("*buffer-assignment*"):
+            path.unlink()
+    heading, _, *lines = run(tmp_path).stdout.splitlines()
+    assert heading.split()[:2] == ["module", "place"]
+    assert "transformer_train #1" in lines[0]
+    assert "~ 1.8 GiB" in lines[0]
+    rows = json.loads(run(tmp_path, "--json").stdout)["modules"]
+    assert all(row["is_estimate"] for row in rows)
+
+
+def test_memory_of_several_programs_is_not_added_up() -> None:
+    by = run(DUMPS / "gpu_h100", "--by", "backend").stdout.splitlines()[0]
+    assert "wire/run" in by
+    assert "peak" not in by
+    assert "allocated" not in by
+
+
+def test_what_a_loop_moves_and_sends_is_part_of_all() -> None:
+    answer = json.loads(run(DUMPS / "tpu_v5e" / "scan_train", "--json").stdout)
+    moved = sum(loop["memory_bytes_per_run"] for loop in answer["loops"])
+    sent = sum(loop["wire_bytes_per_run"] for loop in answer["loops"])
+    assert 0 < moved < answer["cost"]["memory_bytes_per_run"]
+    assert 0 < sent <= answer["collectives"]["wire_bytes_per_run"]
