@@ -15,7 +15,8 @@ def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
     """Yield each change of the element type of arrays that partners make, fused ones aside.
 
     `count` are arrays in the text, of equal dimensions; bytes those of all their runs. Left out
-    are partners in doubt: whose operands are none, or that stand in different scopes.
+    are partners in doubt: whose operands are none, that stand in different scopes, or that read
+    a loop's values where it hands on more or fewer.
     """
     counts: Counter[tuple[str, str]] = Counter()
     deltas: Counter[tuple[str, str]] = Counter()
@@ -61,4 +62,19 @@ def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, 
 
 def _are_sure(evidence: Evidence, left: Instruction, right: Instruction) -> bool:
     scopes = {scope for scope in (find_inner_scope(left), find_inner_scope(right)) if scope}
-    return len(scopes) <= 1 and evidence.have_same_operands(left, right)
+    if len(scopes) > 1 or not evidence.have_same_operands(left, right):
+        return False
+    return not any(map(_are_of_other_tuples, left.operands, right.operands))
+
+
+def _are_of_other_tuples(left: Instruction, right: Instruction) -> bool:
+    """Say whether two elements of another type are of tuples that hold more or fewer.
+
+    A loop that hands on more values may have put another one there.
+    """
+    if left.opcode != "get-tuple-element" or right.opcode != left.opcode:
+        return False
+    if str(left.shape) == str(right.shape):
+        return False
+    sizes = [sum(1 for _ in one.operands[0].shape.leaves()) for one in (left, right)]
+    return sizes[0] != sizes[1]
