@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.evidence import Evidence
 from hlotool.compare.causes.names import list_names
 from hlotool.ir import ArrayShape, Instruction
-from hlotool.ir.opcodes import FREE
+from hlotool.ir.opcodes import CONTROL_FLOW, FREE
 
 _Sizes: TypeAlias = tuple[int, int]  # of a dimension on the left, on the right
+
+_MAKE_NOTHING: Final = FREE | CONTROL_FLOW  # what runs in them makes it
 
 
 def find_dimensions(evidence: Evidence) -> Iterator[Cause]:
@@ -59,7 +61,7 @@ def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int]]:
     """Yield which dimensions changed of each array made, and its bytes in one run more or less."""
     executions = evidence.left.executions, evidence.right.executions
     for one, other in evidence.pairs.items():
-        if other.opcode in FREE or other.opcode.endswith("-done"):
+        if other.opcode in _MAKE_NOTHING or other.opcode.endswith("-done"):
             continue
         before = executions[0].lower_bound(one.computation)
         now = executions[1].lower_bound(other.computation)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.evidence import Evidence, find_inner_scope
 from hlotool.ir import ArrayShape, Instruction
-from hlotool.ir.opcodes import FREE
+from hlotool.ir.opcodes import CONTROL_FLOW, FREE
+
+_MAKE_NOTHING: Final = FREE | CONTROL_FLOW  # what runs in them makes it
 
 
 def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
@@ -46,7 +49,7 @@ def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, 
     executions = evidence.right.executions
     for one, other in evidence.pairs.items():
         runs = executions.lower_bound(other.computation)
-        if not runs or other.opcode in FREE or other.opcode.endswith("-done"):
+        if not runs or other.opcode in _MAKE_NOTHING or other.opcode.endswith("-done"):
             continue
         here, there = list(one.shape.leaves()), list(other.shape.leaves())
         if [each.dims for each in here] != [each.dims for each in there]:
