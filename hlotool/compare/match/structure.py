@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from hlotool.analysis.graph.call_graph import find_branches, reach
+from hlotool.compare.match.beside import pair_beside
 from hlotool.compare.match.content_numbers import ContentNumbers, number_contents
 from hlotool.compare.match.flow import CONTAINERS, Flow
 from hlotool.compare.match.layers import align_layers, seed_parameters
@@ -177,6 +178,9 @@ class _Pairing:
                 found += len(pairs)
             if not self._pair_moved(is_bridging=True) and not found:
                 break
+        for _ in range(_ROUNDS):
+            if not self._pair_beside():
+                break
         for matcher in self._matchers:
             self._descend(_list_called(matcher.pair_named()))
 
@@ -213,6 +217,23 @@ class _Pairing:
         self._matchers.append(matcher)
         return ComputationPair(left, right, matcher.pairs, is_equal)
 
+    def _pair_beside(self) -> int:
+        """Pair what is left by what it stands beside; return how many pairs that were."""
+        structure = self._structure
+        partners = structure.partners(), structure.back()
+        free = self._list_free()
+        return self._accept(
+            pair_beside(
+                (
+                    [one for one in free[0] if one not in partners[0]],
+                    [one for one in free[1] if one not in partners[1]],
+                ),
+                partners,
+                structure.flow,
+                structure.signatures,
+            )
+        )
+
     def _pair_moved(self, *, is_bridging: bool = False) -> int:
         """Pair what stands in another computation now, and go on with what that calls.
 
@@ -234,6 +255,11 @@ class _Pairing:
             structure.numbers,
             is_bridging=is_bridging,
         )
+        return self._accept(found)
+
+    def _accept(self, found: Pairs) -> int:
+        """Take pairs that stand anywhere, and go on with what they call."""
+        structure = self._structure
         matchers = {(one.left, one.right): one for one in self._matchers}
         for left, right in found.items():
             matcher = matchers.get((left.computation, right.computation))
