@@ -130,9 +130,7 @@ class _Finder:
             value = meanings[-1].operands[0]
         return None
 
-    def _list_users(
-        self, one: Instruction, *, is_right: bool
-    ) -> Iterator[tuple[Instruction, int]]:
+    def _list_users(self, one: Instruction, *, is_right: bool) -> Iterator[tuple[Instruction, int]]:
         """Yield the marks of what computes with a value, and at which of its operands."""
         pending = [one]
         for _ in range(_FARTHEST):

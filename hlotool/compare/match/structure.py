@@ -25,7 +25,7 @@ from hlotool.compare.match.terms import Terms, agree_terms
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.program.program import Program
 
-_ROUNDS: Final = 4  # in turn: what was replaced, and what stands on it
+_ROUNDS: Final = 16  # in turn: what was replaced, what stands on it, what stands beside
 
 
 class ComputationPair(Struct, eq=False):
@@ -171,18 +171,19 @@ class _Pairing:
         self._pair_moved()
         self._is_late = True
         for _ in range(_ROUNDS):
-            found = 0
-            for matcher in self._matchers:  # grows while it is walked
-                pairs = matcher.finish()
-                self._descend(_list_called(pairs))
-                found += len(pairs)
-            if not self._pair_moved(is_bridging=True) and not found:
-                break
-        for _ in range(_ROUNDS):
-            if not self._pair_beside():
+            if self._finish() + self._pair_beside() == 0:
                 break
         for matcher in self._matchers:
             self._descend(_list_called(matcher.pair_named()))
+
+    def _finish(self) -> int:
+        """Pair what was replaced, and what moved then; return how many pairs that were."""
+        found = 0
+        for matcher in self._matchers:  # grows while it is walked
+            pairs = matcher.finish()
+            self._descend(_list_called(pairs))
+            found += len(pairs)
+        return found + self._pair_moved(is_bridging=True)
 
     def _descend(self, pending: list[tuple[Computation, Computation, Pairs]]) -> None:
         """Pair two computations and all that their pairs call."""
