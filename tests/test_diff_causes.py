@@ -272,7 +272,8 @@ def test_twice_the_batch() -> None:
     """The inputs' dimension alone is told: what is made of it is of other sizes as well."""
     dumps = [ROOT / "testdata" / "dumps" / "gpu_h100" / f"mlp_train{name}" for name in BATCHES]
     found = [find_candidates(Argument("", str(path)), "after", None)[0][0] for path in dumps]
-    report = compare_programs(*(read_side(one, "")[0] for one in found))
+    left, right = (read_side(one, "")[0] for one in found)
+    report = compare_programs(left, right)
     (cause,) = [one for one in report.causes if one.kind == "dimension"]
     assert report.causes[0] == cause
     assert cause.subject == "dimension 0 of images, labels"
