@@ -71,8 +71,16 @@ def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:
     peak = next((row for row in rows if row and row.delta is not None), None)
     if peak is None or abs(peak.delta or 0) <= _LEAST * (peak.left or 0):
         return False
-    told = sum(cause.delta_bytes or 0 for cause in found if cause.measure in _ABOUT_MEMORY)
-    return abs(told) <= _SHARE * abs(peak.delta or 0)
+    delta = peak.delta or 0
+    told = sum(_on_memory(cause) for cause in found)
+    return (told if delta > 0 else -told) <= _SHARE * abs(delta)
+
+
+def _on_memory(cause: Cause) -> int:
+    """Return by how much memory is more for a reason; what is not donated takes its own."""
+    if cause.measure not in _ABOUT_MEMORY or cause.delta_bytes is None:
+        return 0
+    return -cause.delta_bytes if cause.measure == "donated" else cause.delta_bytes
 
 
 def _without_those_of_layers(found: Sequence[Cause]) -> list[Cause]:
