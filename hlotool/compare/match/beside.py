@@ -76,11 +76,11 @@ class _Finder:
         """Return how much speaks for each pair that anything speaks for."""
         places: dict[Hashable, list[Instruction]] = defaultdict(list)
         for other in self._right:
-            for place in set(self._list_places(other, is_right=True)):
+            for place in dict.fromkeys(self._list_places(other, is_right=True)):
                 places[place].append(other)
         common: Counter[tuple[Instruction, Instruction]] = Counter()
         for one in self._left:
-            for place in set(self._list_places(one, is_right=False)):
+            for place in dict.fromkeys(self._list_places(one, is_right=False)):
                 others = places.get(place, ())
                 if len(others) <= _MOST:
                     common.update((one, other) for other in others)

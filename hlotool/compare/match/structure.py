@@ -171,10 +171,8 @@ class _Pairing:
         self._pair_moved()
         self._is_late = True
         for _ in range(_ROUNDS):
-            if self._finish() + self._pair_beside() == 0:
+            if self._finish() + self._pair_beside() == 0 and not self._pair_named():
                 break
-        for matcher in self._matchers:
-            self._descend(_list_called(matcher.pair_named()))
 
     def _finish(self) -> int:
         """Pair what was replaced, and what moved then; return how many pairs that were."""
@@ -184,6 +182,15 @@ class _Pairing:
             self._descend(_list_called(pairs))
             found += len(pairs)
         return found + self._pair_moved(is_bridging=True)
+
+    def _pair_named(self) -> int:
+        """Pair what is left and called alike; return how many pairs that were."""
+        found = 0
+        for matcher in self._matchers:
+            pairs = matcher.pair_named()
+            self._descend(_list_called(pairs))
+            found += len(pairs)
+        return found
 
     def _descend(self, pending: list[tuple[Computation, Computation, Pairs]]) -> None:
         """Pair two computations and all that their pairs call."""
