@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Final, TypeAlias
 
 from hlotool.compare.blocks.flags import FlagChange
@@ -57,6 +58,16 @@ def _trip_count(cause: Cause, units: str) -> str:
     return (
         f"trip count of {cause.subject} {cause.left} → {cause.right} ({flops} flops/run, "
         f"{_bytes(cause, units)} memory traffic/run)"
+    )
+
+
+def _dimension(cause: Cause, units: str) -> str:
+    factor = Fraction(int(cause.right or 0), int(cause.left or 1))
+    be = "is" if cause.count == 1 else "are"
+    follow = f"{_number(cause.count, 'result')} {be} ×{factor}"
+    return (
+        f"{cause.subject} {cause.left} → {cause.right}: {follow} "
+        f"({_bytes(cause, units)} of results/run)"
     )
 
 
@@ -139,6 +150,7 @@ _SENTENCES: Final[Mapping[CauseKind, _Write]] = {
     "layers added": _layers,
     "layers removed": _layers,
     "trip count": _trip_count,
+    "dimension": _dimension,
     "products moved": _products,
     "dtype widened": _dtype,
     "dtype narrowed": _dtype,

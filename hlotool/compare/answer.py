@@ -169,6 +169,8 @@ def _shown_of(rows: Sequence[CollectiveChange]) -> set[str]:
     for name in ("exposed_bytes", "exposed_seconds"):
         if any(getattr(row, f"left_{name}") != getattr(row, f"right_{name}") for row in rows):
             shown |= {f"left_{name}", f"right_{name}"}
+            if name == "exposed_bytes":
+                shown.add("delta_exposed_bytes")
     if any(_runs_otherwise(row) for row in rows):
         shown |= {"left_executions", "right_executions"}
     if not any(row.details for row in rows):

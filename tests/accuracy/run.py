@@ -1,7 +1,7 @@
 """Measure derived lifetimes, estimated peaks, known origins, gains and pairs; read every text.
 
     python tests/accuracy/run.py            print the tables
-    python tests/accuracy/run.py --write    and put them into docs/*.csv
+    python tests/accuracy/run.py --write    and put them into docs/*.csv and docs/accuracy.md
 
 Exits with 1 where less than 98 % of the values, 80 % of the peaks, or 80 % of the allocated sizes
 above 1 MiB on a backend are as promised, less than 99 % of the memory at the peaks has a line, or
@@ -19,6 +19,7 @@ from accuracy.gains import TABLE as GAINS
 from accuracy.gains import judge_changes, measure_changes, write_changes
 from accuracy.origins import TABLE as ORIGINS
 from accuracy.origins import judge_origins, measure_origins, share_with_line, write_origins
+from accuracy.page import PAGE, write_page
 from accuracy.pairing import TABLE as PAIRING
 from accuracy.pairing import judge_pairing, measure_edits, write_pairing
 from accuracy.texts import read_texts
@@ -90,6 +91,7 @@ def main() -> int:
     print(f"{write_pairing(pairing)}\n{judge_pairing(pairing)}\n")  # noqa: T201
     if "--write" in sys.argv[1:]:
         PAIRING.write_text(write_pairing(pairing), "utf-8")
+        PAGE.write_text(write_page(PAGE.read_text("utf-8")), "utf-8")
     texts = read_texts()
     print(texts, *compare_with_paper(), sep="\n")  # noqa: T201
     equal, near = summary(found)

@@ -92,6 +92,17 @@ class CollectiveChange(Struct, frozen=True):
     ]
     left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed")]
     right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed")]
+    delta_exposed_bytes: Annotated[
+        int | None,
+        figure(
+            "of what no work hides, right minus left",
+            BYTES,
+            heading="exposed difference",
+            is_signed=True,
+            is_summed=True,
+            lower_if="is_exposed_lower_bound",
+        ),
+    ]
     left_exposed_seconds: Annotated[
         float | None, _exposed(_SECONDS + LEFT, SECONDS, "old exposed time")
     ]
@@ -249,6 +260,7 @@ def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveC
         delta_bytes=there.wire_bytes - here.wire_bytes,
         left_exposed_bytes=here.exposed_bytes,
         right_exposed_bytes=there.exposed_bytes,
+        delta_exposed_bytes=_subtract(there.exposed_bytes, here.exposed_bytes),
         left_exposed_seconds=here.exposed_seconds,
         right_exposed_seconds=there.exposed_seconds,
         is_left_lower_bound=here.is_lower_bound,
@@ -268,9 +280,8 @@ def has_changed(row: CollectiveChange) -> bool:
     """Whether number, executions, bytes, exposure or anything in the details differ."""
     left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
     right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
-    is_hidden_alike = not _differs(row.left_exposed_bytes, row.right_exposed_bytes)
-    return left != right or not is_hidden_alike or bool(row.details)
+    return left != right or bool(row.delta_exposed_bytes) or bool(row.details)
 
 
-def _differs(left: int | None, right: int | None) -> bool:
-    return left is not None and right is not None and left != right
+def _subtract(right: int | None, left: int | None) -> int | None:
+    return None if right is None or left is None else right - left

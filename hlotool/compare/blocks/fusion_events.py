@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -13,9 +13,11 @@ from hlotool.compare.blocks.fusion_families import Lineage, find_splits, find_su
 from hlotool.compare.blocks.reasons import Reason, Reasoner
 from hlotool.compare.match.structure import Structure
 from hlotool.ir import Computation, Instruction
+from hlotool.ir.opcodes import FREE
 from hlotool.program.program import Program
 
 Form: TypeAlias = Literal["split", "merged"]
+_NAMED: Final = 2  # fusions of a side named in a row
 _LISTED: Final = 4  # opcodes named in what a body gained or lost
 
 
@@ -42,19 +44,23 @@ class FusionEvent(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The fusion's name; where one side has other fusions, both sides."""
-        left, right = (
-            " + ".join(one.full_name for one in side) for side in (self.left, self.right)
-        )
+        """The fusion's name; where one side has other fusions, both sides, the first of several."""
+        left, right = _names(self.left), _names(self.right)
         if not left or not right or left == right:
             return right or left
         return f"{left} → {right}"
 
 
+def _names(fusions: Sequence[Instruction]) -> str:
+    more = [f"{len(fusions) - _NAMED} more"] if len(fusions) > _NAMED else []
+    return " + ".join([*(one.full_name for one in fusions[:_NAMED]), *more])
+
+
 def find_events(structure: Structure, reasoner: Reasoner) -> list[FusionEvent]:
     """List splits and merges, then changed pairs, then what has no partner.
 
-    A fusion is changed if it differs from its partner, or its body from that one's.
+    A fusion is changed if it differs from its partner, or its body from that one's. One whose
+    partner is no fusion was added or removed: what it costs is nowhere else told.
     """
     return _Finder(structure, reasoner).events()
 
@@ -66,20 +72,24 @@ class _Finder:
         self.structure = structure
         self.reasoner = reasoner
         self.left, self.right = map(_list_fusions, structure.programs)
+        there = set(self.right)
+        paired = ((one, reasoner.pairs.get(one)) for one in self.left)
+        self.pairs = {one: other for one, other in paired if other in there}
 
     def events(self) -> list[FusionEvent]:
         """List splits and merges, then changed pairs, then what has no partner."""
-        reasoner = self.reasoner
+        pairs = self.pairs
+        back = {other: one for one, other in pairs.items()}
         changed = {one: pair for one in self.left if (pair := self._changed(one)) is not None}
-        gone = [one for one in self.left if one not in reasoner.pairs]
-        new = [one for one in self.right if one not in reasoner.back]
+        gone = [one for one in self.left if one not in pairs]
+        new = [one for one in self.right if one not in back]
         signatures = self.structure.signatures
-        splits = find_splits([*changed, *gone], new, reasoner.pairs, signatures)
+        splits = find_splits([*changed, *gone], new, pairs, signatures)
         taken = _members(splits)
-        backwards = [reasoner.pairs[one] for one in changed if one not in taken]
+        backwards = [pairs[one] for one in changed if one not in taken]
         backwards += [one for one in new if one not in taken]
         left = [one for one in gone if one not in taken]
-        merges = find_splits(backwards, left, reasoner.back, signatures)
+        merges = find_splits(backwards, left, back, signatures)
         taken |= _members(merges)
         events = [FusionEvent((one.whole,), one.parts, "split") for one in splits]
         events += [FusionEvent(one.parts, (one.whole,), "merged") for one in merges]
@@ -101,8 +111,8 @@ class _Finder:
 
     def _changed(self, left: Instruction) -> FusionEvent | None:
         """Return what differs between a fusion and its partner, None if nothing does."""
-        right = self.reasoner.pairs.get(left)
-        if right is None or right.opcode != "fusion":
+        right = self.pairs.get(left)
+        if right is None:
             return None
         reasons = self.reasoner.reasons(left, right)
         exact = self.reasoner.exact
@@ -118,7 +128,7 @@ class _Finder:
         number = self.structure.numbers.computation
         if number(bodies[0]) == number(bodies[1]):
             return ""
-        bags = [self.structure.signatures.bag(body) for body in bodies if body]
+        bags = [_count_operations(body) for body in bodies if body]
         parts = [*_counted("+", bags[1] - bags[0]), *_counted("−", bags[0] - bags[1])]
         return "body " + (" ".join(parts) or ", ".join(self._kinds(bodies[0])) or "wiring")
 
@@ -132,6 +142,18 @@ class _Finder:
             for reason in reasons(one, pairs[one])
         }
         return sorted(found)
+
+
+def _count_operations(body: Computation) -> Counter[str]:
+    """Count what a body computes by opcode, fusions in it by what they do."""
+    found: Counter[str] = Counter()
+    for one in body.instructions:
+        inner = one.callee() if one.opcode == "fusion" else None
+        if inner is not None:
+            found += _count_operations(inner)
+        elif one.opcode not in FREE:
+            found[one.opcode] += 1
+    return found
 
 
 def _list_fusions(program: Program) -> list[Instruction]:

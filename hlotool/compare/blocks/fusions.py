@@ -27,6 +27,7 @@ from hlotool.compare.blocks.reasons import Reasoner
 from hlotool.compare.blocks.shared_scope import share_scope
 from hlotool.compare.match.structure import Structure
 from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
+from hlotool.fields.paths import fold_numbers
 from hlotool.ir import Instruction
 from hlotool.ir.opcodes import OPCODES
 from hlotool.program.program import Program
@@ -91,13 +92,14 @@ class _Figures:
         self._sides = {side.module: side for side in (left, right)}
 
     def alike(self, event: FusionEvent) -> Hashable:
-        """Return what folded changes have in common."""
+        """Return what folded changes have in common, the scope but for numbers of layers too."""
+        scope = fold_numbers(_origin(event.shown).scope or "")
         if event.form or event.change != "changed":
             roots = tuple(_root(one).opcode for one in (*event.left, *event.right))
             sizes = len(event.left), len(event.right)
-            return event.change, event.form, roots, sizes, str(event.shown.shape)
+            return event.change, event.form, roots, sizes, str(event.shown.shape), scope
         reasons = tuple((one.kind, one.pattern or str(one)) for one in event.reasons)
-        return event.change, reasons, event.body, find_kind(event.shown)
+        return event.change, reasons, event.body, find_kind(event.shown), scope
 
     def row(self, members: Sequence[FusionEvent]) -> FusionChange:
         """Make the row of changes that are alike."""

@@ -17,6 +17,7 @@ CauseKind: TypeAlias = Literal[
     "layers added",
     "layers removed",
     "trip count",
+    "dimension",
     "products moved",
     "dtype widened",
     "dtype narrowed",

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.evidence import Evidence, find_inner_scope
 from hlotool.ir import ArrayShape, Instruction
-from hlotool.ir.opcodes import FREE
+from hlotool.ir.opcodes import CONTROL_FLOW, FREE
+
+_MAKE_NOTHING: Final = FREE | CONTROL_FLOW  # what runs in them makes it
 
 
 def find_dtypes(evidence: Evidence) -> Iterator[Cause]:
     """Yield each change of the element type of arrays that partners make, fused ones aside.
 
     `count` are arrays in the text, of equal dimensions; bytes those of all their runs. Left out
-    are partners in doubt: whose operands are none, or that stand in different scopes.
+    are partners in doubt: whose operands are none, that stand in different scopes, or that read
+    a loop's values where it hands on more or fewer.
     """
     counts: Counter[tuple[str, str]] = Counter()
     deltas: Counter[tuple[str, str]] = Counter()
@@ -45,7 +49,7 @@ def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, 
     executions = evidence.right.executions
     for one, other in evidence.pairs.items():
         runs = executions.lower_bound(other.computation)
-        if not runs or other.opcode in FREE or other.opcode.endswith("-done"):
+        if not runs or other.opcode in _MAKE_NOTHING or other.opcode.endswith("-done"):
             continue
         here, there = list(one.shape.leaves()), list(other.shape.leaves())
         if [each.dims for each in here] != [each.dims for each in there]:
@@ -61,4 +65,19 @@ def _list_changed(evidence: Evidence) -> Iterator[tuple[ArrayShape, ArrayShape, 
 
 def _are_sure(evidence: Evidence, left: Instruction, right: Instruction) -> bool:
     scopes = {scope for scope in (find_inner_scope(left), find_inner_scope(right)) if scope}
-    return len(scopes) <= 1 and evidence.have_same_operands(left, right)
+    if len(scopes) > 1 or not evidence.have_same_operands(left, right):
+        return False
+    return not any(map(_are_of_other_tuples, left.operands, right.operands))
+
+
+def _are_of_other_tuples(left: Instruction, right: Instruction) -> bool:
+    """Say whether two elements of another type are of tuples that hold more or fewer.
+
+    A loop that hands on more values may have put another one there.
+    """
+    if left.opcode != "get-tuple-element" or right.opcode != left.opcode:
+        return False
+    if str(left.shape) == str(right.shape):
+        return False
+    sizes = [sum(1 for _ in one.operands[0].shape.leaves()) for one in (left, right)]
+    return sizes[0] != sizes[1]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.communication import find_communication, find_sharding
+from hlotool.compare.causes.dimensions import find_dimensions
 from hlotool.compare.causes.donation import find_donation
 from hlotool.compare.causes.dtypes import find_dtypes
 from hlotool.compare.causes.evidence import Evidence
@@ -24,6 +26,7 @@ _FINDERS: Final = (
     find_donation,
     find_layers,
     find_loops,
+    find_dimensions,
     find_operations,
     find_dtypes,
     find_products,
@@ -33,13 +36,16 @@ _FINDERS: Final = (
     find_fusing,
 )
 _SHARE: Final = 0.5
+_LEAST: Final = 0.001  # of a peak, so that it needs a reason
+_PEAKS: Final = ("buffers.peak_bytes", "buffers.estimated.peak_bytes")
+_LAYERS: Final = ("layers added", "layers removed")
 _ABOUT_MEMORY: Final = frozenset(("peak", "donated", "results"))
 # What somebody changed, or who computes it. Others may follow from these.
 _FIRST: Final = frozenset(
     (
         *("rematerialization lost", "rematerialization gained"),
         *("donation lost", "donation gained", "layers added", "layers removed", "trip count"),
-        *("operations", "axes", "sharding", "products moved"),
+        *("dimension", "operations", "axes", "sharding", "products moved"),
     )
 )
 
@@ -48,11 +54,39 @@ def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
     """Ask all finders: first what somebody changed in the program, then what may follow.
 
     In both, most bytes come first. What else is held at the peak is told where others account for
-    less than half of its difference, what else differs where there is no other.
+    less than half of its difference, what else differs where there is no other. Collectives more
+    or fewer are no reason of their own where new layers bring them.
     """
     found = [cause for find in _FINDERS for cause in find(evidence)]
-    told = sum(cause.delta_bytes or 0 for cause in found if cause.measure in _ABOUT_MEMORY)
-    if abs(told) <= _SHARE * abs(evidence.delta("buffers.peak_bytes")):
+    if _is_peak_open(evidence, found):
         found += find_values(evidence)
+    found = _without_those_of_layers(found)
     found.sort(key=lambda one: (one.kind not in _FIRST, -abs(one.delta_bytes or 0)))
     return tuple(found or find_rest(evidence))
+
+
+def _is_peak_open(evidence: Evidence, found: Sequence[Cause]) -> bool:
+    """Say whether the peak differs, and no reason is found for half of it."""
+    rows = (evidence.metrics.get(path) for path in _PEAKS)
+    peak = next((row for row in rows if row and row.delta is not None), None)
+    if peak is None or abs(peak.delta or 0) <= _LEAST * (peak.left or 0):
+        return False
+    delta = peak.delta or 0
+    told = sum(_on_memory(cause) for cause in found)
+    return (told if delta > 0 else -told) <= _SHARE * abs(delta)
+
+
+def _on_memory(cause: Cause) -> int:
+    """Return by how much memory is more for a reason; what is not donated takes its own."""
+    if cause.measure not in _ABOUT_MEMORY or cause.delta_bytes is None:
+        return 0
+    return -cause.delta_bytes if cause.measure == "donated" else cause.delta_bytes
+
+
+def _without_those_of_layers(found: Sequence[Cause]) -> list[Cause]:
+    """Leave out collectives more or fewer if layers send all the bytes that these do."""
+    of_layers = sum(one.delta_wire_bytes or 0 for one in found if one.kind in _LAYERS)
+    counted = [one for one in found if one.kind == "collectives"]
+    if not of_layers or sum(one.delta_bytes or 0 for one in counted) != of_layers:
+        return list(found)
+    return [one for one in found if one.kind != "collectives"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.compare.blocks.collectives import CollectiveChange
@@ -10,32 +11,45 @@ from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.communication import name_collectives
 from hlotool.compare.causes.evidence import Evidence
 
+_LEAST: Final = 0.01  # of the wire bytes
+
 
 def find_overlap(evidence: Evidence) -> Iterator[Cause]:
-    """Yield one cause if more, or fewer, collectives have nothing at all that hides them.
+    """Yield one cause if another part of what collectives send has nothing that hides it.
 
-    So it does where as many are exposed and their bytes differ by more than those sent do.
-    `count` is how many more or fewer; `left` and `right` are how many of each side; the bytes are
-    wire bytes in one run that nothing hides.
+    `count` is how many more or fewer have nothing at all; `left` and `right` are how many of each
+    side. Bytes are wire bytes in one run that nothing hides, beyond what would be if the part of
+    those sent were the left side's: twice as much that is sent is no overlap lost. Less than a
+    hundredth of what is sent is no reason.
     """
-    left, right = evidence.left.collectives.rows, evidence.right.collectives.rows
-    exposed = _count_exposed(left), _count_exposed(right)
-    delta = int(evidence.delta("collectives.exposed_wire_bytes_per_run"))
-    wire = int(evidence.delta("collectives.wire_bytes_per_run"))
-    is_of_wire = wire * delta > 0 and abs(delta) <= abs(wire)
-    if not delta or (is_of_wire and exposed[0] == exposed[1]):
+    left, right = evidence.left.collectives, evidence.right.collectives
+    parts = [_exposed_part(evidence, side) for side in ("left", "right")]
+    wire = evidence.metrics.get("collectives.wire_bytes_per_run")
+    if None in parts or wire is None:
         return
-    changes = [row for row in evidence.collectives if (_delta(row) > 0) == (delta > 0)]
+    change = (parts[1] or 0) - (parts[0] or 0)
+    if abs(change) < _LEAST:
+        return
+    exposed = _count_exposed(left.rows), _count_exposed(right.rows)
+    changes = [row for row in evidence.collectives if (_delta(row) > 0) == (change > 0)]
     largest = max(changes, key=lambda row: abs(_delta(row)), default=None)
     yield Cause(
-        kind="overlap lost" if delta > 0 else "overlap gained",
+        kind="overlap lost" if change > 0 else "overlap gained",
         count=abs(exposed[1] - exposed[0]),
         subject=name_collectives(largest) if largest else None,
         left=str(exposed[0]),
         right=str(exposed[1]),
         measure="exposed",
-        delta_bytes=delta,
+        delta_bytes=round(change * (wire.right or 0)),
     )
+
+
+def _exposed_part(evidence: Evidence, side: str) -> float | None:
+    """Return the part of the wire bytes of a side that nothing hides, None where nobody knows."""
+    wire = evidence.metrics.get("collectives.wire_bytes_per_run")
+    exposed = evidence.metrics.get("collectives.exposed_wire_bytes_per_run")
+    values = [getattr(row, side) if row else None for row in (exposed, wire)]
+    return values[0] / values[1] if values[0] is not None and values[1] else None
 
 
 def _delta(row: CollectiveChange) -> int:

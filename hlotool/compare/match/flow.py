@@ -36,6 +36,10 @@ class Flow:
                     is_only = callee not in self._callers and caller.opcode in CONTAINERS
                     self._callers[callee] = caller if is_only else None
 
+    def caller(self, computation: Computation) -> Instruction | None:
+        """Return the one fusion or call that runs a computation, None where there is none."""
+        return self._callers.get(computation)
+
     def meanings(self, one: Instruction) -> Sequence[Instruction]:
         """List a value and what it is in truth, each step nearer to where it is computed."""
         if one.opcode not in _PASSED_ON:

@@ -37,7 +37,7 @@ from hlotool.ir import Computation, Instruction
 
 Pairs: TypeAlias = dict[Instruction, Instruction]
 _Classes: TypeAlias = dict[Hashable, list[Instruction]]
-_STRICT: Final = 2  # views under which what is paired says nearly the same
+_STRICT: Final = 3  # views under which what is paired says nearly the same
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
 _MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
 
@@ -72,7 +72,9 @@ class Matcher:
         self.right = right
         self.signatures = signatures
         self._both = numbers.both
-        self._views = list_views(signatures, numbers.signature)
+        self._views = list_views(
+            signatures, numbers.signature, has_numbers=self._has_as_many_parameters()
+        )
         self.pairs: Pairs = {}
         self.back: Pairs = {}
         self._landmarks: Landmarks = {}

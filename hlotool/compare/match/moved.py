@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import islice
 from typing import Final, TypeAlias
 
 from hlotool.compare.match.content_numbers import ContentNumbers
@@ -26,6 +27,7 @@ View: TypeAlias = Callable[[Instruction], Hashable]
 # What waits for a partner, first come first served, by its side and what it does with which pairs.
 _Waiting: TypeAlias = dict[tuple[bool, Hashable], OrderedDict[Instruction, None]]
 _FARTHEST: Final = 4  # operations looked through
+_MOST_ASKED: Final = 64  # that wait, for the one in the computation of a partner
 _PASSING: Final = frozenset(("parameter", "get-tuple-element", "tuple", "call"))
 
 
@@ -102,13 +104,26 @@ class _Mover:
         keys = [key for key in both if key is not None]
         for key in keys:
             others = waiting[not is_right, key]
-            while others:
-                other, _ = others.popitem(last=False)
-                if self._mark(other, is_right=not is_right) is None:
-                    return other
+            first = list(islice(others, _MOST_ASKED))
+            for other in first:
+                if self._mark(other, is_right=not is_right) is not None:
+                    del others[other]
+            first = [other for other in first if other in others]
+            if first:
+                alike = (other for other in first if self._are_called_alike(one, other))
+                found = next(alike, first[0])
+                del others[found]
+                return found
         for key in keys:
             waiting[is_right, key].setdefault(one)
         return None
+
+    def _are_called_alike(self, one: Instruction, other: Instruction) -> bool:
+        """Say whether what calls the computations of both are partners."""
+        callers = self._flow.caller(one.computation), self._flow.caller(other.computation)
+        if callers[0] is None or callers[1] is None:
+            return callers[0] is callers[1]
+        return callers[1] in (self._pairs.get(callers[0]), self._back.get(callers[0]))
 
     def _mark(self, one: Instruction, *, is_right: bool) -> Instruction | None:
         """Return the right one of an instruction's pair, None where it has no partner."""
@@ -131,14 +146,18 @@ class _Mover:
         return self._expression(made) if _is_constant(made) else None
 
     def _above(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
-        """Return what an instruction does with which partners, None while one has none."""
+        """Return what an instruction does with which partners, None while one has none.
+
+        What is made of constants alone could stand anywhere.
+        """
         marks = []
         for operand in one.operands:
             mark = self._deepest_mark(operand, is_right=is_right)
             if mark is None:
                 return None
             marks.append(mark)
-        return ("above", view(one), *marks) if marks else None
+        is_anywhere = not any(isinstance(mark, Instruction) for mark in marks)
+        return None if is_anywhere else ("above", view(one), *marks)
 
     def _below(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
         """Return what an instruction does for which partners, None while one has none."""

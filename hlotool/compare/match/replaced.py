@@ -106,7 +106,8 @@ class Replacer:
     def _keys(self, one: Instruction) -> list[Hashable]:
         place = tuple(self._landmarks[operand] for operand in one.operands)
         name = self._signatures.op_name(one)
-        keys: list[Hashable] = [("shape", place, self._signatures.dims(one.shape))]
+        element = one.tuple_index if one.opcode == "get-tuple-element" else None
+        keys: list[Hashable] = [("shape", place, element, self._signatures.dims(one.shape))]
         return [("name", place, name), *keys] if name else keys
 
     def _completed(self, operand: Instruction) -> list[Instruction]:

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from hlotool.analysis.graph.call_graph import find_branches, reach
+from hlotool.compare.match.beside import pair_beside
 from hlotool.compare.match.content_numbers import ContentNumbers, number_contents
 from hlotool.compare.match.flow import CONTAINERS, Flow
 from hlotool.compare.match.layers import align_layers, seed_parameters
@@ -24,7 +25,7 @@ from hlotool.compare.match.terms import Terms, agree_terms
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.program.program import Program
 
-_ROUNDS: Final = 4  # in turn: what was replaced, and what stands on it
+_ROUNDS: Final = 16  # in turn: what was replaced, what stands on it, what stands beside
 
 
 class ComputationPair(Struct, eq=False):
@@ -170,15 +171,26 @@ class _Pairing:
         self._pair_moved()
         self._is_late = True
         for _ in range(_ROUNDS):
-            found = 0
-            for matcher in self._matchers:  # grows while it is walked
-                pairs = matcher.finish()
-                self._descend(_list_called(pairs))
-                found += len(pairs)
-            if not self._pair_moved(is_bridging=True) and not found:
+            if self._finish() + self._pair_beside() == 0 and not self._pair_named():
                 break
+
+    def _finish(self) -> int:
+        """Pair what was replaced, and what moved then; return how many pairs that were."""
+        found = 0
+        for matcher in self._matchers:  # grows while it is walked
+            pairs = matcher.finish()
+            self._descend(_list_called(pairs))
+            found += len(pairs)
+        return found + self._pair_moved(is_bridging=True)
+
+    def _pair_named(self) -> int:
+        """Pair what is left and called alike; return how many pairs that were."""
+        found = 0
         for matcher in self._matchers:
-            self._descend(_list_called(matcher.pair_named()))
+            pairs = matcher.pair_named()
+            self._descend(_list_called(pairs))
+            found += len(pairs)
+        return found
 
     def _descend(self, pending: list[tuple[Computation, Computation, Pairs]]) -> None:
         """Pair two computations and all that their pairs call."""
@@ -213,6 +225,23 @@ class _Pairing:
         self._matchers.append(matcher)
         return ComputationPair(left, right, matcher.pairs, is_equal)
 
+    def _pair_beside(self) -> int:
+        """Pair what is left by what it stands beside; return how many pairs that were."""
+        structure = self._structure
+        partners = structure.partners(), structure.back()
+        free = self._list_free()
+        return self._accept(
+            pair_beside(
+                (
+                    [one for one in free[0] if one not in partners[0]],
+                    [one for one in free[1] if one not in partners[1]],
+                ),
+                partners,
+                structure.flow,
+                structure.signatures,
+            )
+        )
+
     def _pair_moved(self, *, is_bridging: bool = False) -> int:
         """Pair what stands in another computation now, and go on with what that calls.
 
@@ -234,6 +263,11 @@ class _Pairing:
             structure.numbers,
             is_bridging=is_bridging,
         )
+        return self._accept(found)
+
+    def _accept(self, found: Pairs) -> int:
+        """Take pairs that stand anywhere, and go on with what they call."""
+        structure = self._structure
         matchers = {(one.left, one.right): one for one in self._matchers}
         for left, right in found.items():
             matcher = matchers.get((left.computation, right.computation))

@@ -12,18 +12,24 @@ from hlotool.ir.opcodes import COLLECTIVES
 _CONTROL: Final = frozenset(("while", "conditional", "call"))  # whatever stands in their bodies
 
 
-def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
+def list_views(signatures: Signatures, exact: View, *, has_numbers: bool) -> tuple[View, ...]:
     """List the views, strictest first; each is worked out once for an instruction.
 
     exact: all that counts, and the layer. shaped: opcode, dimensions, op_name, constant, and
     roughly what a fusion does. named: opcode and op_name. scoped: opcode, scope and primitive.
-    sized: opcode and dimensions. kind: opcode.
+    sized: opcode and dimensions. kind: opcode. Without `has_numbers`, numbers of parameters do not
+    count: there are more or fewer on one side.
     """
     number = signatures.table.number
 
+    def stated(one: Instruction) -> int:
+        if has_numbers or one.opcode != "parameter":
+            return exact(one)
+        return number(("parameter", signatures.shape(one.shape), signatures.attributes(one)))
+
     def layered(one: Instruction) -> int:
         tag = signatures.layers.tag(signatures.op_name(one))
-        return exact(one) if tag is None else number(("layered", exact(one), tag))
+        return stated(one) if tag is None else number(("layered", stated(one), tag))
 
     def shaped(one: Instruction) -> int:
         constant = one.literal if one.opcode == "constant" else ""
@@ -43,8 +49,14 @@ def list_views(signatures: Signatures, exact: View) -> tuple[View, ...]:
     def kind(one: Instruction) -> int:
         return number(("kind", family(one)))
 
-    first = layered if signatures.layers.families else exact
-    return tuple(_remembered(view) for view in (first, shaped, named, scoped, sized, kind))
+    def surrounded(one: Instruction) -> int:
+        above = [first(operand) for operand in one.operands]
+        return number(("surrounded", first(one), *above, -1, *sorted(map(first, one.users))))
+
+    first = _remembered(layered if signatures.layers.families else stated)
+    return tuple(
+        _remembered(view) for view in (surrounded, first, shaped, named, scoped, sized, kind)
+    )
 
 
 def family(instruction: Instruction) -> str:

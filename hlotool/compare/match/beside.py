@@ -1,0 +1,147 @@
+"""Pair what is left by what it stands beside, in whichever computation.
+
+What an instruction stands beside are its operands and users that have partners: fusions, calls and
+tuples are looked through (`flow`), and so is what has no partner and but one operand. Of two
+instructions of one opcode each that both stand beside at the same place counts. The pairs with
+most in common are taken first, and others stand beside them then. Something else must speak for a
+pair as well: the same dimensions or op_name; of different opcodes both must be the same.
+
+    t = tanh(e)            |  n = negate(e)
+                           |  t = tanh(n)
+    ROOT a = add(t, f)     |  ROOT m = maximum(t, g)
+
+If a and m are partners, so are both t, though no operand of theirs is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from hlotool.compare.match.flow import Flow
+from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.views import family
+from hlotool.ir import Instruction
+from hlotool.ir.opcodes import ELEMENTWISE
+
+_Partners: TypeAlias = Mapping[Instruction, Instruction]
+_ROUNDS: Final = 16
+_MOST: Final = 64  # instructions that stand beside one at one place, so that it tells anything
+_FARTHEST: Final = 4  # operations looked through
+
+
+def pair_beside(
+    free: tuple[Iterable[Instruction], Iterable[Instruction]],
+    partners: tuple[_Partners, _Partners],
+    flow: Flow,
+    signatures: Signatures,
+) -> dict[Instruction, Instruction]:
+    """Pair free instructions of two modules, left to right."""
+    finder = _Finder(free, partners, flow, signatures)
+    for _ in range(_ROUNDS):
+        if not finder.find():
+            break
+    return finder.found
+
+
+class _Finder:
+    """Pairs as found so far; a mark is the right one of a pair, for both of it."""
+
+    def __init__(
+        self,
+        free: tuple[Iterable[Instruction], Iterable[Instruction]],
+        partners: tuple[_Partners, _Partners],
+        flow: Flow,
+        signatures: Signatures,
+    ) -> None:
+        self._left = dict.fromkeys(free[0])
+        self._right = dict.fromkeys(free[1])
+        self._pairs, self._back = partners
+        self._flow = flow
+        self._signatures = signatures
+        self.found: dict[Instruction, Instruction] = {}
+        self._found_back: dict[Instruction, Instruction] = {}
+
+    def find(self) -> int:
+        """Pair those that have most in common; return how many pairs that made."""
+        before = len(self.found)
+        for (one, other), _ in sorted(self._weigh().items(), key=lambda item: -item[1]):
+            if one in self._left and other in self._right:
+                self.found[one], self._found_back[other] = other, one
+                del self._left[one], self._right[other]
+        return len(self.found) - before
+
+    def _weigh(self) -> Mapping[tuple[Instruction, Instruction], int]:
+        """Return how much speaks for each pair that anything speaks for."""
+        places: dict[Hashable, list[Instruction]] = defaultdict(list)
+        for other in self._right:
+            for place in dict.fromkeys(self._list_places(other, is_right=True)):
+                places[place].append(other)
+        common: Counter[tuple[Instruction, Instruction]] = Counter()
+        for one in self._left:
+            for place in dict.fromkeys(self._list_places(one, is_right=False)):
+                others = places.get(place, ())
+                if len(others) <= _MOST:
+                    common.update((one, other) for other in others)
+        weighed = {pair: (count, self._likeness(*pair)) for pair, count in common.items()}
+        return {pair: 4 * count + like for pair, (count, like) in weighed.items() if like}
+
+    def _likeness(self, left: Instruction, right: Instruction) -> int:
+        signatures = self._signatures
+        name = signatures.op_name(left)
+        same_name = bool(name) and name == signatures.op_name(right)
+        same_dims = signatures.dims(left.shape) == signatures.dims(right.shape)
+        if family(left) != family(right):
+            are_alike = {left.opcode, right.opcode} <= ELEMENTWISE and not name
+            return 1 if same_dims and (same_name or are_alike) else 0
+        return 3 * same_name + 2 * same_dims
+
+    def _list_places(self, one: Instruction, *, is_right: bool) -> Iterator[Hashable]:
+        """Yield beside what an instruction stands, and how."""
+        for place, operand in enumerate(one.operands):
+            mark = self._mark_above(operand, is_right=is_right)
+            if mark is not None:
+                yield "above", place, mark
+        if one.opcode == "parameter":
+            for meant in self._flow.meanings(one)[1:]:
+                mark = self._mark(meant, is_right=is_right)
+                if mark is not None:
+                    yield "passed", mark
+        for user, place in self._list_users(one, is_right=is_right):
+            yield "below", place, user
+
+    def _mark(self, one: Instruction, *, is_right: bool) -> Instruction | None:
+        """Return the right one of an instruction's pair, None where it has no partner."""
+        if is_right:
+            return one if one in self._back or one in self._found_back else None
+        return self._pairs.get(one) or self.found.get(one)
+
+    def _mark_above(self, value: Instruction, *, is_right: bool) -> Instruction | None:
+        """Return the mark of what a value is, or of the nearest that it is made of."""
+        for _ in range(_FARTHEST):
+            meanings = self._flow.meanings(value)
+            for one in reversed(meanings):
+                mark = self._mark(one, is_right=is_right)
+                if mark is not None:
+                    return mark
+            if len(meanings[-1].operands) != 1:
+                break
+            value = meanings[-1].operands[0]
+        return None
+
+    def _list_users(self, one: Instruction, *, is_right: bool) -> Iterator[tuple[Instruction, int]]:
+        """Yield the marks of what computes with a value, and at which of its operands."""
+        pending = [one]
+        for _ in range(_FARTHEST):
+            further = []
+            for value in pending:
+                users = [*self._flow.users(value)]
+                users += [(user, user.operands.index(value)) for user in value.users]
+                for user, place in users[:_MOST]:
+                    mark = self._mark(user, is_right=is_right)
+                    if mark is not None:
+                        yield mark, place
+                    elif len(user.operands) == 1:
+                        further.append(user)
+            pending = further[:_MOST]
