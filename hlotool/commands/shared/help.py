@@ -24,7 +24,7 @@ PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
         *("chip", "bandwidth", "node_bandwidth", "devices_per_node", "latency", "chip_file"),
     ),
     "Rows": ("where", "sort", "limit", "rows", "by", "keeps_numbers", "columns", "is_wide"),
-    "Output": ("is_json", "format", "units", "output", "no_color", "budget"),
+    "Output": ("is_json", "format", "units", "output", "color", "budget"),
 }
 _EXPLAINED: Final = "hlotool explain OPTION tells of one"
 _WIDEST: Final = max(map(len, PURPOSES))
