@@ -63,14 +63,17 @@ def _has_room(widths: Sequence[int], width: int) -> bool:
 
 
 def _least_width(cells: Cells, index: int, least: int, *, tells_keys: bool) -> int:
-    """Return the narrowest a column may become: where keys are told, what they need to differ."""
+    """Return the narrowest a column may become.
+
+    Keys, where they are told, and paths, while something else may give way, keep what they need
+    to differ.
+    """
     column, full = cells.columns[index], _full_width(cells, index)
     if not column.is_cuttable:
         return full
     width = min(full, max(least, len(column.title)))
-    names = (
-        {row[index] for row in cells.rows[:_MOST_COMPARED]} if column.is_key and tells_keys else ()
-    )
+    is_told = (column.is_key and tells_keys) or (column.is_list and least > _LEAST_OF_ANSWER)
+    names = {row[index] for row in cells.rows[:_MOST_COMPARED]} if is_told else ()
     while width < full and len({cut(name, width) for name in names}) < len(names):
         width += 1
     return width

@@ -108,7 +108,8 @@ class BufferRow(Struct, frozen=True):
         ),
     ]
     padding_bytes: Annotated[
-        int | None, figure("what tiles and the allocator's minimum sizes add", BYTES)
+        int | None,
+        figure("what tiles and the allocator's minimum sizes add", BYTES, give_way=2),
     ]
     aliases: Annotated[
         tuple[str, ...], figure("live values that share its bytes, last born first (at most 100)")
