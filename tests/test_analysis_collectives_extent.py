@@ -157,7 +157,6 @@ def test_only_axes_read_the_text_before(monkeypatch: pytest.MonkeyPatch) -> None
     for command in (
         ["buffers", str(after)],
         ["fusions", str(after)],
-        ["summary", str(after), "--no-findings"],
         ["collectives", str(after), "--mesh", "data=4,model=2"],
     ):
         result = CliRunner().invoke(cli, command, catch_exceptions=False)

@@ -137,7 +137,7 @@ def test_fields_are_listed_as_rows_too(capsys: pytest.CaptureFixture[str]) -> No
     [
         (("collectives", "x", "--by", "net"), ["network"]),
         (("collectives", "x", "--by", "axes,ki"), ["axes,kind"]),
-        (("buffers", "x", "--columns", "+use"), ["+use_count"]),
+        (("buffers", "x", "--columns", "+use_"), ["+use_count"]),
         (
             ("buffers", "x", "--rows", "donation", "--columns", "size_bytes,stat"),
             ["size_bytes,status"],

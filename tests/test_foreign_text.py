@@ -327,7 +327,8 @@ def test_files(name: str, program: Program) -> None:
         for form in ("table", "json", "sarif", "junit", "github"):
             budget = ["--budget", "collectives.count() == 1"]
             assert program("check", place, *budget, "--format", form)[0] == 0
-    (row,) = json.loads(program("summary", "dump", "--json")[1])["modules"]
+    rows = program("summary", "dump", "--json", "--rows", "modules")[1]
+    (row,) = json.loads(rows)["modules"]
     assert row["path"] == path
     Path(path).write_text("HloModule m\n\nENTRY e {\n  p = f32[8] parametr(0)\n}\n")
     for command in ("summary", "buffers"):
@@ -352,5 +353,5 @@ def test_documents_of_files_with_odd_names(program: Program) -> None:
 def test_a_dump_of_xla_below_a_folder_with_a_line_break(program: Program) -> None:
     Path("a\nb").mkdir()
     path = write_module("x", Path("a\nb/module_0001.jit_f.cpu_after_optimizations.txt"))
-    (row,) = json.loads(program("summary", "a\nb", "--json")[1])["modules"]
+    (row,) = json.loads(program("summary", "a\nb", "--json", "--rows", "modules")[1])["modules"]
     assert (row["path"], row["place"]) == (path, "#1")

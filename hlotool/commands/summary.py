@@ -41,7 +41,7 @@ hlotool summary dump/ --module jit_step --chip h100"""
     SUMMARY,
     SUMMARY_DIRECTORY,
     USAGE_REPORT,
-    example="hlotool summary dump/module_0001.jit_step.txt\nhlotool summary dump/ -n 5",
+    example=_EXAMPLE,
 )
 @dump_options
 @machine_options(MACHINE)

@@ -27,6 +27,7 @@ PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
     "Output": ("is_json", "format", "units", "output", "color", "budget"),
 }
 _EXPLAINED: Final = "hlotool explain OPTION tells of one"
+_MOST_WORDS: Final = 40  # characters of a choice; more are told by `hlotool explain`
 _WIDEST: Final = max(map(len, PURPOSES))
 _SHARED: Final = frozenset(name for names in PURPOSES.values() for name in names)
 
@@ -101,5 +102,12 @@ def _write_names(
     for name in names:
         if name in known:
             one = known[name]
-            value = "" if one.is_flag else f" {one.make_metavar(ctx)}"
+            value = "" if one.is_flag else f" {_name_value(one, ctx)}"
             yield f"{'/'.join(one.opts)}{value}"
+
+
+def _name_value(option: click.Option, ctx: click.Context) -> str:
+    """Return what stands for an option's value: its words, if they find room, else its name."""
+    words = option.make_metavar(ctx)
+    is_long = isinstance(option.type, click.Choice) and len(words) > _MOST_WORDS
+    return (option.name or "").upper() if is_long else words

@@ -7,6 +7,8 @@ unless it differs itself.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from msgspec import Struct
 
 from hlotool.compare.blocks.fold import Folder, Found, InstructionChange
@@ -42,12 +44,14 @@ def compare_instructions(structure: Structure, *, is_folded: bool = True) -> Ins
     )
     found = [] if structure.is_equal else _find(structure, reasoner)
     rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()
+    # Of a computation that several on the other side are like, one has the partner.
+    once = {left: right for left, right in pairs.items() if back.get(right) is left}
     return InstructionDiff(
         rows,
-        matched_count=len(pairs),
+        matched_count=len(once),
         changed_count=sum(1 for one in found if one.reasons),
-        left_only_count=_alone(structure, pairs, is_left=True),
-        right_only_count=_alone(structure, back, is_left=False),
+        left_only_count=_alone(structure, once, is_left=True),
+        right_only_count=_alone(structure, set(once.values()), is_left=False),
     )
 
 
@@ -105,7 +109,7 @@ def _is_told(done: Instruction, paired: Pairs) -> bool:
     return partner is None or partner.opcode != start.opcode
 
 
-def _alone(structure: Structure, paired: Pairs, *, is_left: bool) -> int:
+def _alone(structure: Structure, paired: Container[Instruction], *, is_left: bool) -> int:
     """Count the instructions of one side that have no partner."""
     seen = {pair.left if is_left else pair.right for pair in structure.computations}
     seen.update(structure.left_only if is_left else structure.right_only)
