@@ -131,13 +131,20 @@ def test_collectives_are_those_of_collectives(path: Path) -> None:
     )
 
 
-CONFIG = 'chip = "h100"\n'
+TIMED = {
+    "hlo/gpu_train_step.txt": "h100",
+    "hlo/tpu_train_step.txt": "v5e",
+    "dumps/gpu_h100/transformer_train": "h100",
+    "dumps/tpu_v5e/scan_train": "v5p",
+    "dumps/tpu_v5e/pipeline": "v5e",
+}
 
 
-def test_the_clock_does_not_run_backwards(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", TIMED)
+def test_the_clock_adds_up_work_and_what_is_exposed(name: str, tmp_path: Path) -> None:
     config = tmp_path / "hlotool.toml"
-    config.write_text(CONFIG)
-    path = TESTDATA / "hlo" / "gpu_train_step.txt"
+    config.write_text(f'chip = "{TIMED[name]}"\n')
+    path = TESTDATA / name
     dump = hlotool.load(path, config=config)
     rows = dump.outline()
     now: dict[int | None, float] = {}

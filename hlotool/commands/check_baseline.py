@@ -35,7 +35,8 @@ def find_baseline(
 
     The user is told how to write one, if a budget needs it.
     """
-    if not any(rule.needs_baseline for rule in rules):
+    needs_baseline = any(rule.needs_baseline for rule in rules)
+    if not needs_baseline and (not path or Path(path).exists()):
         return Earlier(), ()
     if not path:
         command = repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")

@@ -42,6 +42,9 @@ _WORK: Final = {
 def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
     """Write what differs in memory and work, the reasons, and who did it."""
     rows = by_path(report.metrics)
+    has_other_backend = report.triage is not None and report.triage.has_other_backend
+    if report.triage is not None and has_other_backend:
+        yield Line(write_triage(report.triage, report.flags, report.causes))
     memory = "; ".join([*_memory(rows, units), *_spaces(report.spaces, units)])
     if memory:
         yield Line(f"memory: {memory}")
@@ -54,7 +57,7 @@ def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
     for index, cause in enumerate(report.causes[:MOST_WHY], start=1):
         rest = f"; and {more} more below" if index == MOST_WHY and more > 0 else ""
         yield Line(f"why: {write_cause(cause, units)}{rest}")
-    if report.triage is not None:
+    if report.triage is not None and not has_other_backend:
         triage = write_triage(report.triage, report.flags, report.causes)
         if triage:
             yield Line(triage)

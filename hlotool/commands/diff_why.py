@@ -172,6 +172,8 @@ def write_triage(
     causes: Sequence[Cause],
 ) -> str:
     """Say who did it; '' where nothing tells."""
+    if triage.has_other_backend:  # then flags and builds are of different compilers
+        return f"compiled for {triage.left_backend} and for {triage.right_backend}"
     parts = [*_input(triage, causes), *_builds(triage), *_flags(triage, flags)]
     return "; ".join(parts)
 

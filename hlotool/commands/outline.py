@@ -98,8 +98,9 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
     pricing = program.pricing
     order = "in schedule order" if module.header.is_scheduled else "in the order of the text"
     if not pricing.is_timed:
-        rates = f"the ratios of {pricing.chip.name}; --chip gives times"
-        return Line(f"{module.name}, {order}; shares of work are estimates at {rates}")
+        rates = f"shares of work are estimates at the ratios of {pricing.chip.name}"
+        hint = "--chip gives times" if pricing.reference else "no chip stands for this backend"
+        return Line(f"{module.name}, {order}; {rates}; {hint}")
     ends = max((row.ends_seconds or 0.0 for row in rows), default=0.0)
     run = format_value(ends, Unit.SECONDS)
     return Line(

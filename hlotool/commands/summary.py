@@ -59,7 +59,7 @@ def summary(
         print_document(describe_usage(report, request, "spaces", "allocations"), options)
         return 0
     if not asks_for_one(request, means, options):
-        return print_modules(request, means, options)
+        return print_modules(request, means, options, limit)
     means.refuse()
     program = load_one(request, "executions", "costs", "memory", with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)

@@ -14,10 +14,11 @@ from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.commands.shared.say import say, say_all
-from hlotool.fields import Document, InputPaths, Line, quote_braces
+from hlotool.fields import Document, InputPaths, Line, Unit, quote_braces
 from hlotool.inputs.read.text import STDIN
 from hlotool.program.fleet import Member, measure_members
 from hlotool.query.order import sort_rows
+from hlotool.render.units import format_value
 
 _WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
 
@@ -46,7 +47,20 @@ def _say_deeper(request: Request, rows: Sequence[ProgramRow]) -> tuple[Line, ...
     return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
 
 
-def print_modules(request: Request, means: DirectoryMeans, options: RowOptions) -> int:
+def _say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
+    """Say which programs do not fit into so much memory, and of which nobody knows."""
+    known = [row for row in rows if row.allocated_bytes is not None]
+    large = [row for row in known if (row.allocated_bytes or 0) > limit_bytes]
+    limit = format_value(limit_bytes, Unit.BYTES)
+    names = ", ".join(quote_braces(f"{row.module} ({row.place})") for row in large)
+    said = f"do not fit in {limit}: {names}" if large else f"all fit in {limit}"
+    unknown = len(rows) - len(known)
+    return Line(said + (f"; unknown of {unknown:,}" if unknown else ""))
+
+
+def print_modules(
+    request: Request, means: DirectoryMeans, options: RowOptions, limit_bytes: int | None = None
+) -> int:
     """Print the table of a directory; a program that cannot be read costs one row.
 
     Its error goes to stderr too, and the exit code returned is then that of the first one.
@@ -66,6 +80,8 @@ def print_modules(request: Request, means: DirectoryMeans, options: RowOptions) 
             say(each.row.error)
     rows = [each.row for each in measured]
     notes = _say_deeper(request, rows) if options.wants_overview else ()
+    if limit_bytes is not None:
+        notes = (_say_fits(rows, limit_bytes), *notes)
     paths = InputPaths(found.path)
     print_document(
         Document(choose_directory_columns(rows), paths, rows={"modules": rows}, notes=notes),

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.compare.blocks.changes import compare_instructions
 from hlotool.compare.blocks.collectives import CollectiveChange, compare_collectives
 from hlotool.compare.blocks.flags import FlagChange, compare_flags
@@ -229,6 +230,7 @@ class _Comparison:
             len(report.flags) if has_flags else None,
             self.left.build,
             self.right.build,
+            *(find_backend(one.module) if one and one.module else None for one in (left, right)),
         )
         return replace(report, causes=causes, triage=triage)
 

@@ -21,6 +21,9 @@ from hlotool.ir.out_of_memory import ListedBuffer, OutOfMemory
 _OUTERMOST: Final = re.compile(r"(?P<how>[a-z]++)\((?P<name>[\w.<>\-]++)\)/")
 
 
+_MOST_LISTED: Final = 6  # programs named in a refusal
+
+
 class Blamed(Struct, frozen=True):
     """The program, how many of the listed buffers stand in it, and whether its name was said."""
 
@@ -53,6 +56,13 @@ def find_blamed(message: OutOfMemory, found: Inputs) -> Blamed:
             + (f", which is called {' or '.join(sorted(names))}." if names else ".")
         )
     rivals = counts.count(most) - 1
+    if rivals and message.buffers and not most:
+        places = ", ".join(sorted(one.path for one in candidates)[:_MOST_LISTED])
+        raise InputError(
+            f"{found.path}: {len(candidates)} programs are called as the message's is, and none "
+            f"holds any of its {len(message.buffers):,} listed buffers; "
+            f"if it is one of them, choose it with --module: {places}."
+        )
     return Blamed(candidates[counts.index(most)], most, bool(named), rivals)
 
 

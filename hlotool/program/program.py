@@ -140,7 +140,7 @@ class Program:
         if self.module is None:
             raise InputError(
                 f"{self.paths.path}: the text of the module is missing beside this buffer "
-                "assignment; name it with --module-text."
+                "assignment; name it with --module-text. `hlotool buffers` needs none."
             )
         return self.module
 

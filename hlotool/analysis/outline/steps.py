@@ -58,6 +58,20 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
         return {row.members[-1]: row for row in self.collectives if len(row.members) > 1}
 
     @cached_property
+    def waited(self) -> frozenset[str]:
+        """The collectives whose end is an instruction that waits for it, where they begin.
+
+        Others end in a fusion that carries them on, or in another computation.
+        """
+        found = set()
+        for name, row in self.ends.items():
+            done = self.module.find_instruction(name)
+            begin = self.module.find_instruction(row.name)
+            if done is not None and begin is not None and done.opcode in ASYNC_DONES:
+                found |= {row.name} if done.computation is begin.computation else set()
+        return frozenset(found)
+
+    @cached_property
     def trips(self) -> Mapping[Instruction, int | None]:
         """The trip counts of loops, None where unknown."""
         return {loop.instruction: loop.trip_count for loop in self.executions.loops}

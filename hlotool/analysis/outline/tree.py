@@ -108,7 +108,7 @@ class _Grower:
                 found = evidence.begins if kind == "collective" else evidence.ends
                 row = found[one.full_name]
                 node.collectives.append(row)
-                if kind == "wait" or not row.is_async:
+                if kind == "wait" or row.name not in evidence.waited:
                     now += evidence.exposed_seconds_of(row)
             else:
                 now += self._measure(node, one)

@@ -68,8 +68,9 @@ BODY: Final = RowList(
     title="Inside",
 )
 
+_TIMES: Final = {"transfer_seconds", "overlapped_seconds", "exposed_seconds", "measured_seconds"}
 COLLECTIVES: Final = replace(
-    COLLECTIVE_ROWS,
+    COLLECTIVE_ROWS.showing(COLLECTIVE_ROWS.shown() - _TIMES),
     name="collectives",
     meaning="the collectives that subjects are, begin, end or hold",
     has_total=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Protocol
 
@@ -31,6 +32,9 @@ DIFFED: Final = (
     "module.instruction_count", "module.computation_count", "module.parameter_bytes",
     "module.result_bytes", "module.donated_bytes",
 )  # fmt: skip
+
+
+_ROUNDING: Final = 1e-9  # how far apart sums of the same seconds in another order may be
 
 
 class Figures(Protocol):
@@ -126,7 +130,7 @@ def _compare(path: str, left: Figures, right: Figures) -> MetricRow:
         path,
         one,
         other,
-        other - one if known else None,  # type: ignore[operator]
+        _subtract(one, other) if known else None,  # type: ignore[arg-type]
         (other - one) / one if known and one else None,  # type: ignore[operator]
         other / one if known and one else None,  # type: ignore[operator]
         is_left_lower,
@@ -137,6 +141,12 @@ def _compare(path: str, left: Figures, right: Figures) -> MetricRow:
         is_right_upper or is_left_lower,
         METRICS[path].unit,
     )
+
+
+def _subtract(left: float, right: float) -> int | float:
+    """Return right − left; 0 where floats differ by rounding alone."""
+    is_noise = not isinstance(left, int) and math.isclose(left, right, rel_tol=_ROUNDING)
+    return 0 if is_noise else right - left
 
 
 def _number(value: object) -> int | float | None:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.evidence import Evidence
 from hlotool.compare.causes.names import list_names
-from hlotool.ir import ArrayShape, Instruction
+from hlotool.ir import ArrayShape, Instruction, Module
 from hlotool.ir.opcodes import CONTROL_FLOW, FREE
 
 _Sizes: TypeAlias = tuple[int, int]  # of a dimension on the left, on the right
@@ -21,8 +21,11 @@ def find_dimensions(evidence: Evidence) -> Iterator[Cause]:
     """Yield each change of a dimension's size that parameters of the entry have.
 
     `count` are the arrays that partners make, fused ones aside, in which a dimension has grown by
-    the same factor; bytes those of all their runs. `subject` names the parameters.
+    the same factor; bytes those of all their runs. `subject` names the parameters. Nothing is
+    said where one side has more of them, as a model has whose layers are unrolled.
     """
+    if len({_count_parameters(one) for one in evidence.modules}) > 1:
+        return  # stacked on one side, apart on the other: those that are partners say nothing
     inputs: dict[_Sizes, dict[str, list[int]]] = {}
     for one in evidence.modules[0].entry.parameters:
         other = evidence.pairs.get(one)
@@ -48,6 +51,10 @@ def find_dimensions(evidence: Evidence) -> Iterator[Cause]:
             measure="results",
             delta_bytes=sum(followed),
         )
+
+
+def _count_parameters(module: Module) -> int:
+    return len(module.entry.parameters)
 
 
 def _name(found: dict[str, list[int]]) -> str:

@@ -27,3 +27,16 @@ class Triage(Struct, frozen=True):
     ]
     left_build: Annotated[int | None, figure("number of the TPU compiler's build", NUMBER)]
     right_build: Annotated[int | None, figure("number of the TPU compiler's build", NUMBER)]
+    left_backend: Annotated[str | None, figure("whose marks the text bears; null where none")] = (
+        None
+    )
+    right_backend: Annotated[str | None, figure("whose marks the text bears; null where none")] = (
+        None
+    )
+
+    @property
+    def has_other_backend(self) -> bool:
+        """Whether the sides were compiled for different backends, and both are known."""
+        return None not in {self.left_backend, self.right_backend} and (
+            self.left_backend != self.right_backend
+        )
