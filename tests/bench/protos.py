@@ -37,7 +37,9 @@ def compare_protos(path: Path, effort: Effort) -> Iterator[Comparison]:
         text, proto = write_both(path, Path(folder), effort.proto_bytes)
         megabytes = text.stat().st_size / 1e6
         for command in _COMMANDS:
-            ours, theirs = take_turns(effort.large_rounds, _run(command, proto), _run(command, text))
+            ours, theirs = take_turns(
+                effort.large_rounds, _run(command, proto), _run(command, text)
+            )
             name = f"{command} of a proto, {megabytes:.0f} MB as text"
             yield Comparison(name, ours, theirs, "s", _LIMIT)
 

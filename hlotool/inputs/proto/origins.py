@@ -30,31 +30,30 @@ def render_metadata(
     """
     frame = metadata.stack_frame_id if frame is None else frame
     parts: list[str] = []
-    if text := metadata.op_type:
-        parts.append(f'op_type="{escape_text(text)}"')
-    if text := metadata.op_name:
-        parts.append(f'op_name="{escape_text(text)}"')
-    if text := metadata.source_file:
-        parts.append(f'source_file="{escape_text(text)}"')
-    if number := metadata.source_line:
-        parts.append(f"source_line={number}")
-    if number := metadata.source_end_line:
-        parts.append(f"source_end_line={number}")
-    if number := metadata.source_column:
-        parts.append(f"source_column={number}")
-    if number := metadata.source_end_column:
-        parts.append(f"source_end_column={number}")
+    for key, text in (
+        ("op_type", metadata.op_type),
+        ("op_name", metadata.op_name),
+        ("source_file", metadata.source_file),
+    ):
+        if text:
+            parts.append(f'{key}="{escape_text(text)}"')
+    for key, number in (
+        ("source_line", metadata.source_line),
+        ("source_end_line", metadata.source_end_line),
+        ("source_column", metadata.source_column),
+        ("source_end_column", metadata.source_end_column),
+    ):
+        if number:
+            parts.append(f"{key}={number}")
     if metadata.profile_type:
         parts.append(f"profile_type={{{','.join(map(str, metadata.profile_type))}}}")
-    if text := metadata.deduplicated_name:
-        parts.append(f'deduplicated_name="{escape_text(text)}"')
-    if text := metadata.scheduling_name:
-        parts.append(f'scheduling_name="{escape_text(text)}"')
+    if metadata.deduplicated_name:
+        parts.append(f'deduplicated_name="{escape_text(metadata.deduplicated_name)}"')
+    if metadata.scheduling_name:
+        parts.append(f'scheduling_name="{escape_text(metadata.scheduling_name)}"')
     if frame:
         parts.append(f"stack_frame_id={frame}")
-    if metadata.HasField("metadata_payload") and (
-        payload := find_payload(metadata.metadata_payload, payloads)
-    ):
+    if payload := find_payload(metadata.metadata_payload, payloads):
         parts.append(f'metadata_payload="{escape_text(payload)}"')
     return " ".join(parts)
 
