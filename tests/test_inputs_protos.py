@@ -197,10 +197,17 @@ def test_counts_of_the_text_beside(tmp_path: Path) -> None:
     path.write_bytes(DATA)
     before = tmp_path / "module_0003.jit_train_step.before_optimizations.txt"
     before.write_text(TEXT.replace(", is_scheduled=true", ", num_partitions=4", 1))
-    (found,) = find_inputs(str(path)).inputs
-    assert found.module is not None
-    header = parse_module(found.module.read()).header
-    assert (header.replica_count, header.num_partitions) == (1, 4)
+    for place in (path, tmp_path):
+        (found,) = find_inputs(str(place)).inputs
+        assert found.module is not None
+        assert found.module.raw_path == str(path)
+        header = parse_module(found.module.read()).header
+        assert (header.replica_count, header.num_partitions) == (1, 4)
+    before.write_text(before.read_text().replace("jit_train_step", "jit_other", 1))
+    for place in (path, tmp_path):
+        (found,) = find_inputs(str(place)).inputs
+        assert found.module is not None
+        assert parse_module(found.module.read()).header.num_partitions is None
     shutil.rmtree(tmp_path)
 
 
