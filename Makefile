@@ -41,7 +41,7 @@ test-browser: $(VENV)/installed-test ## Open pages in Chromium (Debian: chromium
 	$(BIN)/pytest -q -m browser
 
 mutants: $(VENV)/installed-test ## Ask about a million injured dumps, or COUNT=100000
-	$(BIN)/pytest -n auto -q tests/test_mutants.py tests/test_protos_bad.py --mutants $(COUNT)
+	$(BIN)/pytest -n auto -q tests/test_mutants.py tests/test_protos_bad.py tests/test_byte_mutants.py --mutants $(COUNT)
 
 lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/ruff check .

@@ -17,7 +17,10 @@ import hlotool
 RUN = Path(__file__).parent / "bench" / "run.py"
 HAS_JAXLIB = importlib.util.find_spec("jaxlib") is not None
 LEFT_OUT = "left out, jaxlib is not installed"
-WITH_JAXLIB = ("parse cpu_train_step", "MB, memory", "import and parse", "hlotool summary --json")
+WITH_JAXLIB = (
+    *("parse cpu_train_step", "MB, memory", "import and parse", "hlotool summary --json"),
+    "summary of a proto",
+)
 SECTIONS = (
     *(WITH_JAXLIB if HAS_JAXLIB else (LEFT_OUT,)),
     "hlotool --version",

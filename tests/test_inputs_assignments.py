@@ -30,6 +30,7 @@ UNSAID = {
     *("lifetimes", "xla_position", "xla_bytes", "bytes_at_xla_position"),
     *("reported_total_bytes", "reported_total_matches"),
 }
+BESIDE = {"flags", "flags_path"}  # in a file of its own, which was not copied
 # Uses of a value are counted in the module, where some meet others; frames are numbered anew.
 COUNTED = {"use_count", "stack_frame"}
 # The proto stands alone here, and the flags are in a file beside the text.

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from dump_files import TESTDATA
 
+from hlotool.cli import run
 from hlotool.errors import InputError, MissingPackageError
 from hlotool.inputs import find_inputs
 from hlotool.inputs.proto.counts import prove_counts
@@ -196,8 +197,41 @@ def test_counts_of_the_text_beside(tmp_path: Path) -> None:
     path.write_bytes(DATA)
     before = tmp_path / "module_0003.jit_train_step.before_optimizations.txt"
     before.write_text(TEXT.replace(", is_scheduled=true", ", num_partitions=4", 1))
-    (found,) = find_inputs(str(path)).inputs
-    assert found.module is not None
-    header = parse_module(found.module.read()).header
-    assert (header.replica_count, header.num_partitions) == (1, 4)
+    for place in (path, tmp_path):
+        (found,) = find_inputs(str(place)).inputs
+        assert found.module is not None
+        assert found.module.raw_path == str(path)
+        header = parse_module(found.module.read()).header
+        assert (header.replica_count, header.num_partitions) == (1, 4)
+    before.write_text(before.read_text().replace("jit_train_step", "jit_other", 1))
+    for place in (path, tmp_path):
+        (found,) = find_inputs(str(place)).inputs
+        assert found.module is not None
+        assert parse_module(found.module.read()).header.num_partitions is None
     shutil.rmtree(tmp_path)
+
+
+def test_protos_of_sparse_cores_are_read(tmp_path: Path) -> None:
+    """A thread of any name: a build of XLA without that compiler may refuse such a proto."""
+    data = gzip.decompress((PROTOS / "async_operations.hlo.pb.gz").read_bytes())
+    proto = HloModuleProto.FromString(data)
+    starts = [
+        each
+        for computation in proto.computations
+        for each in computation.instructions
+        if each.opcode == "async-start"
+    ]
+    ids = {number for each in starts for number in each.called_computation_ids}
+    called = [each for each in proto.computations if each.id in ids]
+    assert called
+    for start in starts:
+        start.async_execution_thread = "sparsecore"
+    for computation in called:
+        computation.execution_thread = "sparsecore"
+    path = tmp_path / "a.hlo.pb"
+    path.write_bytes(proto.SerializeToString())
+    source = read_source(str(path))
+    threads = {each.execution_thread for each in parse_module(source).computations.values()}
+    assert "sparsecore" in threads
+    assert source.text.count('"sparsecore"') >= len(starts)
+    assert run(["summary", str(path), "--json"]) == 0

@@ -27,6 +27,7 @@ class Effort:
     process_rounds: int = 11
     large_rounds: int = 3
     large_bytes: int = 100_000_000
+    proto_bytes: int = 10_000_000  # of its text
     directory_rounds: int = 5
     diff_rounds: int = 3
     diff_bytes: int = 10_000_000
@@ -38,6 +39,7 @@ QUICK = Effort(
     process_rounds=1,
     large_rounds=1,
     large_bytes=500_000,
+    proto_bytes=500_000,
     directory_rounds=1,
     diff_rounds=1,
     diff_bytes=500_000,

@@ -30,6 +30,7 @@ from bench.directory import compare_processors  # noqa: E402
 from bench.measure import QUICK, Effort  # noqa: E402
 from bench.parse import compare_parsing  # noqa: E402
 from bench.processes import compare_reading, compare_start  # noqa: E402
+from bench.protos import compare_protos  # noqa: E402
 
 
 def find_text() -> Path:
@@ -67,6 +68,8 @@ def measure_all(path: Path, effort: Effort) -> Iterator[object]:
     if importlib.util.find_spec("jaxlib"):
         yield from compare_parsing(path, effort)
         yield from compare_reading(path, effort.process_rounds)
+        yield "CPU of an answer from a proto, beside that from its text"
+        yield from compare_protos(path, effort)
     else:
         yield "parsing and summary: left out, jaxlib is not installed"
     yield compare_start(effort.process_rounds)

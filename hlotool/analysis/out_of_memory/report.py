@@ -150,7 +150,8 @@ def _make_part(part: MemoryPart) -> PartRow:
 
 def _make_row(number: int, one: ListedBuffer) -> ListedRow:
     size, unpadded = one.size_bytes, one.unpadded_bytes
-    is_known = size is not None and unpadded is not None
+    # What would be negative is no padding: the message contradicts itself.
+    padding = None if size is None or unpadded is None or size < unpadded else size - unpadded
     shape = one.shape
     layouts = _LAYOUT.findall(shape[:_LONGEST_SHAPE]) if shape else []
     return ListedRow(
@@ -159,11 +160,9 @@ def _make_row(number: int, one: ListedBuffer) -> ListedRow:
         shape=strip_layout(shape) if shape else None,
         opcode="parameter" if one.is_parameter else _find_opcode(one.label),
         allocation_type=one.allocation_type or ("entry parameter" if one.is_parameter else None),
-        padding_factor=size / unpadded if size is not None and unpadded else None,
+        padding_factor=1 + padding / unpadded if padding is not None and unpadded else None,
         unpadded_bytes=unpadded,
-        padding_bytes=size - unpadded
-        if is_known and size is not None and unpadded is not None
-        else None,
+        padding_bytes=padding,
         scope=find_scope(one.op_name) if one.op_name else None,
         source=write_short_source(one.source_file, one.source_line),
         instruction=find_instruction(one.label),

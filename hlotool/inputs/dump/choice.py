@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from hlotool.inputs.dump.files import DumpFile
 from hlotool.inputs.dump.groups import FileGroup
 from hlotool.inputs.dump.member import ModuleText
 from hlotool.inputs.dump.program import DumpedProgram, PassText
 from hlotool.inputs.dump.role import Role, Stage
 from hlotool.inputs.dump.siblings import find_assignment
+from hlotool.source import DeviceCounts
 
 _SAME_TEXT: Final = "_after_buffer_assignment"  # the text the assignment's own name stands for
 
 
 def make_program(group: FileGroup) -> DumpedProgram:
     """Choose the texts that stand for a program, and the companions of the chosen one."""
+    _lend_counts(group)
     before, loose = group.staged(Stage.BEFORE), group.staged(None)
     after = _choose_after(group)
     chosen = after or (loose[0] if loose else None)
@@ -40,6 +44,17 @@ def make_program(group: FileGroup) -> DumpedProgram:
         live_range=group.companions.get((suffix, Role.LIVE_RANGE)),
         debug_options=group.debug_options,
     )
+
+
+def _lend_counts(group: FileGroup) -> None:
+    """Let protos take the devices that they do not count from a text of the same module."""
+    texts = [each for each in group.texts if each.name.role is not Role.PROTO and each.head.name]
+    known = {each.head.name: each.head for each in reversed(texts)}
+    for place, one in enumerate(group.texts):
+        head = known.get(one.head.name)
+        if one.name.role is Role.PROTO and head is not None:
+            counts = DeviceCounts(head.replica_count, head.num_partitions)
+            group.texts[place] = replace(one, file=replace(one.file, counts=counts))
 
 
 def _choose_after(group: FileGroup) -> ModuleText | None:

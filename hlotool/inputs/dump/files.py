@@ -6,6 +6,7 @@ import filecmp
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.errors import InputError
 from hlotool.inputs.dump.role import Stage
@@ -22,7 +23,7 @@ from hlotool.inputs.read.text import (
 )
 from hlotool.inputs.read.text_kind import TextKind, detect_kind
 from hlotool.ir.measurement import Measurement
-from hlotool.source import Source
+from hlotool.source import DeviceCounts, Source
 
 StageChoice: TypeAlias = Literal["before", "after", "all"]  # the texts --stage asks for
 
@@ -38,6 +39,7 @@ class DumpFile(Struct, frozen=True):
     is_settled: bool = False  # whether `source` is known to be one of `kinds`
     is_assignment: bool = False  # whether it is the buffer assignment in a proto, not the module
     data: bytes | None = None  # of a proto that lies in another file, or was read already
+    counts: DeviceCounts | None = None  # by a text of the same module, if this is a proto
 
     @property
     def place(self) -> str:
@@ -61,7 +63,16 @@ class DumpFile(Struct, frozen=True):
             return make_assignment(self._bytes(), self.place)
         if self.data is not None:
             return expect_kind(make_source(self.data, self.place), self.kinds)
-        return expect_kind(self.source or read_source(self.raw_path), self.kinds)
+        return self._count(expect_kind(self.source or read_source(self.raw_path), self.kinds))
+
+    def _count(self, source: Source) -> Source:
+        """Take the devices from the other text where nothing in a proto proves both counts."""
+        known = source.counts
+        if self.counts is None or known is None:
+            return source
+        if None not in {known.replica_count, known.num_partitions}:
+            return source
+        return replace(source, counts=self.counts)
 
     def is_same_as(self, other: DumpFile) -> bool:
         """Say whether two files are known to hold the same, byte for byte."""

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-_PLAIN: Final = re.compile(rb"[ !#-&(-\[\]-~]*+")  # printable, but no quote and no backslash
+_PLAIN: Final = re.compile(r"[ !#-&(-\[\]-~]*+")  # printable, but no quote and no backslash
 _SHORT: Final = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
 _PRINTABLE: Final = range(0x20, 0x7F)
 _ESCAPES: Final = [
@@ -17,10 +17,11 @@ _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}"]', re.DOTALL)
 
 def escape_text(text: str | bytes) -> str:
     """Escape what C would: quotes, backslashes, and each byte that is not printable ASCII."""
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
-    if _PLAIN.fullmatch(data):
-        return data.decode("ascii")
-    return "".join(map(_ESCAPES.__getitem__, data))
+    if isinstance(text, str):
+        if _PLAIN.fullmatch(text):
+            return text
+        text = text.encode("utf-8", "surrogateescape")
+    return "".join(map(_ESCAPES.__getitem__, text))
 
 
 def render_config(config: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hlotool.errors import InputError
 from hlotool.inputs.proto.attributes import ATTRIBUTES
@@ -17,6 +17,7 @@ from hlotool.inputs.proto.custom_calls import list_custom_call
 from hlotool.inputs.proto.escape import escape_text, render_config
 from hlotool.inputs.proto.frames import FrameTables
 from hlotool.inputs.proto.literals import render_constant
+from hlotool.inputs.proto.messages import OpMetadata
 from hlotool.inputs.proto.nodes import Block, Node
 from hlotool.inputs.proto.origins import (
     find_payload,
@@ -60,6 +61,16 @@ class Surroundings(Struct, eq=False):
     frames: FrameTables
     name: str  # of the file, for errors
     left: int  # how many characters there may be yet
+    origins: dict[bytes, str] = field(default_factory=dict)  # one for many instructions
+
+    def describe_origin(self, metadata: OpMetadata) -> str:
+        """Return the metadata of an instruction; each different one is printed once."""
+        key = metadata.SerializeToString()
+        text = self.origins.get(key)
+        if text is None:
+            frame = self.frames.numbers.get(metadata.stack_frame_id, 0)
+            text = self.origins[key] = render_metadata(metadata, frame, self.payloads)
+        return text
 
     def spend(self, count: int) -> None:
         """Count characters; raise InputError for more than there may be."""
@@ -92,8 +103,7 @@ def render_instruction(node: Node, around: Surroundings) -> str:
     if proto.HasField("original_value"):
         parts.append(f"origin={{{render_original_value(proto.original_value)}}}")
     if proto.HasField("metadata"):
-        frame = around.frames.numbers.get(proto.metadata.stack_frame_id, 0)
-        metadata = render_metadata(proto.metadata, frame, around.payloads)
+        metadata = around.describe_origin(proto.metadata)
         if metadata:
             parts.append(f"metadata={{{metadata}}}")
     config = proto.backend_config

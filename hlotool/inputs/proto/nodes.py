@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct, field
@@ -68,7 +69,7 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
     by_id = block.by_id
     for proto in block.proto.instructions:
         opcode = proto.opcode
-        if not _OPCODE.fullmatch(opcode):
+        if not _is_opcode(opcode):
             raise InputError(f"{name}: {proto.name!r} has no opcode, but {opcode!r}.")
         key = proto.id & _LOCAL
         if key in by_id:
@@ -99,6 +100,11 @@ def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
         what = "root" if block.nodes else "instructions"
         raise InputError(f"{name}: the computation {block.name!r} has no {what}.")
     block.is_single = all(node is block.root or node.opcode == "parameter" for node in block.nodes)
+
+
+@lru_cache
+def _is_opcode(text: str) -> bool:
+    return _OPCODE.fullmatch(text) is not None
 
 
 def _find_wrapped(opcode: str, operands: list[Node], callees: list[Block]) -> Block | None:

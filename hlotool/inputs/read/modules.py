@@ -68,8 +68,9 @@ def find_modules(source: Source, detection: Detection) -> FoundModules:
 
     A module ends with its last computation. Where that cannot be told, because something is
     never closed or what follows looks like HLO, it goes on to the next module or the next mark.
+    What was made of a proto is one module, whatever stands in it.
     """
-    if _is_plain(source.text, detection):
+    if source.counts is not None or _is_plain(source.text, detection):
         return FoundModules((source,))
     text = source.text
     headings = _leave_out_inner(source, _find_all_headings(text, detection))

@@ -1,0 +1,196 @@
+"""Injured protos, profiles, messages and archives: each is answered or refused, as dumps are.
+
+`make test` tries 2,000, a fifth as many as of texts, `.ci/run` 20,000. What failed once is kept
+in testdata/bad/bytes, and asked about with every command.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import tarfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from byte_mutants import ByteMutation, injure_bytes, injure_fields
+from dump_files import TESTDATA
+from mutant_judge import OUTCOMES, Hang, ask
+from profile_builder import GPU, TPU, Plane, metadata
+from test_profiles import LABEL, stream, tpu
+
+from hlotool.inputs.proto.wire import write_field
+
+FAILED_ONCE = sorted((TESTDATA / "bad" / "bytes").iterdir())
+SHARDS = 4
+MOST_FAILURES = 5
+MOST_BYTES = 3_000  # of a proto, compressed
+
+CHIPS = TESTDATA / "check" / "any_chip.toml"
+CHIP = f"--chip any --chip-file {CHIPS}"
+ASKED = (
+    "summary {path} --json",
+    "buffers {path} --json -n 0",
+    f"fusions {{path}} --json -n 0 {CHIP}",
+    f"collectives {{path}} --json -n 0 {CHIP}",
+    f"summary {{path}} {CHIP}",
+    "buffers {path}",
+)
+ASKED_OF_PROTOS = (*ASKED, "text {path}")
+ASKED_OF_MESSAGES = (
+    "buffers {path} --json",
+    "buffers {path}",
+    f"buffers {{path}} --json --dump {TESTDATA / 'folders' / 'cpu.several'}",
+    "summary {path} --json",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file: how one is called, some that are whole, and what is done and asked."""
+
+    name: str
+    ending: str
+    bases: tuple[bytes, ...]
+    mutations: tuple[ByteMutation, ...]
+    asked: tuple[str, ...] = ASKED
+
+
+def unpack(path: Path) -> bytes:
+    data = path.read_bytes()
+    return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def injure_proto(data: bytes, chance: random.Random) -> bytes:
+    return injure_fields(data, "HloProto", chance)
+
+
+def injure_profile(data: bytes, chance: random.Random) -> bytes:
+    return injure_fields(data, "XSpace", chance)
+
+
+def injure_packed(data: bytes, chance: random.Random) -> bytes:
+    """Injure what is in a compressed file."""
+    return gzip.compress(injure_bytes(gzip.decompress(data), chance), 1)
+
+
+def list_protos() -> tuple[bytes, ...]:
+    """List small modules, as HloProto, and compiled programs with their buffers."""
+    small = [
+        write_field(1, unpack(path))
+        for path in sorted((TESTDATA / "protos").glob("*.hlo.pb.gz"))
+        if path.stat().st_size < MOST_BYTES
+    ]
+    compiled = sorted((TESTDATA / "folders" / "cpu.several").rglob("*after_opt*.hlo.pb"))
+    return *small, *(path.read_bytes() for path in compiled), GPU
+
+
+def pack_zip(folder: Path) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.glob("module_0000*")):
+            archive.write(path, path.name)
+    return made.getvalue()
+
+
+def pack_tar(folder: Path) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for path in sorted(folder.glob("module_0000*")):
+            archive.add(path, path.name)
+    return made.getvalue()
+
+
+DUMP = TESTDATA / "folders" / "cpu.several"
+MESSAGES = tuple(map(unpack, sorted((TESTDATA / "out_of_memory").glob("*.txt"))))
+PROFILES = (
+    metadata((LABEL, TPU)) + tpu(0).to_bytes(),
+    metadata(("jit_loop(7)", GPU)) + stream(0).to_bytes(),
+    metadata((LABEL, list_protos()[0])) + Plane("/host:CPU").to_bytes(),
+)
+KINDS = (
+    Kind(
+        "protos",
+        "hlo.pb",
+        list_protos(),
+        (injure_bytes, injure_proto, injure_proto),
+        ASKED_OF_PROTOS,
+    ),
+    Kind("profiles", "xplane.pb", PROFILES, (injure_bytes, injure_profile, injure_profile)),
+    Kind("messages", "log", MESSAGES, (injure_bytes,), ASKED_OF_MESSAGES),
+    Kind("zips", "zip", (pack_zip(DUMP),), (injure_bytes,)),
+    Kind("tars", "tar", (pack_tar(DUMP),), (injure_bytes,)),
+    Kind(
+        "compressed tars",
+        "tar.gz",
+        (gzip.compress(pack_tar(DUMP), 1),),
+        (injure_bytes, injure_packed),
+    ),
+)
+
+
+def ask_about(path: Path, asked: str) -> str:
+    """Ask one command; what failed is told with the words."""
+    return ask(*asked.format(path=path).split())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_byte_mutants(
+    *,
+    kind: Kind,
+    shard: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where no hlotool.toml is
+    monkeypatch.setenv("HLOTOOL_DEBUG", "1")  # a failure says where
+    count = -(-request.config.getoption("--mutants") // (5 * len(KINDS) * SHARDS))
+    chance = random.Random(zlib.crc32(f"{kind.name} {shard}".encode()))  # noqa: S311
+    outcomes: Counter[str] = Counter()
+    failures: dict[str, str] = {}
+    path = tmp_path / f"x.{kind.ending}"
+    for number in range(count):
+        mutant = chance.choice(kind.mutations)(chance.choice(kind.bases), chance)
+        asked = kind.asked[number % len(kind.asked)]
+        path.write_bytes(mutant)
+        try:
+            outcomes[ask_about(path, asked)] += 1
+        except (AssertionError, Hang, Exception) as error:  # noqa: BLE001  each is a failure
+            outcomes["failed"] += 1
+            kept = tmp_path / f"failure{number}.{kind.ending}"
+            kept.write_bytes(mutant)
+            said = str(error) or repr(error)
+            failures.setdefault(said[-200:], f"{kept}, {asked}\n{said}")
+            if len(failures) == MOST_FAILURES:
+                break
+    record_property("mutants", (kind.name, dict(outcomes)))
+    assert not failures, "\n\n".join(failures.values())
+    assert sum(outcomes[one] for one in OUTCOMES) == count
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_what_is_whole_is_answered(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / f"x.{kind.ending}"
+    for base in kind.bases:
+        path.write_bytes(base)
+        outcomes = {asked: ask_about(path, asked) for asked in kind.asked}
+        assert outcomes[kind.asked[0]] != "refused"
+
+
+@pytest.mark.parametrize("path", FAILED_ONCE, ids=lambda path: path.stem)
+def test_what_failed_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    kind = next(each for each in KINDS if path.name.endswith(f".{each.ending}"))
+    for asked in kind.asked:
+        ask_about(path, asked)
