@@ -18,7 +18,7 @@ from hlotool.compare.match.beside import pair_beside
 from hlotool.compare.match.content_numbers import ContentNumbers, number_contents
 from hlotool.compare.match.flow import CONTAINERS, Flow
 from hlotool.compare.match.layers import align_layers, seed_parameters
-from hlotool.compare.match.matching import Matcher, Pairs
+from hlotool.compare.match.matching import KnownSteps, Matcher, Pairs
 from hlotool.compare.match.moved import pair_moved
 from hlotool.compare.match.signature import Signatures
 from hlotool.compare.match.terms import Terms, agree_terms
@@ -149,6 +149,7 @@ class _Pairing:
         self._structure = structure
         self._known: set[tuple[Computation, Computation]] = set()
         self._matchers: list[Matcher] = []
+        self._steps: KnownSteps = {}
         self._taken: set[Instruction] = set()  # of the moved pairs
         self._is_late = False
 
@@ -217,7 +218,10 @@ class _Pairing:
                 seeds[one] = structure.moved.pop(one)
                 self._taken -= {one, other}
         matcher = Matcher(
-            left, right, structure.signatures, numbers, seeds=seeds, taken=self._taken
+            *(left, right, structure.signatures, numbers),
+            seeds=seeds,
+            taken=self._taken,
+            known=self._steps,
         )
         matcher.match_strictly()
         if self._is_late:
