@@ -71,6 +71,7 @@ class _Mover:
         self._farthest = _FARTHEST if is_bridging else 1
         self._before = marks
         self._marks = dict(marks)
+        self._hopeless: set[Instruction] = set()  # until something near has a partner
         self.found: dict[Instruction, Instruction] = {}
 
     def run(self, sides: list[list[Instruction]], view: View) -> None:
@@ -82,7 +83,7 @@ class _Mover:
         queue = deque((bool(place), one) for place, side in enumerate(seen) for one in side)
         while queue:
             is_right, one = queue.popleft()
-            if one in self._marks:
+            if one in self._marks or one in self._hopeless:
                 continue
             other = self._find_waiting(one, seen[is_right][one], waiting, is_right=is_right)
             if other is None:
@@ -90,7 +91,9 @@ class _Mover:
             left, right = (other, one) if is_right else (one, other)
             self.found[left] = self._marks[left] = self._marks[right] = right
             for side, made in ((False, left), (True, right)):
-                queue.extend((side, near) for near in self._near(made) if near in seen[side])
+                near = list(self._near(made))
+                self._hopeless.difference_update(near)
+                queue.extend((side, each) for each in near if each in seen[side])
 
     def _find_waiting(
         self,
@@ -102,6 +105,9 @@ class _Mover:
     ) -> Instruction | None:
         """Return what waits on the other side for the same operands or users; else wait."""
         above, below = self._above(one), self._below(one)
+        if above is below is None:
+            self._hopeless.add(one)
+            return None
         keys = [(kind, way) for way in (above, below) if way is not None]
         for key in keys:
             others = waiting[not is_right, key]
