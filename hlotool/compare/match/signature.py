@@ -55,14 +55,27 @@ class Signatures:
         self._values: dict[tuple[str, str], Hashable] = {}
         self._op_names: dict[Instruction, str] = {}
         self._read_names: dict[str, str] = {}
+        self._written: dict[Hashable, int] = {}
         self._bodies: dict[Computation, int] = {}
         self._bags: dict[Computation, Counter[str]] = {}
 
     def exact(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
         """Return the number of all that counts; `callees` are the called computations' numbers.
 
-        A print without attributes may leave out what a collective's sum is.
+        A print without attributes may leave out what a collective's sum is. What calls nothing
+        is looked at once for all that are written alike.
         """
+        text = None if callees else instruction.attribute_text()
+        if text is None:
+            return self._number_parts(instruction, callees)
+        shape = self.shape(instruction.shape)
+        written = instruction.opcode, shape, instruction.literal, text
+        number = self._written.get(written)
+        if number is None:
+            number = self._written[written] = self._number_parts(instruction, callees)
+        return number
+
+    def _number_parts(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
         if not self.terms.has_attributes and instruction.opcode in COLLECTIVES:
             callees = ()
         return self.table.number(
