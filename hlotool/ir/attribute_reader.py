@@ -28,6 +28,9 @@ class AttributeReader(Protocol):
     ParseError, with the place, where it is malformed. Values are cached by their text.
     """
 
+    def attribute_text(self, instruction: Instruction) -> str:
+        """Return the raw text of all attributes."""
+
     def attributes(self, instruction: Instruction) -> dict[str, str]:
         """Return the raw text of each attribute by key."""
 

@@ -92,6 +92,12 @@ class Instruction(Node, eq=False):
             self.given_attributes = attributes = self.split_attributes()
         return attributes
 
+    def attribute_text(self) -> str | None:
+        """Return the attributes as written; None where they stand in no one place."""
+        if self.given_attributes is None:
+            return self.computation.module.reader.attribute_text(self)
+        return None
+
     def split_attributes(self) -> dict[str, str]:
         """Return the same, not kept: for what goes through a whole module once."""
         if self.given_attributes is None:

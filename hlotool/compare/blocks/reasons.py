@@ -7,7 +7,7 @@ removed instruction does to its users' operand lists is told by its own row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import zip_longest
 from typing import Final
 
@@ -60,20 +60,31 @@ class Reasoner(Struct, eq=False):
     pairs: Pairs
     back: Pairs
     flow: Flow
-    _known: dict[tuple[str, str], str] = field(default_factory=dict)
+    _known: dict[tuple[Instruction, Instruction], tuple[Reason, ...]] = field(default_factory=dict)
+    _known_own: dict[Hashable, tuple[Reason, ...]] = field(default_factory=dict)
 
     def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
         """List why a pair differs, () where it does not, callees' contents aside."""
-        found: list[Reason] = []
         if left is right:  # of a program that is compared with itself
             return ()
-        if self.exact(left) != self.exact(right):
-            found.extend(self._own(left, right))
-        if not self._have_same_operands(left, right):
-            found.append(Reason("operands"))
-        return tuple(found)
+        found = self._known.get((left, right))
+        if found is None:
+            found = () if self._have_same_operands(left, right) else (Reason("operands"),)
+            found = self._known[left, right] = (*self._own(left, right), *found)
+        return found
 
-    def _own(self, left: Instruction, right: Instruction) -> Iterator[Reason]:
+    def _own(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
+        """Return what differs in the instructions themselves, found once for all that say so."""
+        numbers = self.exact(left), self.exact(right)
+        if numbers[0] == numbers[1]:
+            return ()
+        key = *numbers, left.attributes.get("channel_id"), right.attributes.get("channel_id")
+        found = self._known_own.get(key)
+        if found is None:
+            found = self._known_own[key] = tuple(self._find_own(left, right))
+        return found
+
+    def _find_own(self, left: Instruction, right: Instruction) -> Iterator[Reason]:
         """Yield what differs in the instructions themselves."""
         is_async_change = left.opcode != right.opcode and family(left) == family(right)
         if is_async_change:

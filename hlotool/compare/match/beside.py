@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
+from itertools import chain, islice
+from typing import Final
 
 from hlotool.compare.match.flow import Flow
 from hlotool.compare.match.signature import Signatures
@@ -25,7 +26,6 @@ from hlotool.compare.match.views import family
 from hlotool.ir import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE
 
-_Partners: TypeAlias = Mapping[Instruction, Instruction]
 _ROUNDS: Final = 16
 _MOST: Final = 64  # instructions that stand beside one at one place, so that it tells anything
 _FARTHEST: Final = 4  # operations looked through
@@ -33,12 +33,12 @@ _FARTHEST: Final = 4  # operations looked through
 
 def pair_beside(
     free: tuple[Iterable[Instruction], Iterable[Instruction]],
-    partners: tuple[_Partners, _Partners],
+    marks: Mapping[Instruction, Instruction],
     flow: Flow,
     signatures: Signatures,
 ) -> dict[Instruction, Instruction]:
-    """Pair free instructions of two modules, left to right."""
-    finder = _Finder(free, partners, flow, signatures)
+    """Pair free instructions of two modules; `marks` has the right one of each pair, by either."""
+    finder = _Finder(free, marks, flow, signatures)
     for _ in range(_ROUNDS):
         if not finder.find():
             break
@@ -51,24 +51,23 @@ class _Finder:
     def __init__(
         self,
         free: tuple[Iterable[Instruction], Iterable[Instruction]],
-        partners: tuple[_Partners, _Partners],
+        marks: Mapping[Instruction, Instruction],
         flow: Flow,
         signatures: Signatures,
     ) -> None:
         self._left = dict.fromkeys(free[0])
         self._right = dict.fromkeys(free[1])
-        self._pairs, self._back = partners
+        self._marks = dict(marks)
         self._flow = flow
         self._signatures = signatures
         self.found: dict[Instruction, Instruction] = {}
-        self._found_back: dict[Instruction, Instruction] = {}
 
     def find(self) -> int:
         """Pair those that have most in common; return how many pairs that made."""
         before = len(self.found)
         for (one, other), _ in sorted(self._weigh().items(), key=lambda item: -item[1]):
             if one in self._left and other in self._right:
-                self.found[one], self._found_back[other] = other, one
+                self.found[one] = self._marks[one] = self._marks[other] = other
                 del self._left[one], self._right[other]
         return len(self.found) - before
 
@@ -76,11 +75,11 @@ class _Finder:
         """Return how much speaks for each pair that anything speaks for."""
         places: dict[Hashable, list[Instruction]] = defaultdict(list)
         for other in self._right:
-            for place in dict.fromkeys(self._list_places(other, is_right=True)):
+            for place in dict.fromkeys(self._list_places(other)):
                 places[place].append(other)
         common: Counter[tuple[Instruction, Instruction]] = Counter()
         for one in self._left:
-            for place in dict.fromkeys(self._list_places(one, is_right=False)):
+            for place in dict.fromkeys(self._list_places(one)):
                 others = places.get(place, ())
                 if len(others) <= _MOST:
                     common.update((one, other) for other in others)
@@ -97,32 +96,26 @@ class _Finder:
             return 1 if same_dims and (same_name or are_alike) else 0
         return 3 * same_name + 2 * same_dims
 
-    def _list_places(self, one: Instruction, *, is_right: bool) -> Iterator[Hashable]:
+    def _list_places(self, one: Instruction) -> Iterator[Hashable]:
         """Yield beside what an instruction stands, and how."""
         for place, operand in enumerate(one.operands):
-            mark = self._mark_above(operand, is_right=is_right)
+            mark = self._mark_above(operand)
             if mark is not None:
                 yield "above", place, mark
         if one.opcode == "parameter":
             for meant in self._flow.meanings(one)[1:]:
-                mark = self._mark(meant, is_right=is_right)
+                mark = self._marks.get(meant)
                 if mark is not None:
                     yield "passed", mark
-        for user, place in self._list_users(one, is_right=is_right):
+        for user, place in self._list_users(one):
             yield "below", place, user
 
-    def _mark(self, one: Instruction, *, is_right: bool) -> Instruction | None:
-        """Return the right one of an instruction's pair, None where it has no partner."""
-        if is_right:
-            return one if one in self._back or one in self._found_back else None
-        return self._pairs.get(one) or self.found.get(one)
-
-    def _mark_above(self, value: Instruction, *, is_right: bool) -> Instruction | None:
+    def _mark_above(self, value: Instruction) -> Instruction | None:
         """Return the mark of what a value is, or of the nearest that it is made of."""
         for _ in range(_FARTHEST):
             meanings = self._flow.meanings(value)
             for one in reversed(meanings):
-                mark = self._mark(one, is_right=is_right)
+                mark = self._marks.get(one)
                 if mark is not None:
                     return mark
             if len(meanings[-1].operands) != 1:
@@ -130,16 +123,15 @@ class _Finder:
             value = meanings[-1].operands[0]
         return None
 
-    def _list_users(self, one: Instruction, *, is_right: bool) -> Iterator[tuple[Instruction, int]]:
+    def _list_users(self, one: Instruction) -> Iterator[tuple[Instruction, int]]:
         """Yield the marks of what computes with a value, and at which of its operands."""
         pending = [one]
         for _ in range(_FARTHEST):
             further = []
             for value in pending:
-                users = [*self._flow.users(value)]
-                users += [(user, user.operands.index(value)) for user in value.users]
-                for user, place in users[:_MOST]:
-                    mark = self._mark(user, is_right=is_right)
+                own = ((user, user.operands.index(value)) for user in value.users)
+                for user, place in islice(chain(self._flow.users(value), own), _MOST):
+                    mark = self._marks.get(user)
                     if mark is not None:
                         yield mark, place
                     elif len(user.operands) == 1:

@@ -30,6 +30,7 @@ class Flow:
         self._callers: dict[Computation, Instruction | None] = {}
         self._place = Places().of
         self._meanings: dict[Instruction, list[Instruction]] = {}
+        self._users: dict[Instruction, tuple[tuple[Instruction, int], ...]] = {}
         for graph in graphs:
             for caller, callees in graph.callees.items():
                 for callee in callees:
@@ -58,8 +59,14 @@ class Flow:
             found.append(step)
         return found
 
-    def users(self, one: Instruction) -> Iterator[tuple[Instruction, int]]:
-        """Yield what computes with a value, and at which place of its operands."""
+    def users(self, one: Instruction) -> tuple[tuple[Instruction, int], ...]:
+        """List what computes with a value, and at which place of its operands."""
+        found = self._users.get(one)
+        if found is None:
+            found = self._users[one] = tuple(self._find_users(one))
+        return found
+
+    def _find_users(self, one: Instruction) -> Iterator[tuple[Instruction, int]]:
         pending, seen = [one], {one}
         while pending:
             value = pending.pop()

@@ -15,9 +15,9 @@ and edges, up to sorting. Among indistinguishable twins the order of the dump de
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import product
+from itertools import islice, product
 from typing import Final, TypeAlias
 
 from hlotool.compare.match.colours import (
@@ -37,6 +37,9 @@ from hlotool.ir import Computation, Instruction
 
 Pairs: TypeAlias = dict[Instruction, Instruction]
 _Classes: TypeAlias = dict[Hashable, list[Instruction]]
+_PlacePairs: TypeAlias = tuple[tuple[int, int], ...]  # places in two computations
+# What steps found between computations that say the same, by all that they follow from.
+KnownSteps: TypeAlias = dict[Hashable, _PlacePairs]
 _STRICT: Final = 3  # views under which what is paired says nearly the same
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
 _MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
@@ -67,11 +70,12 @@ class Matcher:
         *,
         seeds: Pairs,
         taken: AbstractSet[Instruction],
+        known: KnownSteps,
     ) -> None:
         self.left = left
         self.right = right
         self.signatures = signatures
-        self._both = numbers.both
+        self._numbers = numbers
         self._views = list_views(
             signatures, numbers.signature, has_numbers=self._has_as_many_parameters()
         )
@@ -81,6 +85,8 @@ class Matcher:
         self._fresh: list[tuple[Instruction, Instruction]] = []
         self._place = Places().of
         self._taken = taken  # those with a partner in another computation
+        self._known = known
+        self._written = self._tell_written(left), self._tell_written(right)
         self._unpaired = left.instructions, right.instructions  # and others, paired meanwhile
         for one, other in seeds.items():
             if one not in self.pairs and other not in self.back:
@@ -88,34 +94,69 @@ class Matcher:
 
     def match_strictly(self) -> Pairs:
         """Pair what says the same, or nearly; return the new pairs."""
-        known = set(self.pairs)
-        if not known and self._has_as_many_parameters():
-            self._pair_classes(self._both)
-        self._look(self._views[:_STRICT])
-        return self._since(known)
+        return self._take("strictly", self._match_strictly)
 
     def match_loosely(self) -> Pairs:
         """Pair what is called alike, or does alike, in like surroundings; return the new pairs."""
-        known = set(self.pairs)
-        self._look(self._views[_STRICT:])
-        return self._since(known)
+        return self._take("loosely", lambda: self._look(self._views[_STRICT:]))
 
     def finish(self) -> Pairs:
         """Pair what was replaced, and what stands beside it; return the new pairs."""
-        known = set(self.pairs)
-        if not self._is_done():
-            self._pair_lone_names(self._name)
-            self._pair_replaced()
-            self._look(self._views[-1:])
-        return self._since(known)
+        return self._take("replaced", self._finish)
 
     def pair_named(self) -> Pairs:
         """Pair what is left and called alike; return the new pairs."""
-        known = set(self.pairs)
-        if not self._is_done():
-            self._pair_named()
-            self._pair_lone_names(self._place_name)
-        return self._since(known)
+        return self._take("named", self._pair_all_named)
+
+    def _take(self, name: str, step: Callable[[], None]) -> Pairs:
+        """Take a step; return the new pairs. What is known of computations written alike is used.
+
+        A step follows from what both say, and from what has a partner by now.
+        """
+        count = len(self.pairs)
+        if self._is_done():
+            return {}
+        state = name, self._written, self._tell_places(self.pairs.items()), self._list_taken()
+        found = self._known.get(state)
+        if found is None:
+            step()
+            found = self._tell_places(islice(self.pairs.items(), count, None))
+            self._known[state] = found
+        else:
+            here, there = self.left.instructions, self.right.instructions
+            for left, right in found:
+                self._pair(here[left], there[right])
+        return dict(islice(self.pairs.items(), count, None))
+
+    def _tell_written(self, computation: Computation) -> Hashable:
+        """Return what a computation says, names of instructions aside."""
+        names = tuple([self.signatures.op_name(one) for one in computation.instructions])
+        return self._numbers.contents[computation], self.signatures.table.number(names)
+
+    def _tell_places(self, pairs: Iterable[tuple[Instruction, Instruction]]) -> _PlacePairs:
+        places = self._numbers.places
+        return tuple([(places[one], places[other]) for one, other in pairs])
+
+    def _list_taken(self) -> tuple[tuple[int, ...], ...]:
+        """List the places of what has a partner in another computation."""
+        return tuple(
+            tuple([place for place, one in enumerate(side.instructions) if one in self._taken])
+            for side in (self.left, self.right)
+        )
+
+    def _match_strictly(self) -> None:
+        if not self.pairs and self._has_as_many_parameters():
+            self._pair_classes(self._numbers.both)
+        self._look(self._views[:_STRICT])
+
+    def _finish(self) -> None:
+        self._pair_lone_names(self._name)
+        self._pair_replaced()
+        self._look(self._views[-1:])
+
+    def _pair_all_named(self) -> None:
+        self._pair_named()
+        self._pair_lone_names(self._place_name)
 
     def accept(self, left: Instruction, right: Instruction) -> None:
         """Take a pair that was found otherwise."""
@@ -136,9 +177,6 @@ class Matcher:
         left, right = self._list_unpaired()
         seen: dict[int, int] = {}
         return [seen.setdefault(view(one), len(seen)) for one in (*left, *right)]
-
-    def _since(self, known: set[Instruction]) -> Pairs:
-        return {one: other for one, other in self.pairs.items() if one not in known}
 
     def _has_as_many_parameters(self) -> bool:
         return len(self.left.parameters) == len(self.right.parameters)

@@ -33,7 +33,7 @@ _PASSING: Final = frozenset(("parameter", "get-tuple-element", "tuple", "call"))
 
 def pair_moved(
     free: tuple[Iterable[Instruction], Iterable[Instruction]],
-    partners: tuple[Mapping[Instruction, Instruction], Mapping[Instruction, Instruction]],
+    marks: Mapping[Instruction, Instruction],
     flow: Flow,
     signatures: Signatures,
     numbers: ContentNumbers,
@@ -42,10 +42,11 @@ def pair_moved(
 ) -> dict[Instruction, Instruction]:
     """Pair free instructions of two modules, left to right, by what they do and stand on.
 
+    `marks` has the right one of each pair, by either.
     `is_bridging` looks through operations of one operand that have no partner themselves: in
     `tanh(sign(a))` and `tanh(a)`, both stand on a.
     """
-    mover = _Mover(partners, flow, numbers.up, is_bridging=is_bridging)
+    mover = _Mover(marks, flow, numbers.up, is_bridging=is_bridging)
     passing = _PASSING - {"parameter"} if is_bridging else _PASSING
     sides = [[one for one in side if one.opcode not in passing] for side in free]
     if all(sides):
@@ -59,7 +60,7 @@ class _Mover:
 
     def __init__(
         self,
-        partners: tuple[Mapping[Instruction, Instruction], Mapping[Instruction, Instruction]],
+        marks: Mapping[Instruction, Instruction],
         flow: Flow,
         expression: Callable[[Instruction], int],
         *,
@@ -68,45 +69,51 @@ class _Mover:
         self._flow = flow
         self._expression = expression
         self._farthest = _FARTHEST if is_bridging else 1
-        self._pairs, self._back = partners
+        self._before = marks
+        self._marks = dict(marks)
+        self._hopeless: set[Instruction] = set()  # until something near has a partner
         self.found: dict[Instruction, Instruction] = {}
-        self._found_back: dict[Instruction, Instruction] = {}
 
     def run(self, sides: list[list[Instruction]], view: View) -> None:
         """Pair under one view while that makes new pairs; what one side alone has cannot pair."""
         waiting: _Waiting = defaultdict(OrderedDict)
-        shared = set.intersection(*({view(one) for one in side} for side in sides))
-        sides = [[one for one in side if view(one) in shared] for side in sides]
-        members = [set(side) for side in sides]
-        queue = deque((bool(place), one) for place, side in enumerate(sides) for one in side)
+        seen = [{one: view(one) for one in side if one not in self._marks} for side in sides]
+        shared = set(seen[0].values()) & set(seen[1].values())
+        seen = [{one: kind for one, kind in side.items() if kind in shared} for side in seen]
+        queue = deque((bool(place), one) for place, side in enumerate(seen) for one in side)
         while queue:
             is_right, one = queue.popleft()
-            if self._mark(one, is_right=is_right) is not None:
+            if one in self._marks or one in self._hopeless:
                 continue
-            other = self._find_waiting(one, view, waiting, is_right=is_right)
+            other = self._find_waiting(one, seen[is_right][one], waiting, is_right=is_right)
             if other is None:
                 continue
             left, right = (other, one) if is_right else (one, other)
-            self.found[left], self._found_back[right] = right, left
+            self.found[left] = self._marks[left] = self._marks[right] = right
             for side, made in ((False, left), (True, right)):
-                queue.extend((side, near) for near in self._near(made) if near in members[side])
+                near = list(self._near(made))
+                self._hopeless.difference_update(near)
+                queue.extend((side, each) for each in near if each in seen[side])
 
     def _find_waiting(
         self,
         one: Instruction,
-        view: View,
+        kind: Hashable,
         waiting: _Waiting,
         *,
         is_right: bool,
     ) -> Instruction | None:
         """Return what waits on the other side for the same operands or users; else wait."""
-        both = (way(one, view, is_right=is_right) for way in (self._above, self._below))
-        keys = [key for key in both if key is not None]
+        above, below = self._above(one), self._below(one)
+        if above is below is None:
+            self._hopeless.add(one)
+            return None
+        keys = [(kind, way) for way in (above, below) if way is not None]
         for key in keys:
             others = waiting[not is_right, key]
             first = list(islice(others, _MOST_ASKED))
             for other in first:
-                if self._mark(other, is_right=not is_right) is not None:
+                if other in self._marks:
                     del others[other]
             first = [other for other in first if other in others]
             if first:
@@ -119,55 +126,49 @@ class _Mover:
         return None
 
     def _are_called_alike(self, one: Instruction, other: Instruction) -> bool:
-        """Say whether what calls the computations of both are partners."""
+        """Say whether what calls the computations of both were partners before."""
         callers = self._flow.caller(one.computation), self._flow.caller(other.computation)
         if callers[0] is None or callers[1] is None:
             return callers[0] is callers[1]
-        return callers[1] in (self._pairs.get(callers[0]), self._back.get(callers[0]))
+        mark = self._before.get(callers[0])
+        return mark is not None and mark is self._before.get(callers[1])
 
-    def _mark(self, one: Instruction, *, is_right: bool) -> Instruction | None:
-        """Return the right one of an instruction's pair, None where it has no partner."""
-        if is_right:
-            return one if one in self._back or one in self._found_back else None
-        return self._pairs.get(one) or self.found.get(one)
-
-    def _deepest_mark(self, value: Instruction, *, is_right: bool) -> Hashable:
+    def _deepest_mark(self, value: Instruction) -> Hashable:
         """Return the mark of what a value is in truth; of what hangs on nothing, its expression."""
         meanings = self._flow.meanings(value)
         made = meanings[-1]
         for _ in range(self._farthest):
             for one in reversed(meanings):
-                mark = self._mark(one, is_right=is_right)
-                if mark is not None:
-                    return mark
+                if one in self._marks:
+                    return self._marks[one]
             if len(meanings[-1].operands) != 1:
                 break
             meanings = self._flow.meanings(meanings[-1].operands[0])
         return self._expression(made) if _is_constant(made) else None
 
-    def _above(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
-        """Return what an instruction does with which partners, None while one has none.
+    def _above(self, one: Instruction) -> Hashable:
+        """Return on which partners an instruction stands, None while one has none.
 
         What is made of constants alone could stand anywhere.
         """
         marks = []
         for operand in one.operands:
-            mark = self._deepest_mark(operand, is_right=is_right)
+            mark = self._deepest_mark(operand)
             if mark is None:
                 return None
             marks.append(mark)
         is_anywhere = not any(isinstance(mark, Instruction) for mark in marks)
-        return None if is_anywhere else ("above", view(one), *marks)
+        return None if is_anywhere else tuple(marks)
 
-    def _below(self, one: Instruction, view: View, *, is_right: bool) -> Hashable:
-        """Return what an instruction does for which partners, None while one has none."""
+    def _below(self, one: Instruction) -> Hashable:
+        """Return which partners use an instruction, and where; None while one has none."""
         uses = []
         for user, place in self._flow.users(one):
-            mark = self._mark(user, is_right=is_right)
+            mark = self._marks.get(user)
             if mark is None:
                 return None
             uses.append((mark, place))
-        return ("below", view(one), frozenset(uses)) if uses else None
+        return frozenset(uses) if uses else None
 
     def _near(self, one: Instruction) -> Iterable[Instruction]:
         """Yield what an instruction uses, and what uses it."""

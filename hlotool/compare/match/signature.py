@@ -54,14 +54,28 @@ class Signatures:
         self._shapes: dict[int, tuple[Shape, int, int]] = {}
         self._values: dict[tuple[str, str], Hashable] = {}
         self._op_names: dict[Instruction, str] = {}
+        self._read_names: dict[str, str] = {}
+        self._written: dict[Hashable, int] = {}
         self._bodies: dict[Computation, int] = {}
         self._bags: dict[Computation, Counter[str]] = {}
 
     def exact(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
         """Return the number of all that counts; `callees` are the called computations' numbers.
 
-        A print without attributes may leave out what a collective's sum is.
+        A print without attributes may leave out what a collective's sum is. What calls nothing
+        is looked at once for all that are written alike.
         """
+        text = None if callees else instruction.attribute_text()
+        if text is None:
+            return self._number_parts(instruction, callees)
+        shape = self.shape(instruction.shape)
+        written = instruction.opcode, shape, instruction.literal, text
+        number = self._written.get(written)
+        if number is None:
+            number = self._written[written] = self._number_parts(instruction, callees)
+        return number
+
+    def _number_parts(self, instruction: Instruction, callees: tuple[int, ...]) -> int:
         if not self.terms.has_attributes and instruction.opcode in COLLECTIVES:
             callees = ()
         return self.table.number(
@@ -89,8 +103,16 @@ class Signatures:
         """
         name = self._op_names.get(instruction)
         if name is None:
-            name = self.layers.translate(instruction.metadata().op_name, instruction.module)
+            name = self.layers.translate(self._read_op_name(instruction), instruction.module)
             self._op_names[instruction] = name
+        return name
+
+    def _read_op_name(self, instruction: Instruction) -> str:
+        """Read an op_name, once for all instructions of the same metadata."""
+        text = instruction.attributes.get("metadata", "")
+        name = self._read_names.get(text)
+        if name is None:
+            name = self._read_names[text] = instruction.metadata().op_name
         return name
 
     def origin(self, instruction: Instruction) -> str:

@@ -18,7 +18,7 @@ from hlotool.compare.match.beside import pair_beside
 from hlotool.compare.match.content_numbers import ContentNumbers, number_contents
 from hlotool.compare.match.flow import CONTAINERS, Flow
 from hlotool.compare.match.layers import align_layers, seed_parameters
-from hlotool.compare.match.matching import Matcher, Pairs
+from hlotool.compare.match.matching import KnownSteps, Matcher, Pairs
 from hlotool.compare.match.moved import pair_moved
 from hlotool.compare.match.signature import Signatures
 from hlotool.compare.match.terms import Terms, agree_terms
@@ -85,6 +85,10 @@ class Structure(Struct, eq=False):
             found.update((right, left) for left, right in pair.pairs.items())
         return found
 
+    def marks(self) -> Pairs:
+        """Return the right one of each pair, by either."""
+        return self.partners() | {right: right for right in self.back()}
+
 
 def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
     """Pair two programs that have modules. Raises ParseError when a computation calls itself.
@@ -149,6 +153,7 @@ class _Pairing:
         self._structure = structure
         self._known: set[tuple[Computation, Computation]] = set()
         self._matchers: list[Matcher] = []
+        self._steps: KnownSteps = {}
         self._taken: set[Instruction] = set()  # of the moved pairs
         self._is_late = False
 
@@ -217,7 +222,10 @@ class _Pairing:
                 seeds[one] = structure.moved.pop(one)
                 self._taken -= {one, other}
         matcher = Matcher(
-            left, right, structure.signatures, numbers, seeds=seeds, taken=self._taken
+            *(left, right, structure.signatures, numbers),
+            seeds=seeds,
+            taken=self._taken,
+            known=self._steps,
         )
         matcher.match_strictly()
         if self._is_late:
@@ -228,19 +236,9 @@ class _Pairing:
     def _pair_beside(self) -> int:
         """Pair what is left by what it stands beside; return how many pairs that were."""
         structure = self._structure
-        partners = structure.partners(), structure.back()
-        free = self._list_free()
-        return self._accept(
-            pair_beside(
-                (
-                    [one for one in free[0] if one not in partners[0]],
-                    [one for one in free[1] if one not in partners[1]],
-                ),
-                partners,
-                structure.flow,
-                structure.signatures,
-            )
-        )
+        marks = structure.marks()
+        free = self._list_free(marks)
+        return self._accept(pair_beside(free, marks, structure.flow, structure.signatures))
 
     def _pair_moved(self, *, is_bridging: bool = False) -> int:
         """Pair what stands in another computation now, and go on with what that calls.
@@ -248,19 +246,12 @@ class _Pairing:
         Returns how many pairs that were.
         """
         structure = self._structure
-        free = self._list_free()
+        marks = structure.marks()
+        free = self._list_free(marks)
         if not all(free):
             return 0
-        partners = structure.partners(), structure.back()
         found = pair_moved(
-            (
-                [one for one in free[0] if one not in partners[0]],
-                [one for one in free[1] if one not in partners[1]],
-            ),
-            partners,
-            structure.flow,
-            structure.signatures,
-            structure.numbers,
+            *(free, marks, structure.flow, structure.signatures, structure.numbers),
             is_bridging=is_bridging,
         )
         return self._accept(found)
@@ -279,7 +270,7 @@ class _Pairing:
         self._descend(_list_called(found))
         return len(found)
 
-    def _list_free(self) -> list[list[Instruction]]:
+    def _list_free(self, marks: Pairs) -> tuple[list[Instruction], list[Instruction]]:
         """List what has no partner in pairs of computations, and all of those in no pair."""
         matched = zip(*(matcher.list_free() for matcher in self._matchers), strict=True)
         free = [[one for some in side for one in some] for side in matched] or [[], []]
@@ -287,7 +278,8 @@ class _Pairing:
             seen = {pair[place] for pair in self._known}
             alone = [one for one in list_reached(program) if one not in seen]
             free[place] += [one for each in alone for one in each.instructions]
-        return free
+        left, right = ([one for one in side if one not in marks] for side in free)
+        return left, right
 
 
 def _list_called(pairs: Pairs) -> list[tuple[Computation, Computation, Pairs]]:

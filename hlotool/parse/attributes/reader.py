@@ -35,6 +35,7 @@ from hlotool.parse.attributes.values import (
     parse_window,
 )
 from hlotool.parse.strings import parse_string_map, unquote
+from hlotool.source import Source
 
 # How many operands hold the left and, last, the right side of a product.
 _DOT_OPERANDS = {"scaled-dot": 3}
@@ -58,8 +59,12 @@ class TextReader:
     def attributes(self, instruction: Instruction) -> dict[str, str]:
         """Split the raw attributes of an instruction whose attributes end with the line."""
         source = instruction.computation.module.source
-        end = source.text.find("\n", instruction.start)
-        return read_attributes(source, instruction.start, len(source.text) if end < 0 else end)
+        return read_attributes(source, instruction.start, _find_end(source, instruction))
+
+    def attribute_text(self, instruction: Instruction) -> str:
+        """Return the raw attributes of an instruction whose attributes end with the line."""
+        source = instruction.computation.module.source
+        return source.text[instruction.start : _find_end(source, instruction)]
 
     def callees(self, instruction: Instruction, key: str) -> tuple[Computation, ...]:
         """Return what `calls=` and its kin name; each must be a computation, a fusion's its own.
@@ -201,6 +206,12 @@ class TextReader:
     def frontend_attributes(self, instruction: Instruction) -> Mapping[str, str]:
         """Return the frontend attributes."""
         return self._values.read(instruction, "frontend_attributes", parse_string_map) or {}
+
+
+def _find_end(source: Source, instruction: Instruction) -> int:
+    """Return where the line ends on which the attributes stand."""
+    end = source.text.find("\n", instruction.start)
+    return len(source.text) if end < 0 else end
 
 
 def _operand_shapes(instruction: Instruction, count: int) -> list[Shape]:
