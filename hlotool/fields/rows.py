@@ -88,8 +88,13 @@ class RowList(Struct, frozen=True):
         return self.field(self.key) if self.key else self.fields[0]
 
     def showing(self, names: Iterable[str]) -> RowList:
-        """Return the list with these columns in its table and no others."""
+        """Return the list with these columns in its table and no others.
+
+        KeyError, a mistake in a declaration: a name that is none of its fields.
+        """
         shown = frozenset(names)
+        for name in sorted(shown - {each.name for each in self.fields}):
+            raise KeyError(name)
         fields = tuple(replace(each, in_table=each.name in shown) for each in self.fields)
         return replace(self, chosen=fields)
 
