@@ -129,6 +129,18 @@ def test_rematerialization_lost() -> None:
     assert back.delta_bytes == -cause.delta_bytes
 
 
+def test_rematerialization_without_scopes() -> None:
+    """The names that JAX gives in this program have no scope, so that no part can be named."""
+    folder = ROOT / "testdata/dumps/gpu_h100"
+    sides = [str(folder / name) for name in ("mlp_train", "mlp_train.remat")]
+    cause = compare(*sides).causes[0]
+    assert cause == Cause(kind="rematerialization gained", count=0)
+    assert write_cause(cause, "auto").endswith("new: the backward pass makes values again")
+    lost = compare(*sides[::-1]).causes[0]
+    assert lost == Cause(kind="rematerialization lost", count=0)
+    assert write_cause(lost, "auto").endswith("lost: the backward pass makes nothing again")
+
+
 @needs_shared
 def test_operations() -> None:
     cause = find(compare("gpu.base", "gpu.relu"), "operations")

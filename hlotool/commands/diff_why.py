@@ -26,6 +26,9 @@ def _rematerialization(cause: Cause, units: str) -> str:
     is_lost = cause.kind == "rematerialization lost"
     what = "lost" if is_lost else "new"
     more = "more" if is_lost else "fewer"
+    if cause.subject is None:
+        makes = "makes nothing again" if is_lost else "makes values again"
+        return f"rematerialization {what}: the backward pass {makes}"
     return (
         f"rematerialization {what} in {cause.subject}: {cause.count} {more} values live from the "
         f"forward to the backward pass ({_bytes(cause, units)} at the peak)"

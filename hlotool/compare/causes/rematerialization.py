@@ -1,7 +1,8 @@
 """Which part of the program is no longer made again for the backward pass, or is now?
 
 Read off JAX's op_names: what is made again has `rematted_computation` in its name. Numbers of
-layers do not count, and a part that a side does not have at all is neither lost nor gained.
+layers do not count, and a part that a side does not have at all is neither lost nor gained. Where
+what is made again has no scope, the part is the whole program, and no values are counted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from hlotool.compare.blocks.memory_pairs import ValuePair
-from hlotool.compare.causes.cause import Cause
+from hlotool.compare.causes.cause import Cause, CauseKind
 from hlotool.compare.causes.evidence import Evidence
 from hlotool.compare.causes.op_names import is_within, list_outermost, list_scopes
 from hlotool.fields.paths import fold_numbers
@@ -26,6 +27,8 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Cause]:
     """
     left, right = (_list_made_again(names) for names in evidence.op_names)
     if left == right:
+        if not left:
+            yield from _find_without_scopes(evidence)
         return
     everything = [_folded(list_scopes(names)) for names in evidence.op_names]
     lost, gained = (left - right) & everything[1], (right - left) & everything[0]
@@ -33,6 +36,14 @@ def find_rematerialization(evidence: Evidence) -> Iterator[Cause]:
         yield _describe("rematerialization lost", lost, evidence.values)
     if gained:
         yield _describe("rematerialization gained", gained, evidence.values)
+
+
+def _find_without_scopes(evidence: Evidence) -> Iterator[Cause]:
+    """Yield one cause, of no values, if one side alone makes some again."""
+    was, is_now = (any(_MADE_AGAIN in name for name in names) for names in evidence.op_names)
+    if was != is_now:
+        kind: CauseKind = "rematerialization gained" if is_now else "rematerialization lost"
+        yield Cause(kind=kind, count=0)
 
 
 def _describe(kind: str, scopes: frozenset[str], values: Iterable[ValuePair]) -> Cause:
