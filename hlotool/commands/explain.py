@@ -10,6 +10,7 @@ from hlotool.commands.explain_terms import Meaning, collect_meanings
 from hlotool.commands.shared.command import write_text
 from hlotool.commands.shared.complete import complete_term
 from hlotool.commands.shared.help import HelpfulCommand
+from hlotool.commands.shared.output import find_width
 from hlotool.errors import UsageError
 from hlotool.query.names import suggest
 
@@ -18,7 +19,7 @@ _EXAMPLES = (
     "hlotool explain exposed-collective",
     "hlotool explain --threshold",
 )
-_WIDTH = 80
+_WIDTH = 80  # at most
 _INDENT = "    "
 
 
@@ -40,7 +41,8 @@ def explain(term: Sequence[str]) -> None:
     found = meanings.get(normalize(asked))
     if found is None:
         raise UsageError(f"nothing is called {asked!r}; {suggest(normalize(asked), meanings)}")
-    write_text((line for meaning in found for line in _write(meaning)), "")
+    width = min(_WIDTH, find_width() or _WIDTH)
+    write_text((line for meaning in found for line in _write(meaning, width)), "")
 
 
 def normalize(term: str) -> str:
@@ -48,11 +50,11 @@ def normalize(term: str) -> str:
     return " ".join(term.lower().removeprefix("exit code").split())
 
 
-def _write(meaning: Meaning) -> Iterator[str]:
+def _write(meaning: Meaning, width: int) -> Iterator[str]:
     """Write one meaning: what it is and where, then the text below it."""
-    yield f"{click.wrap_text(meaning.what, _WIDTH, subsequent_indent='  ')}\n"
+    yield f"{click.wrap_text(meaning.what, width, subsequent_indent='  ')}\n"
     for paragraph in meaning.says:
-        yield f"{click.wrap_text(paragraph, _WIDTH, _INDENT, _INDENT)}\n"
+        yield f"{click.wrap_text(paragraph, width, _INDENT, _INDENT)}\n"
 
 
 DOCUMENTS = ()

@@ -102,7 +102,8 @@ def _write_lists(documents: tuple[DocumentSpec, ...]) -> Iterator[str]:
     for spec in documents:
         for rows in spec.row_lists:
             added = f", with {rows.option}" if rows.option else ""
-            with formatter.section(f"{spec.name} --rows {rows.name}{added} ({rows.meaning})"):
+            title = f"{spec.name} --rows {rows.name}{added} ({rows.meaning})"
+            with formatter.section(click.wrap_text(title, formatter.width - 1, "", "  ")):
                 formatter.write_dl([(one.name, _explain(one)) for one in rows.fields])
     yield formatter.getvalue().lstrip("\n")
 

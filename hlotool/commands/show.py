@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from hlotool.analysis.show.answer import SHOW, SHOW_SEVERAL, SUBJECTS
+from hlotool.analysis.show.answer import SHOW, SHOW_SEVERAL, SUBJECTS, choose_show_columns
 from hlotool.analysis.show.report import ShowReport
 from hlotool.commands.shared.command import (
     RowOptions,
@@ -73,7 +73,7 @@ def _document(program: Program, report: ShowReport) -> Document:
         )
     filled = tuple(name for name, found in rows.items() if found and name != SUBJECTS.name)
     return Document(
-        SHOW,
+        choose_show_columns(report.collectives),
         program.paths,
         find_words=program.find_words,
         rows=rows,

@@ -11,6 +11,7 @@ from hlotool.analysis.show.subjects import SubjectRow
 from hlotool.fields import Line
 
 _MOST_FRAMES: Final = 6  # of a stack; JSON has them all
+_LONGEST: Final = 240  # of a definition: operands, or a literal; JSON has all
 _MOST_STEPS: Final = 7  # of a way from the entry
 _LEAST_SHARE: Final = 0.0005  # that is not shown as 0.0 %
 
@@ -18,8 +19,8 @@ _LEAST_SHARE: Final = 0.0005  # that is not shown as 0.0 %
 def describe_one(row: SubjectRow) -> Iterator[Line]:
     """Say what something is, where it runs, where it comes from and what it costs."""
     first, *attributes = row.definition
-    yield Line(first)
-    yield from (Line(f"    {each}") for each in attributes)
+    yield Line(first if len(first) <= _LONGEST else f"{first[: _LONGEST - 1]}…")
+    yield from (Line(f"    {each}", is_cuttable=True) for each in attributes)
     yield Line(_write_way(row))
     yield from _write_origin(row)
     yield _write_cost(row)

@@ -63,6 +63,7 @@ class Line(Struct, frozen=True):
     record: object | None = None
     tone: str = ""  # a verdict or a severity, which colours it
     is_typed: bool = False  # a command to be copied: never broken
+    is_cuttable: bool = False  # a text of any length, told in full elsewhere: one line at most
 
 
 def quote_braces(text: str) -> str:

@@ -1,12 +1,14 @@
 """Which columns of a table find room in a terminal, and how wide is each?
 
-The answer stays: a column leaves by its `give_way`, the highest first, before any name is cut
-below what it takes to read it. No two rows look alike that differ, while a column can give way.
+The answer stays: a column in which no row has anything leaves first, then by `give_way`, the
+highest first, before any name is cut below what it takes to read it. No two rows look alike that
+differ, while a column can give way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Final
 
 from hlotool.render.cells import Cells
@@ -53,9 +55,15 @@ def cut(text: str, width: int) -> str:
 
 def _find_filler(cells: Cells, columns: Sequence[int]) -> int | None:
     """Return the column that gives way next, None where all of them are the answer."""
-    ranks = [(cells.columns[index].give_way, index) for index in columns[1:]]
+    ranks = [(_rank(cells, index), index) for index in columns[1:]]
     rank, index = max(ranks, default=(0, 0))
     return index if rank else None
+
+
+def _rank(cells: Cells, index: int) -> float:
+    """Return how soon a column gives way, 0 if it is the answer."""
+    is_empty = not any(row[index] for row in cells.rows)
+    return inf if is_empty else cells.columns[index].give_way
 
 
 def _has_room(widths: Sequence[int], width: int) -> bool:

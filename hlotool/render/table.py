@@ -14,6 +14,7 @@ from hlotool.render.prose import render_line, wrap
 
 _INDENT = 4  # blanks before what stands below a row
 _NOTHING = "(no rows)"
+_LONGEST = 120  # of a line of prose that may be cut, in a pipe
 
 
 def render_tables(document: Document, selections: Sequence[Selection], look: Look) -> str:
@@ -34,13 +35,16 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
 
 def _render_prose(lines: Sequence[Line], look: Look) -> str:
     """Return lines of prose, broken where the terminal ends."""
-    return "\n".join(
-        look.paint(part, line.tone)
-        for line in lines
-        for part in wrap(
-            render_line(line, look.units), None if line.is_typed else look.width, "  "
-        ).split("\n")
-    )
+    return "\n".join(look.paint(part, line.tone) for line in lines for part in _lay_out(line, look))
+
+
+def _lay_out(line: Line, look: Look) -> list[str]:
+    """Break a line of prose, or end it, where it is longer than it may be."""
+    text = render_line(line, look.units)
+    if line.is_cuttable:
+        most = look.width or (look.list_width and _LONGEST)
+        return [text if most is None or len(text) <= most else f"{text[: most - 1]}…"]
+    return wrap(text, None if line.is_typed else look.width, "  ").split("\n")
 
 
 def render_table(cells: Cells, look: Look) -> str:

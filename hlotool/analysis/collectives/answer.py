@@ -119,7 +119,16 @@ _WHERE_KNOWN: Final = (
 
 
 def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
-    """Return the declaration without columns that would say nothing; JSON is always the same.
+    """Return the declaration with the columns that suit an answer; JSON is always the same."""
+    chosen = choose_row_columns(rows)
+    if any(row.transfer_seconds is not None for row in rows):
+        shown = [each.showing(each.shown() | set(_TIMES)) for each in (BY_KIND, BY_NETWORK)]
+        return replace(COLLECTIVES, row_lists=(chosen, *shown, *COLLECTIVES.row_lists[3:]))
+    return replace(COLLECTIVES, row_lists=(chosen, *COLLECTIVES.row_lists[1:]))
+
+
+def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
+    """Return the list of collectives without columns that would say nothing.
 
     Those are the ones without any value, exposure where all are synchronous, and `network`
     where all have the same. Where times are estimated, what is exposed longest comes first.
@@ -140,6 +149,4 @@ def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
             for each in chosen.fields  # its time says it
         )
         chosen = replace(chosen, sort=",".join([*first, chosen.sort]), chosen=tuple(fields))
-        shown = [each.showing(each.shown() | set(_TIMES)) for each in (BY_KIND, BY_NETWORK)]
-        return replace(COLLECTIVES, row_lists=(chosen, *shown, *COLLECTIVES.row_lists[3:]))
-    return replace(COLLECTIVES, row_lists=(chosen, *COLLECTIVES.row_lists[1:]))
+    return chosen

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS
+from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS, choose_row_columns
+from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.show.body import BodyRow
 from hlotool.analysis.show.memory import SharingValue, ShownValue
@@ -84,6 +86,16 @@ SHOW: Final = DocumentSpec(
     "all there is about some instructions, computations, parameters or source lines",
     row_lists=(SUBJECTS, MEMORY, SHARING, NEIGHBOURS, BODY, COLLECTIVES, FOUND),
 )
+
+
+def choose_show_columns(collectives: Sequence[CollectiveRow]) -> DocumentSpec:
+    """Return the declaration with the columns that `hlotool collectives` would show."""
+    chosen = choose_row_columns(collectives)
+    shown = COLLECTIVES.showing(chosen.shown())
+    return replace(
+        SHOW, row_lists=tuple(shown if each is COLLECTIVES else each for each in SHOW.row_lists)
+    )
+
 
 # The same where several things were named: each row says which it is about.
 SHOW_SEVERAL: Final = replace(

@@ -89,7 +89,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     ]
     definition: Annotated[
         tuple[str, ...],
-        figure("the instruction, then its attributes; without metadata, long ones cut"),
+        figure("the instruction, then its attributes; without metadata"),
     ]
     scope: Annotated[
         str | None, column("module path in the op_name, without transformations", is_path=True)

@@ -183,11 +183,11 @@ def _select(
 
 def make_look(options: RowOptions) -> Look:
     """Ask the terminal, the environment and the options how a table should look."""
-    is_terminal = not options.output and sys.stdout is not None and sys.stdout.isatty()
+    is_terminal = not options.output and _is_terminal()
     has_color = _wants_color(is_terminal=is_terminal) if not options.output else False
     if options.color != "auto":
         has_color = options.color == "always"
-    width = _terminal_width() if is_terminal and not options.is_wide else None
+    width = find_width() if is_terminal and not options.is_wide else None
     list_width = None if options.is_wide else _LIST_WIDTH
     return Look(options.units, width, list_width, has_color)
 
@@ -201,8 +201,14 @@ def _wants_color(*, is_terminal: bool) -> bool:
     return is_terminal and os.environ.get("TERM") != "dumb"
 
 
-def _terminal_width() -> int:
-    """Return the columns of the terminal."""
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def find_width() -> int | None:
+    """Return the columns of the terminal that stdout is, None where it is none."""
+    if not _is_terminal():
+        return None
     import shutil  # noqa: PLC0415  it imports every compression there is
 
     return shutil.get_terminal_size().columns
