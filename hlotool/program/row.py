@@ -36,7 +36,8 @@ def measure_program(
         worst_finding=findings[0].code if findings else None,
         is_wire_lower_bound=collectives.is_lower_bound,
         is_total_lower_bound=cost.is_total_lower_bound,
-        is_upper_bound=cost.is_upper_bound or collectives.is_upper_bound,
+        is_wire_upper_bound=collectives.is_upper_bound,
+        is_total_upper_bound=cost.is_upper_bound,
     )
 
 

@@ -31,7 +31,7 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     opcode: Annotated[
         str | None, column("the opcode; null for a computation", null_text="–", words=OPCODES)
     ]
-    shape: Annotated[str, column("the result's shape, without layout")]
+    shape: Annotated[str, column("the result's shape, without layout", give_way=2)]
     size_bytes: SizeBytes
     executions: Annotated[
         int | None,
@@ -62,12 +62,18 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
         column(
             "bytes of it that cross memory space 0 in one run of the entry; 0 inside a fusion",
             BYTES,
+            heading="memory/run",
             lower_if=_LOWER_MEMORY,
         ),
     ]
     memory_share: Annotated[
         float | None,
-        column("its share of all such bytes of a run; null if there are none", PERCENT),
+        column(
+            "its share of all such bytes of a run; null if there are none",
+            PERCENT,
+            heading="of memory",
+            give_way=3,
+        ),
     ]
     flops: Annotated[int, figure("flops of one execution", FLOPS, is_summed=False)]
     memory_bytes: Annotated[

@@ -76,7 +76,7 @@ class ProgramRow(Struct, frozen=True):
             BYTES,
             heading="wire/run",
             lower_if="is_wire_lower_bound",
-            upper_if="is_upper_bound",
+            upper_if="is_wire_upper_bound",
             give_way=1,
         ),
     ] = None
@@ -87,7 +87,7 @@ class ProgramRow(Struct, frozen=True):
             FLOPS,
             heading="flops/run",
             lower_if="is_total_lower_bound",
-            upper_if="is_upper_bound",
+            upper_if="is_total_upper_bound",
             give_way=3,
         ),
     ] = None
@@ -118,5 +118,10 @@ class ProgramRow(Struct, frozen=True):
     is_total_lower_bound: Annotated[
         bool, figure("whether a trip count or the flops of a custom call are unknown")
     ] = False
-    is_upper_bound: Annotated[bool, figure("whether they count work that may not run")] = False
+    is_wire_upper_bound: Annotated[
+        bool, figure("whether a conditional decides if a collective runs")
+    ] = False
+    is_total_upper_bound: Annotated[
+        bool, figure("whether the flops count work that may not run")
+    ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None

@@ -12,7 +12,7 @@ from typing import Final
 from hlotool import __version__
 from hlotool.commands.shared.files import write_data, write_file
 from hlotool.commands.shared.row_options import RowOptions
-from hlotool.errors import HlotoolError, UsageError
+from hlotool.errors import HlotoolError, PlacedError, UsageError
 from hlotool.escape import disarm_lines
 from hlotool.fields import Document, DocumentSpec, RowList, Selection
 from hlotool.query.names import suggest
@@ -108,7 +108,12 @@ def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
             else:
                 return
     if errors:
-        raise errors[0]
+        raise max(errors, key=_how_far)
+
+
+def _how_far(error: HlotoolError) -> int:
+    """Say how much of the options an answer understands: where in them the mistake stands."""
+    return error.start if isinstance(error, PlacedError) else -1
 
 
 def _possible_targets(spec: DocumentSpec, options: RowOptions) -> tuple[RowList | None, ...]:
