@@ -90,7 +90,7 @@ _BOTH = 2  # OLD and NEW
     "--threshold",
     metavar="LIMIT,…",
     default="",
-    help="With --exit-code: 1 only if worse by more, as in 2%,64MiB.",
+    help="--exit-code only if worse by more, as in 2%,64MiB.",
 )
 @click.option(
     "--why", metavar="NAME", default="", help="What an instruction and its partner have in common."
