@@ -81,27 +81,17 @@ class HelpfulCommand(click.Command):
 
 
 def _write_purpose(formatter: click.HelpFormatter, purpose: str, names: Sequence[str]) -> None:
-    """Write options behind their purpose; a line ends between two of them, or of their values."""
+    """Write options behind their purpose; a line ends between two of them."""
     start = f"{'':>{formatter.current_indent}}{purpose:<{_WIDEST}}  "
     line = start
     for number, name in enumerate(names):
         word = name if number == len(names) - 1 else f"{name},"
-        for part in _split_values(word, formatter.width - len(start)):
-            if len(line) + len(part) > formatter.width and line.strip() != purpose:
-                formatter.write(f"{line.rstrip()}\n")
-                line = " " * len(start)
-            line += part
-        line += " "
+        if len(line) + len(word) > formatter.width and line.strip() != purpose:
+            formatter.write(f"{line.rstrip()}\n")
+            line = " " * len(start)
+        line += f"{word} "
     if names:
         formatter.write(f"{line.rstrip()}\n")
-
-
-def _split_values(word: str, width: int) -> Sequence[str]:
-    """Split an option between its values, `[json|csv|…]`, if it is wider than a line."""
-    if len(word) <= width:
-        return (word,)
-    *values, last = word.split("|")
-    return (*(f"{each}|" for each in values), last)
 
 
 def _write_names(
