@@ -49,13 +49,15 @@ def write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[str
     machine = request.assumptions.machine
     if limit_bytes is None and machine and machine.chip:
         limit_bytes = machine.chip.hbm_bytes
+    said = tuple(say_difference(report, "auto"))
     paths = tuple(path for one in facts for path in _list_paths(one.input))
     text = PageText(
         " → ".join(dict.fromkeys(one.name for one in pair)),
         (
-            *say_difference(report, "auto"),
+            *said[:1],
             *_fit(sides, labels, limit_bytes),
-            *_count(report, labels),
+            *said[1:],
+            *count_changes(report, labels),
         ),
         paths,
         __version__,

@@ -9,7 +9,7 @@ function bytes(value) {
   if (value === null || value === undefined) return "?";
   let unit = 0;
   while (Math.abs(value) >= 1024 && unit < UNITS.length - 1) { value /= 1024; unit += 1; }
-  return `${unit ? value.toFixed(1) : value} ${UNITS[unit]}`;
+  return `${unit ? value.toFixed(1) : Math.round(value)} ${UNITS[unit]}`;
 }
 function count(value) {
   if (value === null || value === undefined) return "?";
@@ -116,17 +116,21 @@ const layout = (more) => ({
   legend: { orientation: "h", y: 1.01, yanchor: "bottom", x: 0 }, modebar: { bgcolor: "rgba(0,0,0,0)", color: line(), activecolor: ink() }, ...more,
 });
 const axis = (title, more) => ({ title: { text: title }, gridcolor: line(), zerolinecolor: line(), ...more });
-const options = { displaylogo: false, displayModeBar: "hover", responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "sendDataToCloud"] };
+// The library would offer to upload a chart; a page sends nothing to anybody.
+const options = { displaylogo: false, displayModeBar: "hover", responsive: true, showSendToCloud: false, modeBarButtonsToRemove: ["lasso2d", "select2d", "sendChartToCloud", "sendDataToCloud"] };
 
-function byteAxis(title, most) {
-  let unit = 0;
-  while (most / 1024 ** unit >= 1024 && unit < UNITS.length - 1) unit += 1;
-  const step = 1024 ** unit;
-  const nice = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((each) => (each * step) * 8 >= most) ?? 1000;
+// Ticks at round numbers of one unit, about six of them.
+function unitAxis(title, most, units) {
+  const [size, mark] = units.find(([each]) => most >= each) ?? units[units.length - 1];
+  const wanted = most / size / 6;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  const step = [1, 2, 5, 10].find((each) => each * power >= wanted) * power;
   const values = [];
-  for (let each = 0; each <= most * 1.02; each += nice * step) values.push(each);
-  return axis(title, { tickvals: values, ticktext: values.map((each) => bytes(each)), range: [0, most * 1.05] });
+  for (let number = 0; number * step * size <= most * 1.02; number += 1) values.push(Number((number * step).toPrecision(6)));
+  return axis(title, { tickvals: values.map((each) => each * size), ticktext: values.map((each) => `${each.toLocaleString("en")} ${mark}`), range: [0, most * 1.05] });
 }
+const byteAxis = (title, most) => unitAxis(title, Math.max(most, 1), UNITS.map((mark, place) => [1024 ** place, mark]).reverse());
+const timeAxis = (title, most) => unitAxis(title, Math.max(most, 1e-9), [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
 
 // A chart of memory over time, with the instant that is frozen and who lives then.
 // `most` is what the scale goes to, so that two charts can share one; `colors` go to groups by name.

@@ -58,14 +58,14 @@ function drawTree() {
   const tree = data.trees[get("tree").value];
   Plotly.react("tree-chart", [{
     type: "treemap", ids: tree.paths, labels: tree.labels.map((each) => plain(short(each, 48))), parents: tree.parents, values: tree.sizes, branchvalues: "total",
-    text: tree.sizes.map(bytes), hovertemplate: "%{label}<br>%{text}<extra></extra>", textinfo: "label+text", marker: { colorway: COLORS }, maxdepth: 4,
-  }], layout({ margin: { l: 0, r: 0, t: 24, b: 0 } }), options);
+    text: tree.sizes.map(bytes), hovertemplate: "%{label}<br>%{text}<extra></extra>", textinfo: "label+text", maxdepth: 4,
+  }], layout({ treemapcolorway: COLORS, margin: { l: 0, r: 0, t: 24, b: 0 } }), options);
 }
 function drawClock() {
   const work = data.work;
   get("clock-hint").textContent = work.is_timed
     ? `An estimate at the peaks of ${work.chip}. Of a loop the first round is drawn; where work pauses beside a transfer, nothing hides it.`
-    : "Name a chip (--chip) for a clock: without one there are ratios, and no times.";
+    : "No chip was named when this page was made, so there are ratios, and no times.";
   if (!work.is_timed) { get("clock-chart").remove(); return; }
   const parents = new Set(work.steps.map((each) => each.parent));
   const lanes = { loops: [], work: [], transfers: [] };
@@ -77,11 +77,12 @@ function drawClock() {
   const traces = Object.entries(lanes).map(([name, steps], place) => ({
     type: "bar", orientation: "h", name, y: steps.map(() => name), base: steps.map((each) => each.begins_seconds),
     x: steps.map((each) => each.ends_seconds - each.begins_seconds),
-    marker: { color: COLORS[[9, 0, 5][place]], line: { width: 0.5, color: ink() } },
-    text: steps.map((each) => `${plain(each.step)}<br>${seconds(each.begins_seconds)} to ${seconds(each.ends_seconds)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
-    textposition: "none", hovertemplate: "%{text}<extra></extra>",
+    marker: { color: COLORS[[9, 0, 5][place]], line: { width: steps.length > 80 ? 0 : 0.5, color: ink() } },
+    hovertext: steps.map((each) => `${plain(each.step)}<br>${seconds(each.begins_seconds)} to ${seconds(each.ends_seconds)}${each.exposed_share === null ? "" : `<br>${percent(each.exposed_share)} exposed`}<br>${plain(short(each.scope))}`),
+    customdata: steps.map((each) => each.first), text: name === "loops" ? steps.map((each) => plain(each.step)) : undefined, textposition: name === "loops" ? "inside" : "none", insidetextanchor: "middle",
+    hovertemplate: "%{hovertext}<extra></extra>",
   }));
-  Plotly.react("clock-chart", traces, layout({ barmode: "overlay", xaxis: axis("estimated seconds"), yaxis: axis(""), showlegend: false }), options);
+  Plotly.react("clock-chart", traces, layout({ barmode: "overlay", xaxis: timeAxis("estimated time", Math.max(...work.steps.map((each) => each.ends_seconds ?? 0))), yaxis: axis(""), showlegend: false }), options);
 }
 function drawAxes() {
   const sums = new Map();
@@ -98,16 +99,17 @@ function drawAxes() {
     layout({ barmode: "stack", xaxis: byteAxis("sent by a device in one run", most), yaxis: { automargin: true } }), options);
 }
 function drawRoof() {
-  const found = data.work.fusions;
+  const largest = Math.max(...data.work.fusions.map((each) => each.memory_bytes), 1);
+  const found = data.work.fusions.filter((each) => each.memory_bytes * 1e6 >= largest);
+  const ticks = Array.from({ length: 13 }, (_, place) => 32 ** place);
   if (!found.length) { get("roof-part").remove(); return; }
-  get("roof-hint").textContent = `Right of the line (${data.work.ridge.toFixed(0)} flops for each byte) ${data.work.chip} computes all the time; left of it, it waits for memory. Large and left is where time goes.`;
-  const most = Math.max(...found.map((each) => each.memory_bytes), 1);
+  get("roof-hint").textContent = `Right of the line (${data.work.ridge.toFixed(0)} flops for each byte) ${data.work.chip} computes all the time; left of it, it waits for memory. Large and left is where time goes; what moves less than a millionth of the largest is left out.`;
   Plotly.react("roof-chart", [{
     x: found.map((each) => each.flops_per_byte), y: found.map((each) => each.memory_bytes), mode: "markers", customdata: found.map((each) => each.name),
     text: found.map((each) => `${plain(each.name)}<br>${bytes(each.memory_bytes)} in one run, ${count(each.flops)} flops<br>${plain(short(each.scope))}`),
-    hovertemplate: "%{text}<extra></extra>", marker: { color: COLORS[0], opacity: 0.7, size: found.map((each) => 6 + 18 * Math.sqrt(each.memory_bytes / most)) },
+    hovertemplate: "%{text}<extra></extra>", marker: { color: COLORS[0], opacity: 0.7, size: found.map((each) => 6 + 18 * Math.sqrt(each.memory_bytes / largest)) },
   }], layout({
-    showlegend: false, xaxis: axis("flops for each byte", { type: "log", range: [Math.log10(Math.max(1e-3, Math.min(...found.map((each) => each.flops_per_byte)))) - 0.2, Math.log10(Math.max(data.work.ridge, ...found.map((each) => each.flops_per_byte))) + 0.3] }), yaxis: axis("memory traffic in one run (bytes)", { type: "log", exponentformat: "SI" }),
+    showlegend: false, xaxis: axis("flops for each byte", { type: "log", range: [Math.log10(Math.max(1e-3, Math.min(...found.map((each) => each.flops_per_byte)))) - 0.2, Math.log10(Math.max(data.work.ridge, ...found.map((each) => each.flops_per_byte))) + 0.3] }), yaxis: axis("memory traffic in one run", { type: "log", tickvals: ticks, ticktext: ticks.map(bytes) }),
     shapes: [{ type: "line", x0: data.work.ridge, x1: data.work.ridge, y0: 0, y1: 1, yref: "paper", line: { color: "#d55e00", dash: "dash" } }],
   }), options);
 }
