@@ -9,7 +9,7 @@ import click
 
 from hlotool import __version__
 from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS
-from hlotool.analysis.findings.finding import FINDINGS
+from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.commands.report_pair import write_pair
@@ -28,18 +28,21 @@ from hlotool.commands.summary_prose import (
     say_work,
 )
 from hlotool.errors import UsageError
-from hlotool.fields import Line
+from hlotool.fields import Line, Unit
 from hlotool.fields.quantity import parse_size
 from hlotool.program.page.page import make_page
 from hlotool.program.program import Program
 from hlotool.render.report.libraries import expect_chart_script, expect_templates
-from hlotool.render.report.page import PageTables, PageText, render_page
+from hlotool.render.report.page import PageFinding, PageTables, PageText, render_page
+from hlotool.render.units import format_value
 
 _EXAMPLES: Final = (
     "hlotool report dump/ -o report.html",
     "hlotool report dump/ --chip h100 --hbm 80GiB -o report.html",
     "hlotool report before/ after/ -o change.html",
 )
+
+_MOST_FINDINGS: Final = 5  # on the first screen
 
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
@@ -79,6 +82,8 @@ def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]
         tuple(_list_lines(program, limit_bytes)),
         made_from,
         __version__,
+        findings=tuple(_tell(one) for one in program.findings[:_MOST_FINDINGS]),
+        more="More findings are below." if len(program.findings) > _MOST_FINDINGS else "",
     )
     return render_page(text, _list_tables(program), make_page(program, limit_bytes)), {*made_from}
 
@@ -93,13 +98,20 @@ def _list_lines(program: Program, limit_bytes: int | None) -> Iterator[Line]:
         yield from say(found)
 
 
+def _tell(one: Finding) -> PageFinding:
+    """Write a finding as it stands in the table below, shorter."""
+    size = f"{format_value(one.bytes, Unit.BYTES)}: " if one.bytes is not None else ""
+    place = f" ({one.source.rpartition('/')[2]})" if one.source else ""
+    advice = f" Try: {one.advice}." if one.advice else ""
+    return PageFinding(f"{size}{one.message}{place}{advice}", one.severity, one.instruction or "")
+
+
 def _list_tables(program: Program) -> PageTables:
     buffers = link_by("instruction", "value")
     return PageTables(
+        (),
         list_tables(
-            Listed("findings", "Findings", FINDINGS, program.findings, link_by("instruction"))
-        ),
-        list_tables(
+            Listed("findings", "Findings", FINDINGS, program.findings, link_by("instruction")),
             Listed("buffers", "Values at the peak", ROWS, program.peak_rows, buffers),
             Listed("fusions", "Fusions", FUSION_ROWS, program.fusions.rows, link_by("name")),
             Listed(

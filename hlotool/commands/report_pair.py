@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from hlotool import __version__
-from hlotool.commands.diff_programs import say_difference
+from hlotool.commands.diff_programs import count_changes, say_difference
 from hlotool.commands.report_tables import Listed, list_tables, no_link
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say

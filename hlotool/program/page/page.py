@@ -39,6 +39,7 @@ def make_page(program: Program, limit_bytes: int | None = None) -> Page:
 
 def _list_names(program: Program, work: WorkChart) -> Iterator[str]:
     """Name the instructions that tables and charts name, those that matter most first."""
+    yield from (one.instruction for one in program.findings if one.instruction)
     yield from (row.instruction for row in program.peak_rows[:200])
     yield from (row.name for row in program.collectives.rows)
     yield from (row.name for row in program.fusions.rows)

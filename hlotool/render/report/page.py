@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Final
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from hlotool.escape import encode_json, escape
 from hlotool.fields import Line
@@ -17,10 +18,19 @@ _PROGRAM: Final = "program"  # a template, and a script beside it
 _PAIR: Final = "pair"
 
 
+class PageFinding(Struct, frozen=True):
+    """A finding as a sentence; `tone` is its severity, `name` the instruction that it is about."""
+
+    text: str
+    tone: str
+    name: str = ""
+
+
 class PageText(Struct, frozen=True):
     """What a page says: its title, the lines of the verdict, and of what it was made.
 
-    `labels` are what two programs are called; there are none where the page is about one.
+    `labels` are what two programs are called; there are none where the page is about one. `more`
+    says what other findings there are.
     """
 
     title: str
@@ -28,6 +38,8 @@ class PageText(Struct, frozen=True):
     made_from: tuple[str, ...]
     version: str
     labels: tuple[str, ...] = ()
+    findings: tuple[PageFinding, ...] = ()
+    more: str = ""
 
 
 class PageTables(Struct, frozen=True):
@@ -54,6 +66,8 @@ def render_page(text: PageText, tables: PageTables, data: Struct, units: str = "
     page: str = templates.get_template(f"{kind}.html").render(
         title=escape(text.title),
         lines=[_PageLine(render_line(line, units), line.tone) for line in text.lines],
+        findings=[replace(each, text=escape(each.text)) for each in text.findings],
+        more=text.more,
         labels=[escape(label) for label in text.labels],
         made_from=[escape(path) for path in text.made_from],
         version=text.version,
