@@ -111,7 +111,7 @@ def test_the_page_of_two_holds_what_diff_says(
     page = write_pair(tmp_path, OLD, NEW, "--chip", "h100")
     text, data = html.unescape(page.read_text("utf-8")), read_data(page)
     found = hlotool.diff(OLD, NEW)
-    assert run(["diff", str(OLD), str(NEW), "--chip", "h100", "--width", "0"]) == 0
+    assert run(["diff", str(OLD), str(NEW), "--chip", "h100"]) == 0
     verdict = re.findall(r"^(?:memory|work|why): .*", capsys.readouterr().out, re.MULTILINE)
     assert len(verdict) >= 3
     assert all(line in text for line in verdict)
@@ -157,7 +157,6 @@ def test_hostile_names_of_two_programs_stay_text(tmp_path: Path) -> None:
     [
         (("--buffers", "x"), "go with one program"),
         (("--budget", "buffers.peak_bytes < 1"), "goes with one program"),
-        (("--module", "nothing_has_this_name"), "nothing_has_this_name"),
     ],
 )
 def test_what_a_page_of_two_does_not_take(
