@@ -58,7 +58,7 @@ function drawTree() {
   const tree = data.trees[get("tree").value];
   Plotly.react("tree-chart", [{
     type: "treemap", ids: tree.paths, labels: tree.labels.map((each) => plain(short(each, 48))), parents: tree.parents, values: tree.sizes, branchvalues: "total",
-    text: tree.sizes.map(bytes), hovertemplate: "%{label}<br>%{text}<extra></extra>", textinfo: "label+text", maxdepth: 4, marker: { depthfade: false },
+    text: tree.sizes.map(bytes), hovertemplate: "%{label}<br>%{text}<extra></extra>", textinfo: "label+text", maxdepth: 4, marker: { depthfade: false, line: { width: 0.7, color: ink() } },
   }], layout({ treemapcolorway: COLORS, margin: { l: 0, r: 0, t: 24, b: 0 } }), options);
 }
 function drawClock() {
