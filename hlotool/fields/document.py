@@ -63,6 +63,7 @@ class Line(Struct, frozen=True):
     record: object | None = None
     tone: str = ""  # a verdict or a severity, which colours it
     is_typed: bool = False  # a command to be copied: never broken
+    spans: tuple[tuple[int, int, str], ...] = ()  # of a drawing: from, to, and the tone there
 
 
 def quote_braces(text: str) -> str:

@@ -35,12 +35,21 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
 def _render_prose(lines: Sequence[Line], look: Look) -> str:
     """Return lines of prose, broken where the terminal ends."""
     return "\n".join(
-        look.paint(part, line.tone)
+        _paint_spans(part, line, look) if line.spans else look.paint(part, line.tone)
         for line in lines
         for part in wrap(
             render_line(line, look.units), None if line.is_typed else look.width, "  "
         ).split("\n")
     )
+
+
+def _paint_spans(text: str, line: Line, look: Look) -> str:
+    """Paint the parts of a drawing, each in its own colour."""
+    painted, done = [], 0
+    for start, end, tone in line.spans:
+        painted += [text[done:start], look.paint(text[start:end], tone)]
+        done = end
+    return "".join([*painted, text[done:]])
 
 
 def render_table(cells: Cells, look: Look) -> str:
