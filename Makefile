@@ -54,6 +54,9 @@ golden: $(VENV)/installed-test ## Rewrite the golden sessions; look at the diff
 docs: $(VENV)/installed ## Rewrite docs/schema and docs/fields.md from the declarations
 	$(BIN)/python docs/make_docs.py
 
+pictures: $(VENV)/installed-test ## Take the pictures of docs/report.md again, in Chromium
+	$(BIN)/python docs/make_pictures.py
+
 bench: $(BENCH)/installed ## Measure speed against jaxlib and print the ratios
 	$(BENCH)/bin/python tests/bench/run.py
 
@@ -63,4 +66,4 @@ bench-large: $(BENCH)/installed ## Measure texts of 30 MB to a gigabyte: a quart
 accuracy: $(VENV)/installed-test ## Lifetimes, estimates, known origins, gains, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test test-browser mutants lint golden docs budgets bench bench-large accuracy
+.PHONY: help demo test test-browser pictures mutants lint golden docs budgets bench bench-large accuracy

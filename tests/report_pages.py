@@ -10,6 +10,8 @@ from dump_files import TESTDATA
 from hlotool.cli import run
 
 SMALL: Final = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
+OLD: Final = TESTDATA / "dumps" / "gpu_h100" / "mlp_train"
+NEW: Final = OLD.with_name("mlp_train.batch2x")
 HOSTILE_NAMES: Final = (
     "</script><script>document.title='run'</script>",
     '\\" onmouseover=\\"document.title=1',
@@ -25,6 +27,13 @@ def write_page(folder: Path, dump: Path, *options: str) -> Path:
     """Write the page of a dump, and return its path."""
     page = folder / f"{dump.name}.html"
     assert run(["report", str(dump), "-o", str(page), *options]) == 0
+    return page
+
+
+def write_pair(folder: Path, old: Path | str, new: Path | str, *options: str) -> Path:
+    """Write the page of two dumps, and return its path."""
+    page = folder / "pair.html"
+    assert run(["report", str(old), str(new), "-o", str(page), *options]) == 0
     return page
 
 

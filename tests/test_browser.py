@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_pages import SMALL, write_hostile, write_large, write_page
+from report_pages import NEW, OLD, SMALL, write_hostile, write_large, write_page, write_pair
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PATIENCE_SECONDS = 60
@@ -60,6 +60,36 @@ def test_a_small_program(browser: Any, tmp_path: Path) -> None:
     assert browser.find_element("css selector", "#panel h2").text == name
     browser.find_element("id", "close").click()
     assert not browser.find_element("id", "panel").is_displayed()
+
+
+def test_no_button_uploads_a_chart(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_page(tmp_path, SMALL))
+    titles = [
+        one.get_attribute("data-title")
+        for one in browser.find_elements("css selector", ".modebar-btn")
+    ]
+    assert titles
+    assert not [title for title in titles if title and ("hare" in title or "loud" in title)]
+
+
+def test_two_programs(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_pair(tmp_path, OLD, NEW, "--chip", "h100"))
+    tops = []
+    for number in (0, 1):
+        assert browser.execute_script(MARKS.format(f"memory-chart-{number}")) > 3
+        ticks = browser.find_elements("css selector", f"#memory-chart-{number} .ytick text")
+        tops.append([one.text for one in ticks])
+    assert tops[0] == tops[1]  # one scale
+    link = browser.find_element("css selector", "#new a.name")
+    browser.execute_script("arguments[0].click()", link)
+    name = link.get_attribute("data-name")
+    assert browser.find_element("css selector", "#panel h2").text == f"{name} (new)"
+    browser.find_element("id", "close").click()
+    headings = [one.text for one in browser.find_elements("css selector", ".instant h3")]
+    browser.find_element("id", "memory-chart-1").send_keys("\ue012")  # left
+    after = [one.text for one in browser.find_elements("css selector", ".instant h3")]
+    assert after[0] == headings[0]
+    assert after[1] != headings[1]
 
 
 def test_sorting_and_searching(browser: Any, tmp_path: Path) -> None:

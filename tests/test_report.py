@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 from dump_files import TESTDATA
-from report_pages import HOSTILE_NAMES, SMALL, write_hostile, write_large, write_page
+from report_pages import (
+    HOSTILE_NAMES,
+    NEW,
+    OLD,
+    SMALL,
+    write_hostile,
+    write_large,
+    write_page,
+    write_pair,
+)
 
 import hlotool
 from hlotool.analysis.memory.curve import Curve
@@ -88,12 +97,75 @@ def test_a_peak_between_two_moments_is_not_lost() -> None:
 def test_a_large_program(tmp_path: Path) -> None:
     page = write_page(tmp_path, write_large(tmp_path))
     assert page.stat().st_size < MOST_BYTES
-    assert len(read_data(page)["panels"]) <= 600
+    assert len(read_data(page)["panels"][""]) <= 600
 
 
 def test_dumps_of_all_kinds_have_a_page(tmp_path: Path) -> None:
     for name in ("hlo/tpu_train_step.txt", "dumps/cpu/nested_loops", "dumps/tpu_v5e/offload"):
         assert read_data(write_page(tmp_path, TESTDATA / name))["work"]["steps"]
+
+
+def test_the_page_of_two_holds_what_diff_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = write_pair(tmp_path, OLD, NEW, "--chip", "h100")
+    text, data = html.unescape(page.read_text("utf-8")), read_data(page)
+    found = hlotool.diff(OLD, NEW)
+    assert run(["diff", str(OLD), str(NEW), "--chip", "h100"]) == 0
+    verdict = re.findall(r"^(?:memory|work|why): .*", capsys.readouterr().out, re.MULTILINE)
+    assert len(verdict) >= 3
+    assert all(line in text for line in verdict)
+    for memory, dump in zip(data["memories"], (OLD, NEW), strict=True):
+        assert max(memory["used_bytes"]) == hlotool.load(dump).buffers().memory.peak.bytes
+    added = text[text.index('id="new"') : text.index('id="figures"')]
+    assert [row.value for row in found.memory if row.change == "added"] == re.findall(
+        r'data-side="new">(.*?)</a>', added
+    )
+    assert page.stat().st_size < MOST_BYTES
+
+
+def test_the_page_of_two_names_its_sides(tmp_path: Path) -> None:
+    page = write_pair(tmp_path, f"main={OLD}", f"mine={NEW}")
+    assert set(read_data(page)["panels"]) == {"main", "mine"}
+    assert "</button>" in page.read_text("utf-8")
+    assert '">mine</button>' in page.read_text("utf-8")
+
+
+def test_a_saved_document_and_a_dump_have_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["summary", str(SMALL), "--format", "json"]) == 0
+    saved = tmp_path / "old.json"
+    saved.write_text(capsys.readouterr().out, "utf-8")
+    data = read_data(write_pair(tmp_path, saved, NEW))
+    assert data["memories"][0] is None
+    assert set(data["panels"]) == {"new"}
+
+
+def test_hostile_names_of_two_programs_stay_text(tmp_path: Path) -> None:
+    hostile = write_hostile(tmp_path)
+    other = tmp_path / "other.txt"
+    other.write_text(hostile.read_text("utf-8").replace("512,512", "640,640"), "utf-8")
+    label = "<b>x</b>"
+    text = write_pair(tmp_path, f"{label}={hostile}", other).read_text("utf-8")
+    assert text.lower().count("<script") == text.lower().count("</script") == 3
+    assert not re.search("<img|\u202e|<b>x", text)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--buffers", "x"), "go with one program"),
+        (("--budget", "buffers.peak_bytes < 1"), "goes with one program"),
+    ],
+)
+def test_what_a_page_of_two_does_not_take(
+    options: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert run(["report", str(OLD), str(NEW), "-o", str(page), *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not page.exists()
 
 
 def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from hlotool.analysis.memory.gains.without import (
 )
 from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.instant import find_position, instant_at
+from hlotool.analysis.memory.moments import list_moments, stack_moments
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.timeline import find_peaks, timeline
 from hlotool.analysis.memory.values.value_rows import BufferRow, all_rows, rows_at
@@ -43,8 +44,11 @@ from hlotool.commands.usage_report import check_usage
 from hlotool.errors import UsageError
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size
+from hlotool.ir import Module
 from hlotool.program.program import Program
-from hlotool.render.curve import draw_curve
+from hlotool.query.fold import read_folded
+from hlotool.render.curve import count_columns, draw_curve
+from hlotool.render.stack import MOST_GROUPS, draw_stack
 
 _PLAIN_WIDTH: Final = 100  # columns of the curve where the output is no terminal
 _EXAMPLE: Final = """\
@@ -233,7 +237,7 @@ def _document(program: Program, asked: Asked, options: RowOptions) -> Document:
         rows["allocations"] = allocation_rows(report.map, program.module, color)
     _add_lists(rows, program, report, asked, main)
     focus = _focus(asked, options)
-    curve = _curve_lines(rows, report, main, options)
+    curve = _curve_lines(rows, report, program.module, main, options)
     spec = choose_buffer_columns(
         is_tiled=report.figures.backend == "tpu",
         is_all=is_all,
@@ -299,16 +303,32 @@ def _add_lists(
 
 
 def _curve_lines(
-    rows: dict[str, Any], report: MemoryReport, color: int, options: RowOptions
+    rows: dict[str, Any],
+    report: MemoryReport,
+    module: Module | None,
+    color: int,
+    options: RowOptions,
 ) -> tuple[Line, ...]:
-    """Draw the timeline where a table is printed; the list itself is for programs."""
+    """Draw the timeline where a table is printed; the list itself is for programs.
+
+    With --by it is divided into the groups of its first field.
+    """
     if options.format != "table" or "timeline" not in rows:
         return ()
 
     levels = [row.bytes for row in rows.pop("timeline")]
-    width = make_look(options).width or _PLAIN_WIDTH
-    drawn = draw_curve(levels, report.peak_of(color).position or 0, width, options.units)
-    return (Line(""), *(Line(line) for line in drawn))
+    look = make_look(options)
+    width = look.width or _PLAIN_WIDTH
+    peak = report.peak_of(color).position or 0
+    first = next((one for one in ROWS.fields if one.name == options.by.partition(",")[0]), None)
+    if first is None:
+        drawn = draw_curve(levels, peak, width, options.units)
+        return (Line(""), *(Line(line) for line in drawn))
+    read = read_folded(first)
+    found = list_moments(report, module, color, count_columns(levels, width, options.units))
+    stacks = stack_moments(found, lambda row: str(read(row) or "(none)"), MOST_GROUPS)
+    stacked = draw_stack(levels, stacks, peak, width, options.units, has_color=look.has_color)
+    return (Line(""), *stacked)
 
 
 def _shown(

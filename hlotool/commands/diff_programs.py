@@ -53,9 +53,9 @@ def diff_document(
         scalars=facts,
         blocks={"left": left, "right": right, "triage": report.triage, "order": report.order},
         rows={name: found for name, found in rows.items() if found or not is_brief},
-        lines=tuple(_lines(report, options.units)),
+        lines=tuple(say_difference(report, options.units)),
         notes=(
-            *_count(report, facts, labels),
+            *count_changes(report, labels),
             *(_hidden(report, rows["instructions"], compared) if is_brief else ()),
         ),
         limits_all=True,
@@ -85,7 +85,8 @@ def _has_own_block(row: InstructionChange) -> bool:
     return opcode in COLLECTIVES or opcode in {"fusion", "async"} or opcode in FREE
 
 
-def _lines(report: DiffReport, units: str) -> Iterator[Line]:
+def say_difference(report: DiffReport, units: str) -> Iterator[Line]:
+    """Say what differs, why, and what was not compared."""
     if report.identical and not report.differs:
         yield Line("identical: the same program except for names, numbering and metadata")
     elif report.identical is None and not report.differs:
@@ -96,8 +97,9 @@ def _lines(report: DiffReport, units: str) -> Iterator[Line]:
         yield Line(f"not compared: {', '.join(report.not_compared)}")
 
 
-def _count(report: DiffReport, facts: DiffFacts, labels: tuple[str, str]) -> Iterator[Line]:
+def count_changes(report: DiffReport, labels: tuple[str, str]) -> Iterator[Line]:
     """Say how much of the programs is the same."""
+    facts = _facts(report)
     if report.identical is False and facts.matched_count is not None:
         yield Line(
             "{matched_count:instruction} matched, {changed_count} of them differ; "

@@ -2,100 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import click
-from msgspec import Struct
 
 from hlotool import __version__
 from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS
-from hlotool.analysis.findings.finding import FINDINGS
+from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
+from hlotool.commands.report_pair import write_pair
+from hlotool.commands.report_tables import Listed, link_by, list_tables, no_link
 from hlotool.commands.shared.command import write_text
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.help import HelpfulCommand
 from hlotool.commands.shared.machine_options import MACHINE, machine_options
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary_prose import say_all
+from hlotool.commands.summary_prose import (
+    say_collectives,
+    say_headroom,
+    say_measured,
+    say_memory,
+    say_what,
+    say_work,
+)
 from hlotool.errors import UsageError
-from hlotool.fields import Line, RowList
+from hlotool.fields import Line, Unit
 from hlotool.fields.quantity import parse_size
 from hlotool.program.page.page import make_page
 from hlotool.program.program import Program
-from hlotool.query.select import Query, select_rows
 from hlotool.render.report.libraries import expect_chart_script, expect_templates
-from hlotool.render.report.page import PageText, render_page
-from hlotool.render.report.tables import MOST_ROWS, PageTable, make_table
+from hlotool.render.report.page import PageFinding, PageTables, PageText, render_page
+from hlotool.render.units import format_value
 
 _EXAMPLES: Final = (
     "hlotool report dump/ -o report.html",
     "hlotool report dump/ --chip h100 --hbm 80GiB -o report.html",
-    "hlotool report dump/ --module jit_step -o step.html",
+    "hlotool report before/ after/ -o change.html",
 )
 
-
-class _Listed(Struct, frozen=True):
-    """A list of a program that is a table of the page."""
-
-    anchor: str
-    title: str
-    row_list: RowList
-    rows: Sequence[object]
-    named_by: str
+_MOST_FINDINGS: Final = 5  # on the first screen
 
 
 @click.command("report", cls=HelpfulCommand, examples=_EXAMPLES)
 @dump_options
+@click.argument("new", metavar="[NEW]", required=False)
 @click.option("--hbm", metavar="SIZE", help="Show what is left of this much memory, such as 80GiB.")
 @click.option("-o", "--output", metavar="FILE", required=True, help="Write the page to FILE.")
 @machine_options(MACHINE)
-def report(request: Request, *, hbm: str | None, output: str) -> None:
+def report(request: Request, *, new: str | None, hbm: str | None, output: str) -> None:
     """Write a program as one page of HTML that opens anywhere, without a network.
 
     It has the verdict, memory over time, where every value lies, who holds the peak, what runs and
-    what is sent, and all tables behind them.
+    what is sent, and all tables behind them. With NEW, what changed from PATH to it: what is new
+    at the peak, figures side by side, and memory of both over time.
     """
     limit = None if hbm is None else parse_size(hbm, "--hbm")
     expect_templates()  # a missing extra is told before anything is read
     expect_chart_script()
-    program = load_one(request, "executions", "costs", "memory", "fusions", with_buffers=True)
-    paths = program.paths
-    if output in {paths.path, paths.module_path, paths.buffers_path}:
+    if new is None:
+        page, inputs = _write_one(request, limit)
+    else:
+        page, inputs = write_pair(request, new, limit)
+    if output in {request.path, new, *inputs}:
         raise UsageError(f"--output {output} is the input itself; it was not overwritten.")
-    if limit is None and program.machine and program.machine.chip:
-        limit = program.machine.chip.hbm_bytes
-    text = PageText(
-        program.expect_module().name,
-        tuple(_list_lines(program, limit)),
-        tuple(filter(None, (paths.module_path or paths.path, paths.buffers_path))),
-        __version__,
-    )
-    page = render_page(text, tuple(_list_tables(program)), make_page(program, limit))
     write_text((page,), output)
 
 
+def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]]:
+    """Return the page about a program, and the paths of what it was made from."""
+    program = load_one(request, "executions", "costs", "memory", "fusions", with_buffers=True)
+    if limit_bytes is None and program.machine and program.machine.chip:
+        limit_bytes = program.machine.chip.hbm_bytes
+    paths = program.paths
+    made_from = tuple(filter(None, (paths.module_path or paths.path, paths.buffers_path)))
+    text = PageText(
+        program.expect_module().name,
+        tuple(_list_lines(program, limit_bytes)),
+        made_from,
+        __version__,
+        findings=tuple(_tell(one) for one in program.findings[:_MOST_FINDINGS]),
+        more="More findings are below." if len(program.findings) > _MOST_FINDINGS else "",
+    )
+    return render_page(text, _list_tables(program), make_page(program, limit_bytes)), {*made_from}
+
+
 def _list_lines(program: Program, limit_bytes: int | None) -> Iterator[Line]:
-    """Yield what `summary` says, and whether the program fits."""
-    yield from say_all(program.summarize(limit_bytes=limit_bytes))
+    """Say whether it fits, then what `summary` says, and last what the program is."""
+    found = program.summarize(limit_bytes=limit_bytes)
+    if found.headroom is not None:
+        yield say_headroom(found.headroom)
+    yield say_memory(found)[0]
+    for say in (say_work, say_collectives, say_measured, say_what):
+        yield from say(found)
 
 
-def _list_tables(program: Program) -> Iterator[PageTable]:
-    for each in _list_rows(program):
-        if each.rows:
-            query = Query(default_limit=MOST_ROWS)
-            selection = select_rows(each.row_list, each.rows, query)
-            yield make_table(each.anchor, each.title, selection, each.named_by, "auto")
+def _tell(one: Finding) -> PageFinding:
+    """Write a finding as it stands in the table below, shorter."""
+    size = f"{format_value(one.bytes, Unit.BYTES)}: " if one.bytes is not None else ""
+    place = f" ({one.source.rpartition('/')[2]})" if one.source else ""
+    advice = f" Try: {one.advice}." if one.advice else ""
+    return PageFinding(f"{size}{one.message}{place}{advice}", one.severity, one.instruction or "")
 
 
-def _list_rows(program: Program) -> Iterator[_Listed]:
-    yield _Listed("buffers", "Values at the peak", ROWS, program.peak_rows, "instruction")
-    yield _Listed("fusions", "Fusions", FUSION_ROWS, program.fusions.rows, "name")
-    rows = program.collectives.rows
-    yield _Listed("collectives", "Collectives", COLLECTIVE_ROWS, rows, "name")
-    yield _Listed("calls", "Custom calls", CUSTOM_CALLS, program.custom_calls, "")
-    yield _Listed("findings", "Findings", FINDINGS, program.findings, "instruction")
+def _list_tables(program: Program) -> PageTables:
+    buffers = link_by("instruction", "value")
+    return PageTables(
+        (),
+        list_tables(
+            Listed("findings", "Findings", FINDINGS, program.findings, link_by("instruction")),
+            Listed("buffers", "Values at the peak", ROWS, program.peak_rows, buffers),
+            Listed("fusions", "Fusions", FUSION_ROWS, program.fusions.rows, link_by("name")),
+            Listed(
+                *("collectives", "Collectives", COLLECTIVE_ROWS, program.collectives.rows),
+                link_by("name"),
+            ),
+            Listed("calls", "Custom calls", CUSTOM_CALLS, program.custom_calls, no_link),
+        ),
+    )
 
 
 DOCUMENTS = ()

@@ -14,6 +14,7 @@ from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.memory.answer import HEADROOM
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
+from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.summary.answer import BOUND, COLLECTIVES, MODULE
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
@@ -95,13 +96,13 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
         text += "{argument_bytes}, temp {temp_bytes}"
         lines = [Line(text, TOTALS, memory.totals)]
     if found.headroom is not None:
-        lines.append(_say_headroom(found))
+        lines.append(say_headroom(found.headroom))
     return tuple(lines)
 
 
-def _say_headroom(found: Summary) -> Line:
-    headroom = found.headroom
-    if headroom is None or headroom.allocated_bytes is None:
+def say_headroom(headroom: Headroom) -> Line:
+    """Say whether it fits, and what is left."""
+    if headroom.allocated_bytes is None:
         return Line("{limit_bytes}: nothing tells how much is allocated", HEADROOM, headroom)
     said = {None: "may fit in", True: "fits in", False: "does not fit in"}[headroom.fits]
     by = ", by estimate" if headroom.is_estimate else ""

@@ -40,6 +40,7 @@ _METRICS_OF: Final = {
     "instructions": ("cost.", "module."),
 }
 _PRINTED: Final = frozenset(("module.instruction_count", "module.computation_count"))
+_NOT_LEVEL: Final = "the buffer assignment that one side has; memory is estimated on both"
 Flags = Mapping[str, tuple[str, ...]]
 
 
@@ -139,16 +140,29 @@ def compare_programs(
     return comparison.report()
 
 
+def level_sides(left: DiffSide, right: DiffSide) -> tuple[DiffSide, DiffSide]:
+    """Estimate memory on both sides where only one has a buffer assignment."""
+    here, there = left.program, right.program
+    if here is None or there is None or (here.assignment is None) == (there.assignment is None):
+        return left, right
+    if here.module is None or there.module is None:
+        return left, right
+    return (
+        replace(left, figures=here.without_assignment()),
+        replace(right, figures=there.without_assignment()),
+    )
+
+
 class _Comparison:
     """One comparison; each block is worked out if it was asked for and can be."""
 
     def __init__(self, left: DiffSide, right: DiffSide, options: DiffOptions) -> None:
-        self.left = left
-        self.right = right
+        self.left, self.right = level_sides(left, right)
         self.options = options
         self.missing: list[str] = []
+        if self.left is not left:
+            self.missing.append(_NOT_LEVEL)
         self.is_one = left.program is not None and left.program is right.program
-        self._level()
         self.structure: Structure | None = None
         self.pairs: Pairs = {}
         if left.program and left.module and right.program and right.module:
@@ -158,17 +172,6 @@ class _Comparison:
             self.missing += structure.terms.not_compared
         else:
             self.missing.append("structure")
-
-    def _level(self) -> None:
-        """Estimate memory on both sides where only one has a buffer assignment."""
-        left, right = self.left.program, self.right.program
-        if left is None or right is None or (left.assignment is None) == (right.assignment is None):
-            return
-        if left.module is None or right.module is None:
-            return
-        self.missing.append("the buffer assignment that one side has; memory is estimated on both")
-        self.left = replace(self.left, figures=left.without_assignment())
-        self.right = replace(self.right, figures=right.without_assignment())
 
     def report(self) -> DiffReport:
         """Put the blocks together."""

@@ -64,6 +64,7 @@ class Line(Struct, frozen=True):
     tone: str = ""  # a verdict or a severity, which colours it
     is_typed: bool = False  # a command to be copied: never broken
     is_cuttable: bool = False  # a text of any length, told in full elsewhere: one line at most
+    spans: tuple[tuple[int, int, str], ...] = ()  # of a drawing: from, to, and the tone there
 
 
 def quote_braces(text: str) -> str:

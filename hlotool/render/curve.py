@@ -20,9 +20,9 @@ def draw_curve(levels: Sequence[int], peak: int, width: int, units: str = "auto"
     above and named below.
     """
     top = max(levels, default=0)
-    labels = [format_value(size, Unit.BYTES, units) for size in (top, top // 2, 0)]
+    labels = _label(top, units)
     margin = max(map(len, labels))
-    columns = max(_LEAST_WIDTH, width - margin - 2)
+    columns = count_columns(levels, width, units)
     heights = _column_heights(levels, columns, top)
     mark = _column_of(peak, len(levels), columns)
     lines = [f"{'':>{margin}}  {'':>{mark}}▼ peak at {peak}".rstrip()]
@@ -36,6 +36,15 @@ def draw_curve(levels: Sequence[int], peak: int, width: int, units: str = "auto"
     lines.append(f"{labels[2]:>{margin}} └{'─' * columns}")
     lines.append(f"{'':>{margin}}  0{last:>{columns - 1}}")
     return lines
+
+
+def count_columns(levels: Sequence[int], width: int, units: str = "auto") -> int:
+    """Return how many columns the curve itself has."""
+    return max(_LEAST_WIDTH, width - max(map(len, _label(max(levels, default=0), units))) - 2)
+
+
+def _label(top: int, units: str) -> list[str]:
+    return [format_value(size, Unit.BYTES, units) for size in (top, top // 2, 0)]
 
 
 def _column_of(position: int, count: int, columns: int) -> int:

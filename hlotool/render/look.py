@@ -23,6 +23,7 @@ _CODES: Final[Mapping[str, str]] = {
     "error": "31",
     "removed": "31",
     "changed": "7",
+    **{f"group {number}": str(code) for number, code in enumerate((34, 33, 32, 35, 36, 31, 90))},
 }
 
 

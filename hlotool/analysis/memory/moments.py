@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +15,9 @@ from hlotool.ir.buffers import BufferValue
 from hlotool.ir.module import Module
 
 MOST_MOMENTS: Final = 120  # a screen has a thousand columns; one each would be a blur
+
+_MOST_GROUPS: Final = 9  # colours that can be told apart; the rest is one group
+_REST: Final = "the rest"
 
 
 class Moment(Struct, frozen=True):
@@ -60,6 +64,24 @@ def list_moments(
             )
         )
     return Moments(tuple(describe_values(report, module, places)), tuple(moments))
+
+
+def stack_moments(
+    found: Moments, group_of: Callable[[BufferRow], str], most: int = _MOST_GROUPS
+) -> dict[str, tuple[int, ...]]:
+    """Return bytes for each moment by group, the largest groups first, the others together."""
+    groups = [group_of(row) for row in found.values]
+    sums: dict[str, list[int]] = {}
+    for place, moment in enumerate(found.moments):
+        for value, size in moment.holders:
+            levels = sums.setdefault(groups[value], [0] * len(found.moments))
+            levels[place] += size
+    ranked = sorted(sums, key=lambda name: max(sums[name]), reverse=True)
+    stacks = {name: tuple(sums[name]) for name in ranked[:most]}
+    rest = [sums[name] for name in ranked[most:]]
+    if rest:
+        stacks[_REST] = tuple(map(sum, zip(*rest, strict=True)))
+    return stacks
 
 
 def choose_positions(curve: Curve, end: int, most: int) -> tuple[int, ...]:

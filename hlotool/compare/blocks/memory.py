@@ -70,6 +70,11 @@ class MemoryChange(Struct, frozen=True):
     source_line: Annotated[int | None, SOURCE_LINE]
     parameter_name: Annotated[str | None, figure("the program's name for the parameter")]
 
+    @property
+    def instruction(self) -> str:
+        """The instruction that defines the value: its name without the place in a tuple."""
+        return self.value.partition("{")[0]
+
 
 def compare_memory(
     left: Sequence[BufferRow], right: Sequence[BufferRow], partners: Pairs

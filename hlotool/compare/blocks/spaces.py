@@ -50,14 +50,18 @@ _UNUSED: Final = SpaceRow(peak_bytes=0, allocated_bytes=0)
 
 
 def compare_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange, ...]:
-    """Compare peak and allocated bytes of each space; the largest difference comes first."""
+    """Keep the spaces in which bytes differ; the largest difference comes first."""
+    changed = [row for row in list_spaces(left, right) if _weigh(row)]
+    return tuple(sorted(changed, key=_weigh, reverse=True))
+
+
+def list_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange, ...]:
+    """Put peak and allocated bytes of each space side by side."""
     here, there = ({row.space: row for row in side.spaces} for side in (left, right))
-    rows = [
+    return tuple(
         _compare(space, here.get(space, _UNUSED), there.get(space, _UNUSED))
         for space in sorted({*here, *there})
-    ]
-    changed = [row for row in rows if row.delta_peak_bytes or row.delta_allocated_bytes]
-    return tuple(sorted(changed, key=_weigh, reverse=True))
+    )
 
 
 def _compare(space: int, left: SpaceRow, right: SpaceRow) -> SpaceChange:

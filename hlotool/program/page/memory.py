@@ -7,15 +7,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.moments import Moments, list_moments
+from hlotool.analysis.memory.moments import Moments, list_moments, stack_moments
 from hlotool.analysis.memory.values.value_rows import BufferRow
 from hlotool.fields.paths import fold_numbers
 from hlotool.program.program import Program
 
-_MOST_GROUPS: Final = 9  # colours that can be told apart; the rest is one group
 _MOST_HOLDERS: Final = 40  # listed for a moment
 _MOST_RECTANGLES: Final = 4_000
-_REST: Final = "the rest"
 _NONE: Final = "(unknown)"
 
 
@@ -78,7 +76,7 @@ def chart_memory(program: Program, limit_bytes: int | None) -> MemoryChart | Non
         used.index(max(used)),
         tuple(map(_describe, found.values)),
         tuple(one.holders[:_MOST_HOLDERS] for one in found.moments),
-        {name: _stack(found, group_of) for name, group_of in _GROUPINGS.items()},
+        {name: stack_moments(found, group_of) for name, group_of in _GROUPINGS.items()},
         rectangles,
         tuple(
             (one.number, one.size_bytes)
@@ -106,22 +104,6 @@ _GROUPINGS: Final[Mapping[str, Callable[[BufferRow], str]]] = {
     "scope": _by_scope,
     "dtype": _by_dtype,
 }
-
-
-def _stack(found: Moments, group_of: Callable[[BufferRow], str]) -> dict[str, tuple[int, ...]]:
-    """Return bytes for each moment by group, the largest groups first, the others together."""
-    groups = [group_of(row) for row in found.values]
-    sums: dict[str, list[int]] = {}
-    for place, moment in enumerate(found.moments):
-        for value, size in moment.holders:
-            levels = sums.setdefault(groups[value], [0] * len(found.moments))
-            levels[place] += size
-    ranked = sorted(sums, key=lambda name: max(sums[name]), reverse=True)
-    stacks = {name: tuple(sums[name]) for name in ranked[:_MOST_GROUPS]}
-    rest = [sums[name] for name in ranked[_MOST_GROUPS:]]
-    if rest:
-        stacks[_REST] = tuple(map(sum, zip(*rest, strict=True)))
-    return stacks
 
 
 def _list_rectangles(found: Moments) -> tuple[Rectangle, ...]:

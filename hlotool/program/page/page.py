@@ -14,12 +14,15 @@ from hlotool.program.program import Program
 
 
 class Page(Struct, frozen=True):
-    """What charts are drawn from; `memory` and `trees` are None where nothing tells of memory."""
+    """What charts are drawn from; `memory` and `trees` are None where nothing tells of memory.
+
+    Panels stand under what the program is called, which is nothing where there is only one.
+    """
 
     memory: MemoryChart | None
     trees: Mapping[str, Tree] | None
     work: WorkChart
-    panels: Mapping[str, Panel]
+    panels: Mapping[str, Mapping[str, Panel]]
 
 
 def make_page(program: Program, limit_bytes: int | None = None) -> Page:
@@ -30,12 +33,13 @@ def make_page(program: Program, limit_bytes: int | None = None) -> Page:
         memory,
         grow_trees(program.peak_rows) if memory else None,
         work,
-        make_panels(_list_names(program, work), program),
+        {"": make_panels(_list_names(program, work), program)},
     )
 
 
 def _list_names(program: Program, work: WorkChart) -> Iterator[str]:
     """Name the instructions that tables and charts name, those that matter most first."""
+    yield from (one.instruction for one in program.findings if one.instruction)
     yield from (row.instruction for row in program.peak_rows[:200])
     yield from (row.name for row in program.collectives.rows)
     yield from (row.name for row in program.fusions.rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -20,10 +21,21 @@ class PageCell(Struct, frozen=True):
     number: float | None
 
 
-class PageRow(Struct, frozen=True):
-    """A row, and the instruction that a click on it tells of; '' for none."""
+class Link(Struct, frozen=True):
+    """A click on a cell with this text tells of an instruction; of two programs, that of `side`."""
 
+    text: str
     name: str
+    side: str = ""
+
+
+FindLink: TypeAlias = Callable[[object], Link | None]
+
+
+class PageRow(Struct, frozen=True):
+    """A row, and what a click in it tells of."""
+
+    link: Link | None
     cells: tuple[PageCell, ...]
 
 
@@ -40,9 +52,9 @@ class PageTable(Struct, frozen=True):
 
 
 def make_table(
-    anchor: str, title: str, selection: Selection, named_by: str, units: str
+    anchor: str, title: str, selection: Selection, find_link: FindLink, units: str = "auto"
 ) -> PageTable:
-    """Write a list of records as a table; `named_by` is the attribute with the instruction."""
+    """Write a list of records as a table; `find_link` says what a click in a row tells of."""
     cells = make_cells(selection, units, is_flat=True)
     columns = selection.columns
     return PageTable(
@@ -53,7 +65,7 @@ def make_table(
         tuple(each.meaning for each in columns),
         tuple(
             PageRow(
-                getattr(record, named_by, None) or "",
+                find_link(record),
                 tuple(
                     PageCell(text, _find_number(field, record))
                     for field, text in zip(columns, texts, strict=True)
@@ -68,8 +80,3 @@ def make_table(
 def _find_number(field: Field, record: object) -> float | None:
     value = field.getter()(record) if field.is_numeric else None
     return float(value) if isinstance(value, int | float) else None
-
-
-def count_rows(tables: Sequence[PageTable]) -> int:
-    """Return how many rows tables have together."""
-    return sum(len(table.rows) for table in tables)
