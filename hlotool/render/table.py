@@ -35,8 +35,11 @@ def render_tables(document: Document, selections: Sequence[Selection], look: Loo
 
 def _render_prose(lines: Sequence[Line], look: Look) -> str:
     """Return lines of prose, broken where the terminal ends."""
-<<<<<<< HEAD
-    return "\n".join(look.paint(part, line.tone) for line in lines for part in _lay_out(line, look))
+    return "\n".join(
+        _paint_spans(part, line, look) if line.spans else look.paint(part, line.tone)
+        for line in lines
+        for part in _lay_out(line, look)
+    )
 
 
 def _lay_out(line: Line, look: Look) -> list[str]:
@@ -46,23 +49,6 @@ def _lay_out(line: Line, look: Look) -> list[str]:
         most = look.width or (look.list_width and _LONGEST)
         return [text if most is None or len(text) <= most else f"{text[: most - 1]}…"]
     return wrap(text, None if line.is_typed else look.width, "  ").split("\n")
-||||||| 8acede1
-    return "\n".join(
-        look.paint(part, line.tone)
-        for line in lines
-        for part in wrap(
-            render_line(line, look.units), None if line.is_typed else look.width, "  "
-        ).split("\n")
-    )
-=======
-    return "\n".join(
-        _paint_spans(part, line, look) if line.spans else look.paint(part, line.tone)
-        for line in lines
-        for part in wrap(
-            render_line(line, look.units), None if line.is_typed else look.width, "  "
-        ).split("\n")
-    )
->>>>>>> report2
 
 
 def _paint_spans(text: str, line: Line, look: Look) -> str:
