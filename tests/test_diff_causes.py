@@ -10,7 +10,7 @@ import pytest
 from diff_cases import BASE
 from dump_files import ROOT, SHARED, needs_shared
 
-from hlotool.commands.diff_why import write_cause, write_triage
+from hlotool.commands.diffing.why import write_cause, write_triage
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.input_program import InputPair
 from hlotool.compare.report import DiffReport, DiffSide, compare_programs

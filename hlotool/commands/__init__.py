@@ -1,8 +1,8 @@
-"""One file a subcommand: its options, what it asks of a program, and its prose.
+"""One file a subcommand: its options, and what it asks of a program.
 
-An answer of another kind has a file of its own: the table of a directory, a walk over passes;
-so has long prose (`…_prose`). Those of `check` are its answer, its baseline and its history.
-What all share is in `shared`.
+Long prose is in `prose`, a file a command. An answer of another kind has a file of its own: the
+table of a directory, formats of other tools, a message in place of a dump. Those of `diff`, `check`
+and `report` have rooms: `diffing`, `checking`, `pages`. What all share is in `shared`.
 
 `COMMANDS` is what `hlotool --help` shows without importing any of them; the module of a
 command has its name and holds a click command of that name.

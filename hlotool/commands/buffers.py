@@ -28,7 +28,7 @@ from hlotool.analysis.origin.stack import add_stacks
 from hlotool.analysis.out_of_memory.answer import OUT_OF_MEMORY
 from hlotool.analysis.usage_report.report import USAGE_REPORT
 from hlotool.commands.buffers_message import answer_text
-from hlotool.commands.buffers_prose import heading, notes
+from hlotool.commands.prose.buffers import heading, notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.complete import complete_space
 from hlotool.commands.shared.dump_options import dump_options

@@ -9,9 +9,9 @@ from hlotool.check.config import Config
 from hlotool.check.results import CHECK
 from hlotool.check.rule import compile_rule
 from hlotool.check.trend import TREND
-from hlotool.commands.check_answer import CI_FORMATS, print_run
-from hlotool.commands.check_baseline import find_baseline, write_figures
-from hlotool.commands.check_history import (
+from hlotool.commands.checking.answer import CI_FORMATS, print_run
+from hlotool.commands.checking.baseline import find_baseline, write_figures
+from hlotool.commands.checking.history import (
     HistoryOptions,
     expect_history,
     make_history_options,

@@ -10,7 +10,7 @@ from hlotool.analysis.collectives.answer import COLLECTIVES, choose_collective_c
 from hlotool.analysis.collectives.groups.mesh_axes import parse_mesh_axes
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.origin.stack import add_stacks
-from hlotool.commands.collectives_prose import describe, find_notes
+from hlotool.commands.prose.collectives import describe, find_notes
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.machine_options import MACHINE_AND_LATENCY, machine_options

@@ -67,7 +67,7 @@ def fusions(
     has_stacks: bool,
     options: RowOptions,
 ) -> None:
-    """List the fusions of a module, most bytes accessed in a run first."""
+    """List the fusions of a module, most memory traffic in a run first."""
     if above is not None and not missed:
         raise UsageError("--above goes with --missed.")
     least_bytes = parse_size(above or _LEAST, "--above")

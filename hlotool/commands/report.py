@@ -12,14 +12,9 @@ from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
-from hlotool.commands.report_pair import write_pair
-from hlotool.commands.report_tables import Listed, link_by, list_tables, no_link
-from hlotool.commands.shared.command import write_text
-from hlotool.commands.shared.dump_options import dump_options
-from hlotool.commands.shared.help import HelpfulCommand
-from hlotool.commands.shared.machine_options import MACHINE, machine_options
-from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary_prose import (
+from hlotool.commands.pages.pair import write_pair
+from hlotool.commands.pages.tables import Listed, link_by, list_tables, no_link
+from hlotool.commands.prose.summary import (
     say_collectives,
     say_headroom,
     say_measured,
@@ -27,6 +22,11 @@ from hlotool.commands.summary_prose import (
     say_what,
     say_work,
 )
+from hlotool.commands.shared.command import write_text
+from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.help import HelpfulCommand
+from hlotool.commands.shared.machine_options import MACHINE, machine_options
+from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
 from hlotool.fields import Line, Unit
 from hlotool.fields.quantity import parse_size

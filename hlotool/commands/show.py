@@ -9,6 +9,7 @@ import click
 
 from hlotool.analysis.show.answer import SHOW, SHOW_SEVERAL, SUBJECTS, choose_show_columns
 from hlotool.analysis.show.report import ShowReport
+from hlotool.commands.prose.show import describe_one
 from hlotool.commands.shared.command import (
     RowOptions,
     document_command,
@@ -18,7 +19,6 @@ from hlotool.commands.shared.command import (
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.shared.row_options import FORMATS
-from hlotool.commands.show_prose import describe_one
 from hlotool.fields import Document, Line
 from hlotool.program.program import Program
 from hlotool.render.graph import GRAPH_FORMATS, GraphEdge, GraphNode

@@ -10,13 +10,7 @@ import click
 from hlotool.analysis.summary.answer import SUMMARY, SUMMARY_DIRECTORY, choose_summary_columns
 from hlotool.analysis.summary.report import Summary
 from hlotool.analysis.usage_report.report import USAGE_REPORT
-from hlotool.commands.shared.command import RowOptions, document_command, print_document
-from hlotool.commands.shared.directory_options import DirectoryMeans, directory_options
-from hlotool.commands.shared.dump_options import dump_options
-from hlotool.commands.shared.machine_options import MACHINE, machine_options
-from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.summary_directory import asks_for_one, print_modules
-from hlotool.commands.summary_prose import (
+from hlotool.commands.prose.summary import (
     say_collectives,
     say_findings,
     say_measured,
@@ -24,6 +18,12 @@ from hlotool.commands.summary_prose import (
     say_what,
     say_work,
 )
+from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.directory_options import DirectoryMeans, directory_options
+from hlotool.commands.shared.dump_options import dump_options
+from hlotool.commands.shared.machine_options import MACHINE, machine_options
+from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.summary_directory import asks_for_one, print_modules
 from hlotool.commands.usage_report import describe_usage
 from hlotool.fields import Document, Line
 from hlotool.fields.quantity import parse_size

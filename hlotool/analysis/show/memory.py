@@ -22,7 +22,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     value: Annotated[str, column("defining instruction and index")]
     size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
     class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
-    space: Annotated[int, figure("number of the memory space", NUMBER)]
+    space: Annotated[int, column("number of the memory space", NUMBER, give_way=1)]
     allocation: Annotated[
         int | None,
         column("number of its allocation; null in an estimate", NUMBER, null_text="–", give_way=2),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from hlotool.commands.diff_asked import Asked
+from hlotool.commands.diffing.asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document
 from hlotool.commands.shared.say import say_all
 from hlotool.commands.shared.worse import worse_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from hlotool.commands.diff_why import write_cause, write_triage
+from hlotool.commands.diffing.why import write_cause, write_triage
 from hlotool.compare.answer import METRICS
 from hlotool.compare.blocks.headline import HEADLINE, pick_headline
 from hlotool.compare.blocks.metrics import MetricRow, by_path

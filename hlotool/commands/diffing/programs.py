@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hlotool.commands.diff_verdict import MOST_WHY, write_verdict
+from hlotool.commands.diffing.verdict import MOST_WHY, write_verdict
 from hlotool.commands.shared.command import RowOptions
 from hlotool.compare.answer import DIFF, FACTS, ORDER, DiffFacts, SideFacts, name_columns
 from hlotool.compare.blocks.fold import InstructionChange

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.commands.diff_asked import Asked
+from hlotool.commands.diffing.asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document
 from hlotool.compare.match.structure import compare_structure
 from hlotool.compare.pairing import Pairing

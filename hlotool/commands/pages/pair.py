@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from hlotool import __version__
-from hlotool.commands.diff_programs import count_changes, say_difference
-from hlotool.commands.report_tables import Listed, list_tables, no_link
+from hlotool.commands.diffing.programs import count_changes, say_difference
+from hlotool.commands.pages.tables import Listed, list_tables, no_link
+from hlotool.commands.prose.summary import say_headroom
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
-from hlotool.commands.summary_prose import say_headroom
 from hlotool.compare.answer import name_columns
 from hlotool.compare.blocks.fold import InstructionChange
 from hlotool.compare.blocks.fusions import FusionChange

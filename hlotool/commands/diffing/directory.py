@@ -9,7 +9,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.commands.diff_asked import Asked
+from hlotool.commands.diffing.asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document, progress
 from hlotool.commands.shared.say import say, say_all
 from hlotool.commands.shared.worse import worse_line

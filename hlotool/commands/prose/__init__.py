@@ -1,0 +1,1 @@
+"""The sentences around the tables of a command, a file a command."""
