@@ -35,6 +35,8 @@ hlotool summary dump/module_0001.jit_step.txt
 hlotool summary dump/ --sort -peak_bytes -n 5
 hlotool summary dump/ --module jit_step --chip h100"""
 
+_MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
+
 
 @document_command(
     "summary",
@@ -80,7 +82,7 @@ def _describe(
     if has_findings:
         rows["findings"] = found.findings
     if options.wants_overview or options.rows == "holders":
-        rows["holders"] = program.peak_rows
+        rows["holders"] = program.list_holders(_MOST_HOLDERS)
     blocks: dict[str, object] = {
         "module": found.module,
         "compilation": found.compilation,
@@ -123,6 +125,9 @@ def _place_prose(
         (*say_work(found), *say_collectives(found), *say_measured(found)),
     )
     findings = say_findings(found)
+    if len(rows.get("holders", ())) == _MOST_HOLDERS:
+        note = f"of the values at the peak the {_MOST_HOLDERS:,} largest are looked at; "
+        findings = (Line(f"{note}`hlotool buffers` has them all"), *findings)
     lines, above, notes = what, {}, findings
     if rows.get("holders"):
         above["holders"] = memory

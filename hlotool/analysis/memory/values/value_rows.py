@@ -146,9 +146,13 @@ class BufferRow(Struct, frozen=True):
 
 
 def rows_at(
-    report: MemoryReport, module: Module | None, position: int, color: int | None
+    report: MemoryReport,
+    module: Module | None,
+    position: int,
+    color: int | None,
+    most: int | None = None,
 ) -> list[BufferRow]:
-    """Return the values that hold bytes at a position, the largest first.
+    """Return the values that hold bytes at a position, the largest first, of a space `most`.
 
     Values that share bytes are one row, that of the value born last; `occupied_bytes` of
     all rows add up to what is in use (docs/buffers.md). `color` None means all spaces.
@@ -162,7 +166,7 @@ def rows_at(
             aliases=tuple(alias.name for alias in one.aliases),
         )
         for each in colors
-        for one in find_holdings(report.map, position, each)
+        for one in find_holdings(report.map, position, each)[:most]
     ]
 
 
