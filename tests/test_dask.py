@@ -93,9 +93,12 @@ def test_a_killed_worker_is_survived(cluster: Any, tmp_path: Path) -> None:
 def test_what_kills_every_worker_is_a_failure(cluster: Any, tmp_path: Path) -> None:
     write_dumps(tmp_path / "dump", 6)
     deadly = Deadly("module_0003", tmp_path / "mark", always=True)
+    members = members_of(tmp_path / "dump")
+    killer = members[2]
+    others = [one for one in members if one is not killer]  # beside it they might be given up too
     with connect_cluster(cluster.scheduler_address, print) as executor:
-        results = map_inputs(deadly, members_of(tmp_path / "dump"), executor=executor)
-    failure = results.pop(2)
+        (failure,) = map_inputs(deadly, [killer], executor=executor)
+        results = map_inputs(deadly, others, executor=executor)
     assert isinstance(failure, Failure)
     assert failure.message.startswith("the executor gave this up: KilledWorker: ")
     assert [type(result) for result in results] == [Measured] * 5
