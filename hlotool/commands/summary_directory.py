@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Final
 
 from hlotool.analysis.summary.answer import MODULES, choose_directory_columns
-from hlotool.analysis.summary.program_row import ProgramRow
+from hlotool.analysis.summary.program_row import ProgramRow, find_too_large
 from hlotool.commands.shared.directory_options import DirectoryMeans
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.progress import progress
@@ -48,14 +48,15 @@ def _say_deeper(request: Request, rows: Sequence[ProgramRow]) -> tuple[Line, ...
 
 
 def _say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
-    """Say which programs do not fit into so much memory, and of which nobody knows."""
-    known = [row for row in rows if row.allocated_bytes is not None]
-    large = [row for row in known if (row.allocated_bytes or 0) > limit_bytes]
+    """Say which programs do not fit into so much memory, and of how many nobody can tell."""
+    found = find_too_large(rows, limit_bytes)
     limit = format_value(limit_bytes, Unit.BYTES)
-    names = ", ".join(quote_braces(f"{row.module} ({row.place})") for row in large)
-    said = f"do not fit in {limit}: {names}" if large else f"all fit in {limit}"
-    unknown = len(rows) - len(known)
-    return Line(said + (f"; unknown of {unknown:,}" if unknown else ""))
+    named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
+    said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
+    if not named:
+        said = f"none is larger than {limit}" if found.unknown_count else f"all fit in {limit}"
+    unknown = found.unknown_count
+    return Line(f"{said}; unknown of {unknown:,}" if unknown else said)
 
 
 def print_modules(

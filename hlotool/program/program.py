@@ -217,8 +217,8 @@ class Program:
     def list_holders(self, most: int) -> tuple[BufferRow, ...]:
         """Return the largest of `peak_rows`, at most so many, without working out the others."""
         report = self.memory
-        if "peak_rows" in self.__dict__ or report is None or report.figures.peak.position is None:
-            return self.peak_rows[:most]
+        if report is None or report.figures.peak.position is None:
+            return ()
         return tuple(rows_at(report, self.module, report.figures.peak.position, 0, most))
 
     @cached_property

@@ -95,9 +95,13 @@ class ShowEvidence(Struct, frozen=True, dict=True):
                 )
         return found
 
+    @cached_property
+    def trips(self) -> dict[Instruction, int | None]:
+        """The trip counts of loops, None where unknown."""
+        return {loop.instruction: loop.trip_count for loop in self.executions.loops}
+
     def cost_per_run(self, instruction: Instruction) -> Cost:
         """Return what all executions of an instruction cost in one run of the entry."""
-        trips = {loop.instruction: loop.trip_count for loop in self.executions.loops}
-        once = self.costs.of_with_trip_counts(instruction, trips)
+        once = self.costs.of_with_trip_counts(instruction, self.trips)
         runs = self.runs[instruction.computation]
         return once.times(runs.known, is_exact=runs.is_exact)

@@ -176,10 +176,8 @@ def describe_computation(
     """Say what a computation is, where it runs and what it costs."""
     runs = evidence.runs.get(computation, Runs())
     once = evidence.costs.of_computation(computation)
-    trips = {loop.instruction: loop.trip_count for loop in evidence.executions.loops}
-    run = evidence.costs.with_trip_counts(computation, trips).times(
-        runs.known, is_exact=runs.is_exact
-    )
+    in_a_run = evidence.costs.with_trip_counts(computation, evidence.trips)
+    run = in_a_run.times(runs.known, is_exact=runs.is_exact)
     result = computation.root
     origin = find_origin(result, computation.instructions)
     is_conditional = evidence.executions.is_conditional(computation)

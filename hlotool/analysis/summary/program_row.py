@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
@@ -125,3 +126,21 @@ class ProgramRow(Struct, frozen=True):
         bool, figure("whether the flops count work that may not run")
     ] = False
     error: Annotated[str | None, figure("why the program could not be read")] = None
+
+
+class Fit(Struct, frozen=True):
+    """Which programs allocate more than a limit, and of how many nobody can tell."""
+
+    too_large: tuple[ProgramRow, ...]
+    unknown_count: int
+
+
+def find_too_large(rows: Iterable[ProgramRow], limit_bytes: int) -> Fit:
+    """Hold programs against a limit; a lower bound below it, and no figure, tell nothing."""
+    large, unknown = [], 0
+    for row in rows:
+        if row.allocated_bytes is not None and row.allocated_bytes > limit_bytes:
+            large.append(row)
+        elif row.allocated_bytes is None or row.is_memory_lower_bound:
+            unknown += 1
+    return Fit(tuple(large), unknown)

@@ -11,7 +11,7 @@ from hlotool.program.program import Program
 def list_levels(program: Program, rows: Sequence[OutlineRow]) -> tuple[tuple[float, int], ...]:
     """Return when which bytes of space 0 are in use, where each step begins; times rise.
 
-    None where nothing says when values are live, or without a chip.
+    There are none where nothing says when values are live, or without a chip.
     """
     report = program.memory
     curve = report.map.curve(0) if report else None

@@ -43,13 +43,16 @@ class ChartFusion(Struct, frozen=True):
 
 
 class Transfer(Struct, frozen=True):
-    """One collective, by axis: what the bars of sent bytes are drawn from."""
+    """One collective, by axis: what the bars of sent bytes are drawn from.
+
+    `exposed_bytes` is None where nobody knows what of it work hides.
+    """
 
     name: str
     kind: str
     axes: str
     wire_bytes: int
-    exposed_bytes: int
+    exposed_bytes: int | None
 
 
 class WorkChart(Struct, frozen=True):
@@ -114,5 +117,5 @@ def _describe(row: CollectiveRow) -> Transfer:
         row.kind,
         ", ".join(row.axes) if row.axes else "unknown",
         row.known_wire_bytes_per_run,
-        row.known_exposed_wire_bytes_per_run,
+        None if row.exposed_share is None else row.known_exposed_wire_bytes_per_run,
     )

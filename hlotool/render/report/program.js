@@ -88,14 +88,21 @@ function drawAxes() {
   const sums = new Map();
   for (const each of data.work.transfers) {
     const key = `${each.axes}\u0000${each.kind}`;
-    const sum = sums.get(key) ?? [0, 0];
-    sums.set(key, [sum[0] + each.wire_bytes, sum[1] + each.exposed_bytes]);
+    const sum = sums.get(key) ?? { sent: 0, exposed: 0, unknown: 0 };
+    sum.sent += each.wire_bytes;
+    if (each.exposed_bytes === null) sum.unknown += each.wire_bytes;
+    else sum.exposed += each.exposed_bytes;
+    sums.set(key, sum);
   }
   if (!sums.size) { get("axes-part").remove(); return; }
-  const rows = [...sums].map(([key, sum]) => [key.replace("\u0000", ": "), ...sum]).sort((a, b) => a[1] - b[1]);
-  const bar = (name, values, color) => ({ type: "bar", orientation: "h", name, y: rows.map((row) => plain(row[0])), x: values, marker: { color }, customdata: values.map(bytes), hovertemplate: `%{y}<br>%{customdata} ${name}<extra></extra>` });
-  const most = Math.max(...rows.map((row) => row[1]));
-  Plotly.react("axes-chart", [bar("hidden by work", rows.map((row) => row[1] - row[2]), COLORS[4]), bar("exposed", rows.map((row) => row[2]), COLORS[5])],
+  const rows = [...sums].map(([key, sum]) => ({ name: key.replace("\u0000", ": "), ...sum })).sort((a, b) => a.sent - b.sent);
+  const bar = (name, values, color) => ({ type: "bar", orientation: "h", name, y: rows.map((row) => plain(row.name)), x: values, marker: { color }, customdata: values.map(bytes), hovertemplate: `%{y}<br>%{customdata} ${name}<extra></extra>` });
+  const most = Math.max(...rows.map((row) => row.sent));
+  Plotly.react("axes-chart", [
+    bar("hidden by work", rows.map((row) => row.sent - row.exposed - row.unknown), COLORS[4]),
+    bar("exposed", rows.map((row) => row.exposed), COLORS[5]),
+    ...(rows.some((row) => row.unknown) ? [bar("nobody knows", rows.map((row) => row.unknown), COLORS[9])] : []),
+  ],
     layout({ barmode: "stack", xaxis: byteAxis("sent by a device in one run", most), yaxis: { automargin: true } }), options);
 }
 function drawRoof() {
