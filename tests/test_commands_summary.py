@@ -9,7 +9,9 @@ from shutil import copytree
 import pytest
 from click.testing import CliRunner, Result
 from dump_files import ROOT
+from msgspec.structs import replace
 
+from hlotool.analysis.summary.program_row import ProgramRow, find_too_large
 from hlotool.commands.buffers import buffers
 from hlotool.commands.summary import summary
 from hlotool.errors import UsageError
@@ -90,3 +92,16 @@ def test_what_a_loop_moves_and_sends_is_part_of_all() -> None:
     sent = sum(loop["wire_bytes_per_run"] for loop in answer["loops"])
     assert 0 < moved < answer["cost"]["memory_bytes_per_run"]
     assert 0 < sent <= answer["collectives"]["wire_bytes_per_run"]
+
+
+def test_which_programs_fit() -> None:
+    """A lower bound below the limit tells as little as no figure; one above it does not fit."""
+
+    def row(size: int | None, *, is_lower: bool = False) -> ProgramRow:
+        fixed = ProgramRow("m", "m.txt", "m", None, None)
+        return replace(fixed, allocated_bytes=size, is_memory_lower_bound=is_lower)
+
+    rows = [row(9), row(11), row(9, is_lower=True), row(11, is_lower=True), row(None)]
+    found = find_too_large(rows, 10)
+    assert found.too_large == (rows[1], rows[3])
+    assert found.unknown_count == 2
