@@ -15,6 +15,7 @@ from hlotool.errors import InputError
 from hlotool.inputs.proto.decode import decode_module, print_module
 from hlotool.inputs.proto.kind import find_proto_head
 from hlotool.inputs.proto.messages import HloModuleProto
+from hlotool.inputs.proto.weight import find_heavy
 
 DATA = [
     gzip.decompress(path.read_bytes())
@@ -175,6 +176,39 @@ def test_shapes_in_shapes() -> None:
     data = b"\x0a\x01m\x12\x01e\x1a" + varint(len(computation)) + computation
     with pytest.raises(InputError, match="more than 100 deep"):
         read(data)
+
+
+def stuff(tags: bytes, count: int) -> bytes:
+    """Return a module with many of a field that stands in others, outermost first."""
+    inner = (tags[-1:] + b"\x00") * count
+    for tag in reversed(tags[:-1]):
+        inner = bytes([tag]) + varint(len(inner)) + inner
+    return b"\x0a\x01m\x12\x01e" + inner
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        b"\x1a",  # computations
+        b"\x1a\x12",  # instructions
+        b"\x1a\x12\x42\x52",  # values of a tuple
+        b"\x72",  # shardings of parameters
+    ],
+    ids=len,
+)
+def test_millions_of_empty_messages(tags: bytes) -> None:
+    """What would take hundreds of times the size of the file is not decoded."""
+    data = stuff(tags, 1_000_000)
+    with pytest.raises(InputError, match="far smaller messages than programs are: those before"):
+        read(data)
+    with pytest.raises(InputError, match="far smaller messages"):
+        read(data[:-999])  # broken only behind most of them
+
+
+def test_programs_are_far_lighter() -> None:
+    """No module that XLA made comes near the limit."""
+    for data in DATA:
+        assert find_heavy(data, "HloModuleProto", 24 * len(data)) is None
 
 
 def test_time_is_linear() -> None:

@@ -8,7 +8,7 @@ The map, in the order of the work:
 
 * `hlo.proto` says what the messages hold, `messages` makes their classes.
 * `kind` tells which message a file is, and `decode` reads it; `damage` finds the byte at which
-  one is broken.
+  one is broken, `weight` what it would take in memory.
 * `nodes` follows the ids of a module to what they name, `order` says in which order XLA prints.
 * `module` prints the header and the tables, `computation` what stands between braces,
   `instruction` a line of it, `attributes` what the opcode asks for.

@@ -22,6 +22,7 @@ from hlotool.inputs.proto.messages import (
     HloUnoptimizedSnapshot,
 )
 from hlotool.inputs.proto.module import render_head, render_module
+from hlotool.inputs.proto.weight import expect_light
 
 _TEXT_PER_BYTE: Final = 64  # no real module comes near it
 _FREE_CHARACTERS: Final = 1 << 20
@@ -43,6 +44,7 @@ def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
     if end > len(data):
         raise _describe(name, head.begin, f"it says that it goes on to byte {end:,}", len(data))
     whole = data[head.begin : end] if head.begin or end != len(data) else data
+    expect_light(whole, message, name, head.begin)
     try:
         return _take(message, whole, len(data))
     except DecodeError as error:

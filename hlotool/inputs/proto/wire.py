@@ -9,7 +9,7 @@ from msgspec import Struct
 
 VARINT: Final = 0
 LENGTH_DELIMITED: Final = 2
-_FIXED_BYTES: Final = {1: 8, 5: 4}
+FIXED_BYTES: Final = {1: 8, 5: 4}
 _CONTINUED: Final = 0x80
 _MOST_BITS: Final = 70
 
@@ -53,8 +53,8 @@ def list_fields(data: bytes, begin: int, end: int) -> Iterator[Field]:
                     position, f"a field says it is {length:,} bytes long; {left}"
                 )
             stop = after + length
-        elif wire_type in _FIXED_BYTES:
-            stop = after + _FIXED_BYTES[wire_type]
+        elif wire_type in FIXED_BYTES:
+            stop = after + FIXED_BYTES[wire_type]
         else:
             raise BrokenFieldError(position, f"no field is stored in way {wire_type}")
         if number == 0 or stop > end:

@@ -1,0 +1,177 @@
+"""How much memory does a message take when it is decoded? Told from its bytes, before it is.
+
+A message of two bytes becomes an object of up to 650, a number of one byte one of eight. Real
+programs come to 8 to 23 bytes for each byte, most of it the fields that instructions do not use.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+from msgspec import Struct
+
+from hlotool.errors import InputError
+from hlotool.inputs.proto.messages import FieldForm, list_forms
+from hlotool.inputs.proto.wire import FIXED_BYTES, LENGTH_DELIMITED, BrokenFieldError, read_varint
+
+MOST_PER_BYTE: Final = 32
+_FREE_BYTES: Final = 1 << 20
+_DEEPEST: Final = 100  # protobuf decodes no message that stands deeper
+_CONTINUED: Final = 0x80
+# What protobuf's decoder in C keeps: a message has a head, room for each of its fields, and a
+# pointer to it; lists that grow are up to twice as long as what they hold.
+_HEAD_BYTES: Final = 16
+_POINTER_BYTES: Final = 8
+_LONGEST_BYTES: Final = 8
+_TEXT_BYTES: Final = 16
+_VALUE_BYTES: Final[dict[int, int]] = {
+    FieldDescriptorProto.TYPE_BOOL: 1,
+    FieldDescriptorProto.TYPE_INT32: 4,
+    FieldDescriptorProto.TYPE_UINT32: 4,
+    FieldDescriptorProto.TYPE_ENUM: 4,
+    FieldDescriptorProto.TYPE_FLOAT: 4,
+    FieldDescriptorProto.TYPE_STRING: _TEXT_BYTES,
+    FieldDescriptorProto.TYPE_BYTES: _TEXT_BYTES,
+}
+_FIXED_TYPES: Final = {FieldDescriptorProto.TYPE_FLOAT, FieldDescriptorProto.TYPE_DOUBLE}
+_GROWTH: Final = 2
+
+
+class _Cost(Struct, frozen=True):
+    """What a field costs: each, for each of its bytes, and what stands in it if that is more."""
+
+    each: int
+    per_byte: int
+    inner: dict[int, _Cost] | None = None
+
+
+def expect_light(data: bytes, message: str, name: str, offset: int = 0) -> None:
+    """Raise InputError if a message would take far more memory than any real one of its size.
+
+    `offset` is where the message begins in its file.
+    """
+    limit = len(data) * MOST_PER_BYTE + _FREE_BYTES
+    reached = find_heavy(data, message, limit)
+    if reached is not None:
+        raise InputError(
+            f"{name}: this protobuf is made of far smaller messages than programs are: those "
+            f"before byte {offset + reached:,} alone would take {limit:,} bytes of memory, "
+            f"{MOST_PER_BYTE} for each of the file."
+        )
+
+
+def find_heavy(data: bytes, message: str, limit: int) -> int | None:
+    """Return the byte at which what is decoded takes more than a limit, None if there is none.
+
+    Fields up to the first that is broken count, as the decoder ends there as well.
+    """
+    try:
+        _Scale(data, limit - len(data)).add(0, len(data), _list_costs(message))
+    except _TooHeavyError as error:
+        return error.offset
+    except (BrokenFieldError, IndexError, KeyError):
+        return None  # the decoder says what is broken
+    return None
+
+
+class _TooHeavyError(Exception):
+    """The limit is reached at a byte."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+class _Scale:
+    """Adds up what messages cost; `add` raises where one is broken, or the limit is reached."""
+
+    def __init__(self, data: bytes, limit: int) -> None:
+        self._data = data
+        self._limit = limit
+        self._total = 0
+        self._depth = 0
+
+    def add(self, position: int, end: int, costs: dict[int, _Cost]) -> None:
+        """Add the fields at [position, end).
+
+        The grammar is that of `list_fields`, which would take most of the time of this.
+        """
+        data = self._data
+        while position < end:
+            tag = data[position]
+            position += 1
+            if tag >= _CONTINUED:
+                tag, position = read_varint(data, position - 1, end)
+            if tag & 7 == LENGTH_DELIMITED:
+                length = data[position]
+                position += 1
+                if length >= _CONTINUED:
+                    length, position = read_varint(data, position - 1, end)
+                cost = costs.get(tag)
+                if cost is not None:
+                    self._weigh(position, min(position + length, end), cost)
+                position += length
+            elif tag & 7:
+                position += FIXED_BYTES[tag & 7]
+            else:
+                while data[position] >= _CONTINUED:
+                    position += 1
+                position += 1
+
+    def _weigh(self, begin: int, end: int, cost: _Cost) -> None:
+        """Add a field that may cost more than its bytes."""
+        self._total += cost.each + cost.per_byte * (end - begin)
+        if self._total > self._limit:
+            raise _TooHeavyError(begin)
+        if cost.inner is not None and self._depth < _DEEPEST:
+            self._depth += 1
+            self.add(begin, end, cost.inner)
+            self._depth -= 1
+
+
+@cache
+def _list_costs(message: str) -> dict[int, _Cost]:
+    """Return by tag what the fields of a message cost that may cost more than their bytes."""
+    costs: dict[int, _Cost] = {}
+    _fill(costs, message, {message: costs})
+    return costs
+
+
+def _fill(costs: dict[int, _Cost], message: str, known: dict[str, dict[int, _Cost]]) -> None:
+    """Fill the costs of a message's fields; messages may stand in themselves."""
+    for form in list_forms(message):
+        cost = None
+        if form.message is None:
+            cost = _price_values(form)
+        else:
+            forms = list_forms(form.message)
+            each = _POINTER_BYTES + _HEAD_BYTES + sum(map(_measure, forms))
+            if not any(one.message for one in forms):
+                prices = [price for one in forms if (price := _price_values(one))]
+                cost = _Cost(each, max((price.per_byte for price in prices), default=1))
+            else:
+                if form.message not in known:
+                    known[form.message] = {}
+                    _fill(known[form.message], form.message, known)
+                cost = _Cost(each, 0, known[form.message])
+        if cost is not None:
+            costs[form.number << 3 | LENGTH_DELIMITED] = cost
+
+
+def _measure(form: FieldForm) -> int:
+    """Return the room that a field has in its message, whether it is there or not."""
+    is_pointer = form.is_repeated or form.message is not None
+    return _POINTER_BYTES if is_pointer else _VALUE_BYTES.get(form.type, _LONGEST_BYTES)
+
+
+def _price_values(form: FieldForm) -> _Cost | None:
+    """Return what a list of texts or numbers costs; None for a single one, which has its room."""
+    if not form.is_repeated:
+        return None
+    room = _VALUE_BYTES.get(form.type, _LONGEST_BYTES)
+    if room == _TEXT_BYTES:
+        return _Cost(_GROWTH * room, 1)
+    shortest = room if form.type in _FIXED_TYPES else 1
+    return _Cost(0, _GROWTH * room // shortest)
