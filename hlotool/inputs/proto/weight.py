@@ -1,7 +1,7 @@
 """How much memory does a message take when it is decoded? Told from its bytes, before it is.
 
-A message of two bytes becomes an object of up to 650, a number of one byte one of eight. Real
-programs come to 8 to 23 bytes for each byte, most of it the fields that instructions do not use.
+A message of two bytes becomes an object of up to 650. Real programs come to 8 to 23 bytes for each
+byte, most of it the fields that instructions do not use.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from hlotool.inputs.proto.wire import FIXED_BYTES, LENGTH_DELIMITED, BrokenField
 
 MOST_PER_BYTE: Final = 32
 _FREE_BYTES: Final = 1 << 20
+_SHORT: Final = 128  # bytes of a message that is remembered: few shapes are different
+_MOST_REMEMBERED: Final = 4096
 _DEEPEST: Final = 100  # protobuf decodes no message that stands deeper
 _CONTINUED: Final = 0x80
 # What protobuf's decoder in C keeps: a message has a head, room for each of its fields, and a
 # pointer to it; lists that grow are up to twice as long as what they hold.
 _HEAD_BYTES: Final = 16
 _POINTER_BYTES: Final = 8
-_LONGEST_BYTES: Final = 8
 _TEXT_BYTES: Final = 16
 _VALUE_BYTES: Final[dict[int, int]] = {
     FieldDescriptorProto.TYPE_BOOL: 1,
@@ -35,15 +36,16 @@ _VALUE_BYTES: Final[dict[int, int]] = {
     FieldDescriptorProto.TYPE_STRING: _TEXT_BYTES,
     FieldDescriptorProto.TYPE_BYTES: _TEXT_BYTES,
 }
-_FIXED_TYPES: Final = {FieldDescriptorProto.TYPE_FLOAT, FieldDescriptorProto.TYPE_DOUBLE}
+_LONGEST_VALUE: Final = 8
 _GROWTH: Final = 2
 
 
 class _Cost(Struct, frozen=True):
-    """What a field costs: each, for each of its bytes, and what stands in it if that is more."""
+    """What a field costs: each, and for each of its bytes or by what stands in it."""
 
     each: int
     per_byte: int
+    message: str = ""
     inner: dict[int, _Cost] | None = None
 
 
@@ -92,6 +94,7 @@ class _Scale:
         self._limit = limit
         self._total = 0
         self._depth = 0
+        self._known: dict[tuple[str, bytes], int] = {}
 
     def add(self, position: int, end: int, costs: dict[int, _Cost]) -> None:
         """Add the fields at [position, end).
@@ -111,7 +114,11 @@ class _Scale:
                     length, position = read_varint(data, position - 1, end)
                 cost = costs.get(tag)
                 if cost is not None:
-                    self._weigh(position, min(position + length, end), cost)
+                    self._total += cost.each + cost.per_byte * length
+                    if self._total > self._limit:
+                        raise _TooHeavyError(position)
+                    if cost.inner is not None and length:
+                        self._add_message(position, min(position + length, end), cost)
                 position += length
             elif tag & 7:
                 position += FIXED_BYTES[tag & 7]
@@ -120,58 +127,59 @@ class _Scale:
                     position += 1
                 position += 1
 
-    def _weigh(self, begin: int, end: int, cost: _Cost) -> None:
-        """Add a field that may cost more than its bytes."""
-        self._total += cost.each + cost.per_byte * (end - begin)
-        if self._total > self._limit:
-            raise _TooHeavyError(begin)
-        if cost.inner is not None and self._depth < _DEEPEST:
+    def _add_message(self, begin: int, end: int, cost: _Cost) -> None:
+        """Add what stands in a message; many a short one stands there often."""
+        key = (cost.message, self._data[begin:end]) if end - begin <= _SHORT else None
+        known = None if key is None else self._known.get(key)
+        if known is not None:
+            self._total += known
+        elif cost.inner is not None and self._depth < _DEEPEST:
+            before = self._total
             self._depth += 1
             self.add(begin, end, cost.inner)
             self._depth -= 1
+            if key is not None and len(self._known) < _MOST_REMEMBERED:
+                self._known[key] = self._total - before
 
 
 @cache
 def _list_costs(message: str) -> dict[int, _Cost]:
     """Return by tag what the fields of a message cost that may cost more than their bytes."""
-    costs: dict[int, _Cost] = {}
-    _fill(costs, message, {message: costs})
-    return costs
+    known: dict[str, dict[int, _Cost]] = {}
+    _fill(message, known)
+    return known[message]
 
 
-def _fill(costs: dict[int, _Cost], message: str, known: dict[str, dict[int, _Cost]]) -> None:
-    """Fill the costs of a message's fields; messages may stand in themselves."""
+def _fill(message: str, known: dict[str, dict[int, _Cost]]) -> None:
+    """Fill in the costs of a message's fields; messages may stand in themselves."""
+    costs = known[message] = {}
     for form in list_forms(message):
-        cost = None
-        if form.message is None:
-            cost = _price_values(form)
-        else:
-            forms = list_forms(form.message)
-            each = _POINTER_BYTES + _HEAD_BYTES + sum(map(_measure, forms))
-            if not any(one.message for one in forms):
-                prices = [price for one in forms if (price := _price_values(one))]
-                cost = _Cost(each, max((price.per_byte for price in prices), default=1))
-            else:
-                if form.message not in known:
-                    known[form.message] = {}
-                    _fill(known[form.message], form.message, known)
-                cost = _Cost(each, 0, known[form.message])
+        cost = _price_values(form) if form.message is None else _price_message(form.message, known)
         if cost is not None:
             costs[form.number << 3 | LENGTH_DELIMITED] = cost
 
 
-def _measure(form: FieldForm) -> int:
-    """Return the room that a field has in its message, whether it is there or not."""
-    is_pointer = form.is_repeated or form.message is not None
-    return _POINTER_BYTES if is_pointer else _VALUE_BYTES.get(form.type, _LONGEST_BYTES)
+def _price_message(message: str, known: dict[str, dict[int, _Cost]]) -> _Cost:
+    """Return what a message costs; one with neither messages nor lists is not looked into."""
+    forms = list_forms(message)
+    rooms = [
+        _POINTER_BYTES
+        if form.is_repeated or form.message is not None
+        else _VALUE_BYTES.get(form.type, _LONGEST_VALUE)
+        for form in forms
+    ]
+    each = _HEAD_BYTES + _POINTER_BYTES + sum(rooms)
+    if not any(form.is_repeated or form.message is not None for form in forms):
+        return _Cost(each, 1)
+    if message not in known:
+        _fill(message, known)
+    return _Cost(each, 0, message, known[message])
 
 
 def _price_values(form: FieldForm) -> _Cost | None:
     """Return what a list of texts or numbers costs; None for a single one, which has its room."""
     if not form.is_repeated:
         return None
-    room = _VALUE_BYTES.get(form.type, _LONGEST_BYTES)
-    if room == _TEXT_BYTES:
-        return _Cost(_GROWTH * room, 1)
-    shortest = room if form.type in _FIXED_TYPES else 1
-    return _Cost(0, _GROWTH * room // shortest)
+    if _VALUE_BYTES.get(form.type) == _TEXT_BYTES:
+        return _Cost(_GROWTH * _TEXT_BYTES, 1)
+    return _Cost(0, _GROWTH * _VALUE_BYTES.get(form.type, _LONGEST_VALUE))
