@@ -67,6 +67,10 @@ _WORDINGS: Final = (
     ),
     _wording(
         "compile",
+        r"Insufficient\ scoped\ (?P<space>\w++):\ (?P<requested>SIZE)\ >\ (?P<available>SIZE)",
+    ),
+    _wording(
+        "compile",
         r"""Shared\ (?P<space>memory)\ size\ limit\ exceeded:
         \ requested\ (?P<requested>SIZE),\ available:\ (?P<available>SIZE)""",
     ),
@@ -80,8 +84,16 @@ _WORDINGS: Final = (
     _wording(
         "run",
         r"""Attempting\ to\ allocate\ (?P<requested>SIZE)\.\ That\ was\ not\ possible
-        (?:\.\ There\ are\ (?P<available>SIZE)\ free)?+
+        (?:\.\ There\ are\ (?P<available2>SIZE)\ free
+        (?:\.\ [^()\n]{0,60}?largest\ contiguous\ region[\w\ ]{0,30}?\ is
+        \ (?P<available>SIZE))?+)?+
         (?:[.;]*+\ \((?P<device>\w{1,40}?)_(?P<space>HBM)\d*+\))?+""",
+    ),
+    _wording(
+        "run",
+        r"""Could\ not\ allocate\ (?P<requested>SIZE)
+        \ in\ memory\ (?P<device>\w{1,40}?)_(?P<space>HBM)\d*+
+        (?:;\ (?P<available>SIZE)\ allocatable)?+""",
     ),
     _wording(
         "run",
@@ -106,8 +118,26 @@ _WORDINGS: Final = (
     ),
     _wording(
         "run",
+        r"""(?:(?P<device>\w++)\ )?+cuMemAllocAsync\ failed\ to\ allocate\ (?P<requested>SIZE)""",
+    ),
+    _wording(
+        "run",
+        r"""failed\ to\ alloc\ (?P<requested>SIZE)\ (?:on\ (?P<space>host)|unified\ memory)""",
+    ),
+    _wording(
+        "run",
+        r"""could\ not\ allocate\ pinned\ (?P<space>host)\ memory
+        \ of\ size:\ (?P<requested>SIZE)""",
+    ),
+    _wording(
+        "run",
+        r"""Not\ enough\ PA\ budget\ for\ allocation:\ pa_allocated=(?P<in_use>SIZE),
+        \ rounded_size=(?P<requested>SIZE),\ pa_budget=(?P<limit>SIZE)""",
+    ),
+    _wording(
+        "run",
         r"""OOM\ when\ allocating\ tensor\ (?:with|of)\ shape\ ?\[(?P<dimensions>[\d,]*+)\]
-        \ and\ type\ (?P<dtype>\w++)(?:\ on\ (?P<device>\S++))?+""",
+        (?:\ and\ type\ (?P<dtype>\w++)(?:\ on\ (?P<device>\S++))?+)?+""",
     ),
     _wording(
         "run",
@@ -117,7 +147,11 @@ _WORDINGS: Final = (
             |;\ (?P<limit2>SIZE)\ total\ capacity;\ SIZE\ already\ allocated;
              \ (?P<available2>SIZE)\ free))?""",
     ),
-    _wording("run", r"CUDA_ERROR_OUT_OF_MEMORY|HIP_ERROR_OutOfMemory|hipErrorOutOfMemory"),
+    _wording(
+        "run",
+        r"""CUDA_ERROR_OUT_OF_MEMORY|HIP_ERROR_OutOfMemory|hipErrorOutOfMemory
+        |cudaErrorMemoryAllocation""",
+    ),
 )
 # The list alone, where the beginning of the message is lost.
 _ORPHAN: Final = re.compile(
@@ -165,6 +199,9 @@ def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:
         or _find_size(found, "free") or _find_size(found, "limit")
     )  # fmt: skip
     limit = _find_size(found, "limit") or _find_size(found, "limit2")
+    in_use = _find_size(found, "in_use")
+    if limit and in_use:
+        available = Size(max(limit.bytes - in_use.bytes, 0))
     space = (found.get("space") or ("hbm" if more or "free" in found else "")).lower()
     return OutOfMemory(
         when,

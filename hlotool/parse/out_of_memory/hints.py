@@ -9,7 +9,10 @@ _HINTS: Final = (
     *("ut of memory", "OOM ", "OutOfMemory", "OUT_OF_MEMORY", "hipError_t", "ttempting to "),
     *(
         "would exceed memory",
-        "ailed to allocate",
+        "ailed to alloc",
+        "ould not allocate",
+        "PA budget",
+        "MemoryAllocation",
         "Hbm usage",
         "enough memory.",
         " scoped ",

@@ -20,6 +20,8 @@ _ROUNDING_BYTES: Final = 512  # to which allocators round what is asked
 _USED: Final = re.compile(
     rf"(?:Used|with size) (?P<used>{SIZE}) (?:of|and limit) (?P<available>{SIZE})"
 )
+_REPORTED: Final = re.compile(rf"Free memory/Total memory: (?P<available>{SIZE})/(?P<limit>{SIZE})")
+_PROGRAM: Final = re.compile(r"\[executable_name='(?P<program>[^'\n]{1,300})'\]")
 # What a logger puts before a line, up to the place in its program.
 _LOGGER: Final = re.compile(r"(?:>\s?)*+(?:.{0,200}?\.(?:cc|cpp|cu|h|py):\d{1,6}\][ ]?)?+")
 _COLORS: Final = re.compile(r"\x1b\[[\d;]*+m")
@@ -82,6 +84,13 @@ class _Draft:
                 available=available,
                 limit=available,
             )
+        reported = _REPORTED.search(line)
+        if reported is not None:
+            available, limit = parse_size(reported["available"]), parse_size(reported["limit"])
+            self._head = replace(self._head, available=available, limit=limit)
+        program = _PROGRAM.search(line)
+        if program is not None:
+            self._head = replace(self._head, program=program["program"])
         return self._list.read(line) or self._parts.read(line)
 
     def finish(self) -> OutOfMemory:
