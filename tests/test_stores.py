@@ -313,6 +313,29 @@ def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
         system.rm("/bucket", recursive=True)
 
 
+def test_buckets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bucket of S3, of a server beside us; only where packages for both are installed."""
+    pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    try:
+        port = server.get_host_and_port()[1]
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "x")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        system = pytest.importorskip("fsspec").filesystem("s3")
+        system.mkdir("bucket")
+        for path in DUMP.iterdir():
+            if path.is_file():
+                system.pipe_file(f"bucket/dump/{path.name}", path.read_bytes())
+        expected = answer(capsys, str(DUMP))
+        assert answer(capsys, "s3://bucket/dump") == expected
+        assert run(["summary", "s3://bucket/none.txt"]) == 3
+        assert "there is no such file" in capsys.readouterr().err
+    finally:
+        server.stop()
+
+
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HlotoolError, match="nosuch"):
         find_inputs("nosuch://a/b")

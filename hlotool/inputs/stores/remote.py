@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import logging
 import re
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -21,6 +22,7 @@ _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+\-]{1,30}(?:::[^/]*)?://", re.IGNORE
 _PAGES: Final = re.compile(r"https?://", re.IGNORECASE)
 _HTML: Final = re.compile(rb"\s*+<(?:!doctype\s++html|html)", re.IGNORECASE)
 _KEPT_BYTES: Final = 1 << 30
+_TALKATIVE: Final = ("fsspec", "gcsfs", "s3fs")  # what fails is raised as well
 
 
 def is_address(path: str) -> bool:
@@ -133,6 +135,8 @@ def _list(system: Any, inside: str) -> list[Entry]:
 
 def _import_fsspec(path: str) -> ModuleType:
     """Import the optional package, or say how to get it."""
+    for name in _TALKATIVE:
+        logging.getLogger(name).addHandler(logging.NullHandler())
     try:
         importlib.import_module("fsspec.core")
         return importlib.import_module("fsspec")
