@@ -193,6 +193,35 @@ def test_planes_of_tpus(first_ns: int, tmp_path: Path) -> None:
     assert one.measured_exposed_seconds == pytest.approx((5 * 15 - 3) * US)
 
 
+def test_sparse_cores(tmp_path: Path) -> None:
+    """What runs on a SparseCore is of the device, by its own clock, and no run more."""
+    core = Plane(
+        "/device:TPU:0 SparseCore 1",
+        {
+            "Sparse Core Steps": [Event("0", 0, 900)],
+            "Sparse Core Modules": [Event(LABEL, 0, 40)],
+            "Sparse Core Ops": [Event("all-reduce.4", 3, 9, {"device_duration_ps": 8_000_000})],
+        },
+    )
+    planes = [tpu(0).to_bytes(), core.to_bytes()]
+    found = measured(write(tmp_path / "h.xplane.pb", metadata((LABEL, TPU)), *planes))
+    assert (found.device_count, found.run_count) == (1, 3)
+    alone = measured(write(tmp_path / "s.xplane.pb", metadata((LABEL, TPU)), planes[1]))
+    assert alone.times["all-reduce.4"].seconds == pytest.approx(8 * US)
+
+
+def test_lines_that_are_derived_for_a_stream(tmp_path: Path) -> None:
+    """XProf says from which stream it derived a line; programs are told by such lines too."""
+    plane = stream(0)
+    plane.lines["XLA Ops - from #13"] = [Event("fusion.2", 220, 30)]
+    plane.lines["XLA Modules - from #13"] = [Event("jit_loop(7)", 0, 400)]
+    found = measured(
+        write(tmp_path / "h.xplane.pb", metadata(("jit_loop(7)", GPU)), plane.to_bytes())
+    )
+    assert found.times["fusion.2"].count == 1
+    assert found.run_seconds is None
+
+
 def test_custom_calls_are_measured(tmp_path: Path) -> None:
     plane = tpu(0)
     plane.lines["XLA Ops"].append(Event("custom-call", 210, 4))

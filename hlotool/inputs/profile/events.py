@@ -1,9 +1,10 @@
 """Of which instruction is an event? The planes of devices and of hosts are read apart.
 
-* On a device (`/device:GPU:0`, `/device:TPU:1 SparseCore 0`), lines called `XLA Ops` and
-  `Async XLA Ops` have an event for each instruction; where there is no such line, those events of
-  streams count that name an instruction (`hlo_op`): the kernels of it.
-  `XLA Modules` has an event for each run of a program: `jit_step(12)`.
+* On a device (`/device:GPU:0`, `/device:TPU:1 SparseCore 0`), lines called `XLA Ops`,
+  `Async XLA Ops` and `Sparse Core Ops` have an event for each instruction; where there is no such
+  line, those events of streams count that name an instruction (`hlo_op`): the kernels of it.
+  `XLA Modules` has an event for each run of a program: `jit_step(12)`. `Sparse Core Modules` has
+  those of the parts of it that run there: no runs more.
 * On a host, as JAX's CPU client runs programs, events count that name an instruction; each says
   on which device, and in which run.
 """
@@ -20,14 +21,17 @@ from msgspec import Struct
 from hlotool.inputs.profile.programs import Label, read_label
 from hlotool.inputs.profile.space import Line, Plane, Space
 from hlotool.inputs.profile.tables import Marks, Tables
+from hlotool.inputs.proto.messages import XEvent
 
 _DEVICE: Final = re.compile(r"/device:([\w ]+:\d+)")
-_OPS: Final = re.compile(r"(?:Async )?XLA Ops\b")
+_OPS: Final = re.compile(r"(?:(?:Async )?XLA|Sparse Core) Ops\b")
 _MODULES: Final = "XLA Modules"
+# Of the parts of programs on a SparseCore, and of those that XProf derives for a stream: no runs.
+_PARTS: Final = re.compile(r"Sparse Core Modules|XLA Modules - ")
 # Lines that other tools derive, and put beside those of the streams.
 _DERIVED: Final = re.compile(
-    r"(?:Steps|XLA Modules|XLA TraceMe|Framework Ops|Framework Name Scope|Source code|Source"
-    r"|Launch Stats|TensorFlow (?:Ops|Name Scope))\Z"
+    r"(?:(?:Sparse Core )?Steps|XLA TraceMe|Framework Ops|Framework Name Scope|Source code|Source"
+    r"|(?:XLA|Sparse Core) Modules|Launch Stats|TensorFlow (?:Ops|Name Scope))(?: - from #\d+)?\Z"
 )
 
 
@@ -60,12 +64,13 @@ def list_device_events(space: Space, plane: Plane) -> Iterator[Occurrence | Run]
     """Yield what ran on a device: runs first, then operations, line by line."""
     match = _DEVICE.match(plane.name)
     reader = _Reader(space, Tables(space, plane), match[1] if match else plane.name)
-    lines = space.lines(plane)
-    runs = [run for line in lines if line.name == _MODULES for run in reader.runs(line)]
+    lines = space.lines
+    runs = [run for line in lines(plane) if line.name == _MODULES for run in reader.runs(line)]
     yield from runs
+    runs += [run for line in lines(plane) if _PARTS.match(line.name) for run in reader.runs(line)]
     runs.sort(key=lambda run: run.begin_ps)
-    is_named = any(_OPS.match(line.name) for line in space.lines(plane))
-    for line in space.lines(plane):
+    is_named = any(_OPS.match(line.name) for line in lines(plane))
+    for line in lines(plane):
         if is_named and _OPS.match(line.name):
             yield from reader.named(line, runs)
         elif not is_named and not _DERIVED.match(line.name):
@@ -94,7 +99,7 @@ class _Reader(Struct, frozen=True):
             marks = self.tables.marks(event.metadata_id, event.stats)
             if label.program is None and marks.program is not None:
                 label = Label(label.name, marks.program)
-            yield Run(self.device, label, begin, begin + max(event.duration_ps, 0))
+            yield Run(self.device, label, begin, begin + _find_duration(event, marks))
 
     def named(self, line: Line, runs: Sequence[Run]) -> Iterator[Occurrence]:
         """Yield the events of a line on which each is of an instruction.
@@ -111,7 +116,7 @@ class _Reader(Struct, frozen=True):
                 if place >= 0 and runs[place].end_ps >= begin:
                     label = runs[place].label
             op = marks.op or self.tables.name(event.metadata_id)
-            yield self._make(label, op, begin, event.duration_ps, marks)
+            yield self._make(label, op, begin, event, marks)
 
     def marked(self, line: Line) -> Iterator[Occurrence]:
         """Yield the events of a line that say of which instruction they are."""
@@ -120,10 +125,15 @@ class _Reader(Struct, frozen=True):
             if marks.op is not None:
                 begin = line.start_ps + event.offset_ps
                 label = Label(marks.module or "", marks.program)
-                yield self._make(label, marks.op, begin, event.duration_ps, marks)
+                yield self._make(label, marks.op, begin, event, marks)
 
-    def _make(
-        self, label: Label, op: str, begin: int, duration_ps: int, marks: Marks
-    ) -> Occurrence:
+    def _make(self, label: Label, op: str, begin: int, event: XEvent, marks: Marks) -> Occurrence:
         device = self.device or f"{marks.device or 0}"
-        return Occurrence(device, label, op, begin, begin + max(duration_ps, 0), marks.run)
+        end = begin + _find_duration(event, marks)
+        return Occurrence(device, label, op, begin, end, marks.run)
+
+
+def _find_duration(event: XEvent, marks: Marks) -> int:
+    """Return how long an event lasted: by the device's clock where that is known, as XProf does."""
+    known = marks.duration_ps
+    return max(event.duration_ps if known is None else known, 0)

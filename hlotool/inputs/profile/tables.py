@@ -17,7 +17,8 @@ _MODULE: Final = "hlo_module"
 _PROGRAM: Final = "program_id"
 _RUN: Final = "run_id"
 _DEVICE: Final = "device_ordinal"
-_WANTED: Final = frozenset((_OP, _MODULE, _PROGRAM, _RUN, _DEVICE))
+_DURATION: Final = "device_duration_ps"
+_WANTED: Final = frozenset((_OP, _MODULE, _PROGRAM, _RUN, _DEVICE, _DURATION))
 _INSTRUCTION: Final = re.compile(r"%?([^\s=%(){},]+)")
 _ALL_BITS: Final = (1 << 64) - 1  # ids are written with a sign and without
 
@@ -30,6 +31,7 @@ class Marks(Struct, frozen=True):
     program: int | None = None
     run: int | None = None
     device: int | None = None
+    duration_ps: int | None = None  # by the clock of the device
 
 
 _NO_MARKS: Final = Marks()
@@ -67,7 +69,7 @@ class Tables:
         """Return what statistics say, else what is known already."""
         wanted, has_any = self._wanted, False
         op, module, program = known.op, known.module, known.program
-        run, device = known.run, known.device
+        run, device, duration_ps = known.run, known.device, known.duration_ps
         for stat in stats:
             name = wanted.get(stat.metadata_id)
             if name is None:
@@ -81,9 +83,11 @@ class Tables:
                 program = _number(stat)
             elif name == _RUN:
                 run = _number(stat)
+            elif name == _DURATION:
+                duration_ps = _number(stat)
             else:
                 device = _number(stat)
-        return Marks(op, module, program, run, device) if has_any else known
+        return Marks(op, module, program, run, device, duration_ps) if has_any else known
 
     def _text(self, stat: XStat) -> str:
         if stat.HasField("str_value"):
