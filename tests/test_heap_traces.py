@@ -1,8 +1,8 @@
 """The heap simulator's traces against the lifetimes that follow from the schedule.
 
 A trace lists when buffers of one allocation are allocated, shared and freed, in order; it names no
-position. So its peak is what can be held against ours. Values that no trace names, as the tables
-of tuples, count in ours alone.
+position. So its peak is what can be held against ours, and between which allocations a buffer is
+freed. Values that no trace names, as the tables of tuples, count in ours alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import pytest
 from dump_files import TESTDATA
 
 import hlotool
+from hlotool.analysis.dataflow.dataflow import find_values
+from hlotool.analysis.dataflow.lifetimes import derive_lifetimes
+from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.inputs.proto.messages import HeapSimulatorTrace, HloProto
 
@@ -46,11 +49,45 @@ def find_peak(trace: HeapSimulatorTrace, sizes: dict[int, int]) -> int:
     return peak
 
 
+def read(path: Path) -> HloProto:
+    data = path.read_bytes()
+    return HloProto.FromString(gzip.decompress(data) if path.suffix == ".gz" else data)
+
+
+@pytest.mark.parametrize("path", PROTOS, ids=lambda path: path.name[:24])
+def test_buffers_are_freed_where_ours_end(path: Path) -> None:
+    """Each between the allocations that a trace lists before and behind it, which are exact."""
+    proto = read(path)
+    names = {
+        each.id: each.name for one in proto.hlo_module.computations for each in one.instructions
+    }
+    ranges = derive_lifetimes(find_values(require_schedule(hlotool.load(path).module))).ranges
+    lifetimes = {}
+    for buffer in proto.buffer_assignment.logical_buffers:
+        defined = buffer.defined_at
+        found = ranges.get((names[defined.instruction_id], tuple(defined.shape_index)))
+        if found is not None:  # else it is of a fusion's body, and no trace names it
+            lifetimes[buffer.id] = found
+    freed = 0
+    for trace in proto.buffer_assignment.heap_simulator_traces:
+        # A value that TPU holds in pieces is allocated several times.
+        last = {event.buffer_id: place for place, event in enumerate(trace.events)}
+        for number, place in last.items():
+            end = lifetimes[number].end
+            others = [
+                (at, lifetimes[event.buffer_id].start)
+                for at, event in enumerate(trace.events)
+                if event.kind != FREED and event.buffer_id != number
+            ]
+            assert all(start <= end for at, start in others if at < place)
+            assert all(start >= end for at, start in others if at > place)
+            freed += 1
+    assert freed
+
+
 @pytest.mark.parametrize("path", PROTOS, ids=lambda path: path.name[:24])
 def test_the_peak_of_temporary_buffers(path: Path) -> None:
-    data = path.read_bytes()
-    data = gzip.decompress(data) if path.suffix == ".gz" else data
-    assignment = HloProto.FromString(data).buffer_assignment
+    assignment = read(path).buffer_assignment
     sizes = {each.id: each.size for each in assignment.logical_buffers}
     dump = hlotool.load(path)
     assert dump.assignment is not None
