@@ -82,6 +82,7 @@ class Field(Struct, frozen=True):
     words: frozenset[str] = (
         frozenset()
     )  # what it may be besides what a dump newer than hlotool holds
+    word_meanings: tuple[tuple[str, str], ...] = ()  # what some of these words mean
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
     indent_by: str = ""  # the field that says how deep a table indents this one
     range_from: str = ""  # the record's attribute with the lower end: a table shows 3–5

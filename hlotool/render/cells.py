@@ -22,7 +22,7 @@ from hlotool.render.units import (
 )
 
 _INDENT = "  "
-_NO_LABEL = "(none)"  # of a group whose rows have no value
+NO_LABEL = "(none)"  # of a group whose rows have no value
 TOTAL, COUNT_TITLE, SHARE_TITLE = "TOTAL", "count", "share"
 
 
@@ -222,7 +222,7 @@ def _walk(
     """Write groups and, below each, the groups it consists of; as deep as --by is long."""
     for group in groups:
         field = grouping.by[depth]
-        label = field.null_text or _NO_LABEL
+        label = field.null_text or NO_LABEL
         if group.label is not None:
             label = format_value(group.label, field.unit, units)
         yield _group_row(grouping, group, _INDENT * depth + label, units)
