@@ -142,7 +142,8 @@ def _make_column(row_list: RowList, field: Field) -> Column:
 
 
 def _is_list(field: Field) -> bool:
-    return field.unit is Unit.LIST or (field.is_path and field.unit is Unit.TEXT)
+    """Say whether it may be of any length: a list, a scope, the shape of a tuple."""
+    return field.unit is Unit.LIST or field.is_path or field.is_shape
 
 
 def _total_rows(selection: Selection, columns: Sequence[Field], units: str) -> Iterator[TotalCells]:

@@ -55,7 +55,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     operand_shapes: Annotated[
         tuple[str, ...], column("shapes of the operands", heading="operands", give_way=1)
     ]
-    shape: Annotated[str, column("shape of the result", heading="result")]
+    shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
     known: Annotated[CostSource | None, column(_TELLS.format("flops"), give_way=2)]
     flops_per_run: Annotated[
         int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, once="known_flops_per_run")
