@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     is_signed: bool
     is_path: bool
     give_way: int
+    wants: int
     is_whole: bool
     is_shape: bool
     is_below: bool

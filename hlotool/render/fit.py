@@ -79,7 +79,8 @@ def _least_width(cells: Cells, index: int, least: int, *, tells_keys: bool) -> i
     column, full = cells.columns[index], _full_width(cells, index)
     if not column.is_cuttable:
         return full
-    width = min(full, max(least, len(column.title)))
+    wanted = column.wants if least > _LEAST_OF_ANSWER else 0
+    width = min(full, max(least, len(column.title), wanted))
     is_told = (column.is_key and tells_keys) or (column.is_list and least > _LEAST_OF_ANSWER)
     names = {row[index] for row in cells.rows[:_MOST_COMPARED]} if is_told else ()
     while width < full and len({cut(name, width) for name in names}) < len(names):
@@ -106,7 +107,7 @@ def _share_width(
         if not loose:
             break
         widest = max(loose, key=lambda place: widths[place])
-        others = [widths[place] for place in loose if widths[place] < widths[widest]]
+        others = [widths[place] for place in loose if place != widest]
         step = max(1, min(excess, widths[widest] - max([*others, narrowest[widest]])))
         widths[widest] -= step
         excess -= step
