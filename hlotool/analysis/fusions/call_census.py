@@ -46,7 +46,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     as one.
     """
 
-    target: Annotated[str, column("the target")]
+    target: Annotated[str, column("the target", wants=26)]
     count: Annotated[
         int, column("custom calls with this target and these shapes", TIMES, heading="×")
     ]

@@ -50,7 +50,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     those of the first; `scope` is what all share, `members` names them all.
     """
 
-    name: Annotated[str, column("the first fusion of these", heading="fusion")]
+    name: Annotated[str, column("the first fusion of these", heading="fusion", wants=26)]
     count: Annotated[int, column("fusions with an equal body", TIMES, heading="×")]
     kind: Annotated[str | None, column("kLoop, kInput, …", words=FUSION_KINDS, give_way=4)]
     backend_kind: Annotated[
