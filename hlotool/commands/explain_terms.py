@@ -6,6 +6,7 @@ A term that means the same in several places has one meaning that names them all
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import click
 from msgspec import Struct
@@ -22,6 +23,8 @@ from hlotool.fields import Block, DocumentSpec, Field, RowList
 from hlotool.fields.schema import KEY_MEANINGS, describe_line
 from hlotool.ir.buffers import CLASS_MEANINGS
 from hlotool.program.metrics import METRICS
+
+_OPEN: Final = "One of the words that hlotool knows; a dump may hold others."
 
 
 class Meaning(Struct, frozen=True):
@@ -143,7 +146,7 @@ def _find_values(field: Field, place: str) -> Iterator[_Found]:
             says = (*own, _end(f"{field.name}: {field.meaning}"))
             yield _Found(word, f"what {field.name} can be", says, place)
     for word in sorted(field.words):
-        yield _Found(word, "value", (), f"{field.name} ({place})")
+        yield _Found(word, "value", (_OPEN,), f"{field.name} ({place})")
 
 
 def _end(says: str) -> str:
