@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.collectives.overlap.machine import add_nodes, find_machine
 from hlotool.analysis.collectives.report import CollectiveReport
@@ -127,6 +128,7 @@ def load(
     live_range: str | None = None,
     module_text: str | None = None,
     config: str | os.PathLike[str] | None = None,
+    chip: str | None = None,
 ) -> Dump:
     """Read one program from a path, from HLO text, or from a compiled JAX function.
 
@@ -134,16 +136,17 @@ def load(
     path: a file, or a dump directory with one matching module (`module` is a regular
     expression searched in module names). A file's siblings are found by name, or named by
     `buffers`, `live_range` and `module_text`. `config` is an hlotool.toml whose `[[custom_call]]`
-    tables, `chip` and `devices_per_node` count; none is looked for. Raises HlotoolError for
+    tables, `chip` and `devices_per_node` count; none is looked for. `chip` names the chip that
+    times are estimated for, `h100`, and goes before that of `config`. Raises HlotoolError for
     anything that is not a dump, NothingCheckedError where several modules match, in a directory
-    or in one text.
+    or in one text, UsageError for a chip that nobody knows, or on which the program does not run.
     """
     named = NamedFiles(buffers, live_range, module_text)
     path, found = _find(dump, stage, module, named)
     if len(found.inputs) > 1:
         names = ", ".join(sorted({_name_of(one) for one in found.inputs}))
         raise NothingCheckedError(f"{path} holds several modules ({names}); choose with module=.")
-    return _read(found.inputs[0], path, _read_assumptions(config))
+    return _read(found.inputs[0], path, _read_assumptions(config, chip))
 
 
 def load_all(
@@ -152,10 +155,11 @@ def load_all(
     stage: StageChoice = "after",
     module: str | None = None,
     config: str | os.PathLike[str] | None = None,
+    chip: str | None = None,
 ) -> list[Dump]:
     """Read every program that `load` could choose, in the order of the files' names."""
     path, found = _find(dump, stage, module, NamedFiles())
-    assumptions = _read_assumptions(config)
+    assumptions = _read_assumptions(config, chip).for_several()
     return [_read(one, path, assumptions) for one in found.inputs]
 
 
@@ -164,6 +168,7 @@ def summarize(
     *,
     stage: StageChoice = "after",
     config: str | os.PathLike[str] | None = None,
+    chip: str | None = None,
     executor: Executor | None = None,
     cache: str | os.PathLike[str] | None = None,
 ) -> list[ProgramRow]:
@@ -176,7 +181,7 @@ def summarize(
     Raises UsageError for a file that is no cache.
     """
     chosen = [paths] if isinstance(paths, str | os.PathLike) else paths
-    assumptions = _read_assumptions(config)
+    assumptions = _read_assumptions(config, chip).for_several()
     with ExitStack() as stack:
         kept = stack.enter_context(RowCache(os.fspath(cache))) if cache else None
         means = Means(assumptions, executor, kept)
@@ -207,16 +212,19 @@ def _name_of(one: Input) -> str:
     return f"{one.name}#{part}" if part else one.name
 
 
-def _read_assumptions(config: str | os.PathLike[str] | None) -> Assumptions:
-    """Return what a configuration says of custom calls, and of the machine."""
+def _read_assumptions(config: str | os.PathLike[str] | None, chip: str | None) -> Assumptions:
+    """Return what a configuration says of custom calls, and of the machine, and the chip named."""
     if config is None:
-        return NO_ASSUMPTIONS
+        given = find_machine(chip, needs_link=False)
+        return Assumptions(machine=replace(given, must_fit=True)) if given else NO_ASSUMPTIONS
     from hlotool.check.config import read_config  # noqa: PLC0415  few name one
     from hlotool.check.written_calls import compile_call_costs  # noqa: PLC0415
 
     settings = read_config(os.fspath(config))
-    machine = find_machine(settings.chip or None, needs_link=False)
+    machine = find_machine(chip or settings.chip or None, needs_link=False)
     machine = add_nodes(machine, settings.devices_per_node)
+    if machine and chip:
+        machine = replace(machine, must_fit=True)
     return Assumptions(compile_call_costs(settings), machine)
 
 
@@ -234,6 +242,7 @@ def diff(
     module: str | None = None,
     is_strict: bool = False,
     config: str | os.PathLike[str] | None = None,
+    chip: str | None = None,
 ) -> DiffReport:
     """Return what `hlotool diff LEFT RIGHT` shows of two programs, but for compiler flags.
 
@@ -243,7 +252,9 @@ def diff(
     from hlotool.compare.report import DiffOptions, DiffSide, compare_programs  # noqa: PLC0415
 
     old, new = (
-        one if isinstance(one, Dump) else load(one, stage=stage, module=module, config=config)
+        one
+        if isinstance(one, Dump)
+        else load(one, stage=stage, module=module, config=config, chip=chip)
         for one in (left, right)
     )
     options = DiffOptions(is_strict=is_strict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 from cost_cases import Case, list_dumps
@@ -25,6 +26,7 @@ from hlotool.query.sums import sum_field
 from hlotool.source import Source
 
 MIB = 1 << 20
+ROOT = Path(__file__).parent.parent
 DUMPS = [case for case in list_dumps() if "after" in case.path.name]
 
 
@@ -47,6 +49,29 @@ def test_every_fusion_is_in_one_row(case: Case) -> None:
     assert sorted(members) == sorted(expected)
     assert report.totals.fusion_count == sum(row.count for row in report.rows) == len(expected)
     assert report.totals.distinct_count == len(report.rows)
+
+
+@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+def test_rows_by_place_are_the_same_fusions_and_each_of_one_place(case: Case) -> None:
+    program = Program("", case.module)
+    rows = program.fusions_by_place
+    members = [member for row in program.fusions.rows for member in row.members]
+    assert sorted(member for row in rows for member in row.members) == sorted(members)
+    for figure in ("count", "known_memory_bytes_per_run", "known_flops_per_run"):
+        whole = sum(getattr(row, figure) for row in program.fusions.rows)
+        assert sum(getattr(row, figure) for row in rows) == whole
+    alone = {row.members[0]: row.scope for row in program.fusions.rows if row.count == 1}
+    assert all(alone.get(row.members[0], row.scope) == row.scope for row in rows)
+    assert not any("*" in (row.scope or "") for row in rows)
+
+
+def test_equal_fusions_of_two_scopes_are_two_rows_by_place() -> None:
+    text = (ROOT / "testdata" / "hlo" / "gpu_train_step.txt").read_text(encoding="utf-8")
+    program = Program("", parse_module(Source(text, "")))
+    shared = [row for row in program.fusions.rows if row.scope == "*"]
+    assert shared
+    apart = [row for row in program.fusions_by_place if set(row.members) < set(shared[0].members)]
+    assert len({row.scope for row in apart}) > 1
 
 
 @pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)

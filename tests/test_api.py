@@ -8,6 +8,7 @@ import pytest
 import hlotool
 
 ROOT = Path(__file__).parent.parent
+GPU = ROOT / "testdata" / "hlo" / "gpu_train_step.txt"
 TEXT = "HloModule m\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT n = f32[2] negate(p)\n}\n"
 
 
@@ -67,3 +68,16 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
         hlotool.laod  # noqa: B018
     assert set(dir(hlotool)) == set(hlotool.__all__)
+
+
+def test_a_chip_is_named_as_on_the_command_line() -> None:
+    dump = hlotool.load(TEXT, chip="h100")
+    assert dump.program.machine is not None
+    assert dump.program.machine.chip is not None
+    assert dump.program.machine.chip.name == "h100"
+    with pytest.raises(hlotool.HlotoolError, match="there is no chip 'h1000'"):
+        hlotool.load(TEXT, chip="h1000")
+    with pytest.raises(hlotool.HlotoolError, match="v5e is a chip for TPU"):
+        hlotool.load(GPU, chip="v5e")
+    (same,) = hlotool.load_all(GPU, chip="v5e")
+    assert same.fusions().rows[0].estimated_seconds is None

@@ -143,3 +143,42 @@ def test_hostile_names_do_nothing(browser: Any, tmp_path: Path) -> None:
     assert browser.title == "hostile"
     assert browser.execute_script("return document.images.length") == 0
     assert browser.get_log("browser") == []
+
+
+BOXES = (
+    "return [...document.querySelectorAll('.chart')].map((each) => "
+    "[each.querySelector('.main-svg').getBoundingClientRect(), each.getBoundingClientRect()]"
+    ".map((box) => [box.left, box.top, box.right, box.bottom]))"
+)
+
+
+def test_two_programs_on_paper(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_pair(tmp_path, OLD, NEW))
+    on_screen = browser.execute_script(BOXES)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+        printed = browser.execute_script(BOXES)
+        assert len(printed) == 2
+        for drawn, place in printed:
+            assert drawn[2] - drawn[0] <= 720
+            assert drawn[3] - drawn[1] <= place[3] - place[1] + 1
+        assert printed[0][1][3] <= printed[1][1][1], "one below the other"
+        is_shown = "return document.querySelector('{}').checkVisibility()"
+        assert not browser.execute_script(is_shown.format("nav"))
+        assert not browser.execute_script(is_shown.format(".acts"))
+        assert browser.execute_script(is_shown.format("#verdict"))
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert [box[0][2] for box in browser.execute_script(BOXES)] == pytest.approx(
+        [box[0][2] for box in on_screen], abs=20
+    )
+
+
+def test_names_in_the_verdict_are_links(browser: Any, tmp_path: Path) -> None:
+    visit(browser, write_pair(tmp_path, OLD, NEW))
+    link = browser.find_element("css selector", "#verdict a.name")
+    browser.execute_script("arguments[0].click()", link)
+    shown = browser.find_element("css selector", "#panel h2").text
+    assert shown.startswith(f"{link.get_attribute('data-name')} (")

@@ -172,7 +172,7 @@ def test_columns(query: dict[str, Any], expected: str) -> None:
         ({"by": "-kind"}, "--by: there is no field '-kind' (column 1)"),
         ({"by": "kind", "columns": "name"}, "--columns: 'name' cannot be summed"),
         ({"by": "kind", "sort": "name"}, "--sort: groups have no 'name'"),
-        ({"by": "kind", "sort": "flops"}, "--sort: groups have no 'flops'"),
+        ({"by": "kind", "sort": "ratio"}, "--sort: groups have no 'ratio'"),
         ({"by": "kind", "sort": "cont"}, "--sort: there is no field 'cont'"),
         ({"by": "kind,kind"}, "--by names a field twice."),
         ({"by": "count"}, "--by count: every group has a count of its own."),
@@ -401,3 +401,13 @@ def test_sorting_keeps_all_rows_and_is_stable(rows: tuple[Sample, ...], sort: st
     once = select(rows, sort=sort).rows
     assert Counter(map(str, once)) == Counter(map(str, rows))
     assert list(select(tuple(once), sort=sort).rows) == list(once)  # type: ignore[arg-type]
+
+
+def test_groups_show_what_they_are_sorted_by() -> None:
+    rows = (Sample(kind="loop", payload_bytes=1), Sample(kind="input", payload_bytes=2))
+    grouping = group("kind", rows, sort="-payload_bytes", columns="size_bytes")
+    assert [field.name for field in grouping.summed] == ["size_bytes", "payload_bytes"]
+    assert [(each.label, each.sums) for each in grouping.groups] == [
+        ("input", (Sum(0), Sum(2))),
+        ("loop", (Sum(0), Sum(1))),
+    ]

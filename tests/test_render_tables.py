@@ -110,6 +110,32 @@ def test_columns_leave_by_rank_but_those_that_were_asked_for() -> None:
     assert titles(24, "name,size_bytes,kind") == ["name", "size"]
 
 
+def test_a_name_keeps_what_it_wants_while_others_may_leave() -> None:
+    def head(wants: int) -> list[str]:
+        ways = {"kind": 2, "size_bytes": 1}
+        fields = tuple(
+            replace(
+                each,
+                in_table=each.name in {"name", *ways},
+                give_way=ways.get(each.name, 0),
+                wants=wants if each.name == "name" else 0,
+            )
+            for each in SAMPLES.fields
+        )
+        selection = select_rows(replace(SAMPLES, chosen=fields), ROWS, Query())
+        return lines(render_table(make_cells(selection, "auto"), Look(width=40)))[0].split()
+
+    assert head(0) == ["name", "kind", "size"]
+    assert head(30) == ["name", "size"]
+    assert head(34) == ["name"]
+
+
+def test_columns_of_equal_width_are_cut_alike() -> None:
+    rows = (Sample("n" * 40, note="t" * 40),)
+    name, note = lines(table(42, rows, columns="name,note"))[2].split()
+    assert (len(name), len(note)) == (20, 20)
+
+
 def test_verdicts_and_the_larger_part_are_coloured() -> None:
     fields = tuple(replace(each, is_verdict=each.name == "note") for each in SAMPLES.fields)
     rows = tuple(
@@ -135,6 +161,17 @@ def test_in_a_pipe_lists_alone_end() -> None:
     name, flags = lines(text)[2].split()
     assert name == long
     assert len(flags) == 60
+
+
+def test_in_a_pipe_the_shape_of_a_tuple_ends() -> None:
+    fields = tuple(replace(each, is_shape=each.name == "note") for each in SAMPLES.fields)
+    shape = f"({','.join(['f32[8]'] * 20)})"
+    selection = select_rows(
+        replace(SAMPLES, chosen=fields), (Sample(note=shape),), Query(columns="name,note")
+    )
+    for list_width, shown in ((60, 60), (None, len(shape))):
+        text = render_table(make_cells(selection, "auto"), Look(list_width=list_width))
+        assert len(lines(text)[2].split()[1]) == shown
 
 
 def test_limit_and_total() -> None:

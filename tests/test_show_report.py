@@ -11,6 +11,7 @@ from dump_files import TESTDATA
 from test_show_names import TEXT
 
 import hlotool
+from hlotool.errors import UsageError
 from hlotool.render.graph import GraphEdge, GraphNode, render_dot, render_mermaid
 
 DUMPS = sorted(
@@ -106,3 +107,74 @@ def test_dot_reads_it() -> None:
     )
     assert not done.stderr
     assert done.returncode == 0
+
+
+LOOP = """\
+HloModule loop, is_scheduled=true
+
+body {
+  state = (s32[], f32[8], f32[16]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  a = f32[8] get-tuple-element(state), index=1
+  b = f32[16] get-tuple-element(state), index=2
+  ROOT next = (s32[], f32[8], f32[16]) tuple(i, a, b)
+}
+
+cond {
+  state.1 = (s32[], f32[8], f32[16]) parameter(0)
+  ROOT stop = pred[] constant(false)
+}
+
+ENTRY main {
+  n = s32[] constant(0)
+  x = f32[8] parameter(0)
+  y = f32[16] parameter(1)
+  begin = (s32[], f32[8], f32[16]) tuple(n, x, y)
+  loop = (s32[], f32[8], f32[16]) while(begin), condition=cond, body=body
+  first = f32[8] get-tuple-element(loop), index=1
+  second = f32[16] get-tuple-element(loop), index=2
+  odd = f32[?] custom-call(second), custom_call_target="odd"
+  ROOT out = (f32[8], f32[?]) tuple(first, odd)
+}
+"""
+
+
+def test_a_part_of_a_tuple_is_shown_as_itself() -> None:
+    report = hlotool.load(LOOP).show("loop{2}")
+    (row,) = report.subjects
+    assert (row.name, row.asked, row.shape, row.size_bytes) == ("loop{2}", "loop{2}", "f32[16]", 64)
+    assert row.definition[0] == "loop{2} = f32[16] of while(begin)"
+    near = [(one.relation, one.name) for one in report.neighbours]
+    assert near == [("operand", "y"), ("user", "second")]
+    whole = hlotool.load(LOOP).show("loop{}").subjects[0]
+    assert whole.shape == "(s32[], f32[8], f32[16])"
+
+
+def test_a_part_of_a_tuple_is_what_was_put_in() -> None:
+    near = hlotool.load(LOOP).show("begin{1}").neighbours
+    assert [(one.relation, one.name) for one in near] == [("operand", "x"), ("user", "loop")]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("loop{3}", "'loop{3}': there is no such part in loop, a tuple of 3."),
+        ("x{0}", "'x{0}': there is no such part in x, which is no tuple."),
+        ("loop{1,0}", "'loop{1,0}': there is no such part in loop, a tuple of 3."),
+        ("body{0}", "'body{0}': a computation has no parts; name its root."),
+    ],
+)
+def test_a_part_that_is_not_there(name: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        hlotool.load(LOOP).show(name)
+    assert str(caught.value) == message
+
+
+def test_a_size_that_nothing_tells_is_unknown() -> None:
+    report = hlotool.load(LOOP).show("odd")
+    assert report.subjects[0].size_bytes is None
+    out = next(one for one in report.neighbours if one.name == "out")
+    assert out.size_bytes is None
+    inside = {one.name: one for one in hlotool.load(LOOP).show("main").body}
+    assert (inside["odd"].size_bytes, inside["odd"].flops) == (None, None)
+    assert (inside["x"].size_bytes, inside["x"].flops) == (32, 0)

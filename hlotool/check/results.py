@@ -29,7 +29,19 @@ _BASELINE: Final = "the earlier figure, where an increase is limited"
 class RuleResult(Struct, frozen=True, kw_only=True):
     """One budget in one module; `unit` is that of actual, limit, margin and baseline."""
 
-    status: Annotated[Status, column("outcome of the budget", is_verdict=True)]
+    status: Annotated[
+        Status,
+        column(
+            "outcome of the budget",
+            is_verdict=True,
+            word_meanings={
+                "pass": "the figure is within the budget",
+                "fail": "the figure exceeds the budget",
+                "no-match": "no module, or no row, is what the budget speaks of",
+                "error": "the figure could not be measured; the message says why",
+            },
+        ),
+    ]
     name: Annotated[str, column("the budget's name", heading="budget")]
     module: Annotated[str | None, column("the module; null where none matches", null_text="")]
     expression: Annotated[str, figure("the budget as an expression")]

@@ -6,18 +6,25 @@ A term that means the same in several places has one meaning that names them all
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import click
 from msgspec import Struct
 
 from hlotool.analysis.cost.chips import list_chips
 from hlotool.analysis.findings.finding import ADVICE, FINDING_MEANINGS
+from hlotool.check.history import HistoryLine
 from hlotool.commands import COMMANDS
 from hlotool.commands.shared.declared import documents_of, load_command
+from hlotool.commands.shared.formats import FORMAT_MEANINGS
+from hlotool.commands.shared.legend import LEGEND
 from hlotool.errors import EXIT_CODES
 from hlotool.fields import Block, DocumentSpec, Field, RowList
+from hlotool.fields.schema import KEY_MEANINGS, describe_line
 from hlotool.ir.buffers import CLASS_MEANINGS
 from hlotool.program.metrics import METRICS
+
+_OPEN: Final = "One of the words that hlotool knows; a dump may hold others."
 
 
 class Meaning(Struct, frozen=True):
@@ -50,6 +57,9 @@ def collect_meanings() -> dict[str, tuple[Meaning, ...]]:
 
 
 def _find_all() -> Iterator[_Found]:
+    yield from _find_words("word of tables", LEGEND)
+    yield from _find_words("key of JSON", KEY_MEANINGS)
+    yield from _find_words("key of a line of a history", describe_line(HistoryLine))
     for name, says in COMMANDS.items():
         yield _Found(name, "command", (says, f"hlotool {name} --help has its options."))
         yield from _find_options(name)
@@ -79,6 +89,15 @@ def _find_options(name: str) -> Iterator[_Found]:
             value = "" if one.is_flag else f" {one.make_metavar(context)}"
             for opt in (*one.opts, *(each.lstrip("-") for each in one.opts if each[:2] == "--")):
                 yield _Found(opt, f"option {written}{value}", (one.help or "",), name)
+            if isinstance(one.type, click.Choice):
+                yield from _find_choices(written, one.type.choices, one.help or "", name)
+
+
+def _find_choices(written: str, choices: Iterable[str], says: str, name: str) -> Iterator[_Found]:
+    """Find what an option can be, and what each of the forms of an answer is for."""
+    for word in choices:
+        meaning = f"{FORMAT_MEANINGS[word]}." if written == "--format" else says
+        yield _Found(word, f"value of option {written}", (meaning,), name)
 
 
 def _find_in_document(spec: DocumentSpec) -> Iterator[_Found]:
@@ -98,10 +117,12 @@ def _find_in_list(rows: RowList, place: str) -> Iterator[_Found]:
 def _find_in_blocks(blocks: Iterable[Block], place: str) -> Iterator[_Found]:
     for block in blocks:
         inside = f"{place} {block.name}"
+        yield _Found(block.name, "part", (f"{block.meaning}.",), place)
         yield from _find_fields(block.fields, inside)
         yield from _find_in_blocks(block.blocks, inside)
         for rows in block.row_lists:
             yield from _find_in_list(rows, f"{inside} {rows.name}")
+            yield _Found(rows.name, "list", (f"{rows.meaning}.",), inside)
 
 
 def _find_fields(fields: Iterable[Field], place: str, *, adds_up: bool = False) -> Iterator[_Found]:
@@ -113,17 +134,30 @@ def _find_fields(fields: Iterable[Field], place: str, *, adds_up: bool = False) 
             yield _Found(field.title, f"heading of {field.name}, field", says, place)
         elif field.title != field.name:
             yield _Found(field.title, "field", says, place)
-        for word in field.values:
-            if word not in FINDING_MEANINGS and word not in CLASS_MEANINGS:
-                yield _Found(
-                    word, f"what {field.name} can be", (f"{field.name}: {field.meaning}.",), place
-                )
+        yield from _find_values(field, place)
+
+
+def _find_values(field: Field, place: str) -> Iterator[_Found]:
+    """Find the words that a field can be, but those that are explained for themselves."""
+    meanings = dict(field.word_meanings)
+    for word in dict.fromkeys((*field.values, *meanings)):
+        if word not in FINDING_MEANINGS and word not in CLASS_MEANINGS:
+            own = (_end(meanings[word]),) if word in meanings else ()
+            says = (*own, _end(f"{field.name}: {field.meaning}"))
+            yield _Found(word, f"what {field.name} can be", says, place)
+    for word in sorted(field.words):
+        yield _Found(word, "value", (_OPEN,), f"{field.name} ({place})")
+
+
+def _end(says: str) -> str:
+    """End a sentence."""
+    return says if says.endswith("…") else f"{says}."
 
 
 def _describe(field: Field, *, adds_up: bool = False) -> Iterator[str]:
     """Say what a figure is, in which unit, and how tables and totals have it."""
     unknown = ", null where unknown" if field.is_nullable else ""
-    yield f"{field.meaning}. [{field.unit.value}{unknown}]"
+    yield f"{_end(field.meaning)} [{field.unit.value}{unknown}]"
     if field.values:
         yield f"One of {', '.join(field.values)}."
     if adds_up and field.once:

@@ -40,6 +40,8 @@ hlotool fusions dump/ --by kind,root_opcode
 hlotool fusions dump/ --missed --recompute
 hlotool fusions dump/ --chip h100 --where '"trivial" in flags'"""
 _LEAST: Final = "1MiB"  # of traffic in a run: what a list of missed fusions leaves out is less
+# Where rows that are alike come from: by these, groups need rows of one place each.
+_PLACES: Final = ("computation", "scope", "op_name", "source_file", "source_line", "stack")
 _SHARE: Final = "{flops_share} of all known flops"
 
 
@@ -85,12 +87,17 @@ def fusions(
         lists["missed"] = program.find_missed(least_bytes)
     if recompute:
         lists["recompute"] = program.recomputed
-    answer: dict[str, Sequence[Struct]] = {"rows": report.rows, **lists}
+    is_by_place = options.groups_by(*_PLACES)
+    rows = program.fusions_by_place if is_by_place else report.rows
+    answer: dict[str, Sequence[Struct]] = {"rows": rows, **lists}
     is_measured = program.measured is not None
     document = Document(
         choose_fusion_columns(has_chip=chip is not None, is_measured=is_measured),
         program.paths,
-        rows={**answer, "custom_calls": program.custom_calls},
+        rows={
+            **answer,
+            "custom_calls": program.custom_calls_by_place if is_by_place else program.custom_calls,
+        },
         blocks={"totals": report.totals, "custom_call_totals": calls},
         lines=lines,
         shown=tuple(lists) or ("rows",),

@@ -30,6 +30,8 @@ from hlotool.render.units import format_value
 
 _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
 _FORMATS: Final = ("perfetto", "model-explorer")
+_NAMES: Final = "--columns +names names the instructions of each step; hlotool show tells of one"
+_ON_CLOCK: Final = "what is in a loop has the times of its first round, the loop all its rounds"
 _EXAMPLE: Final = """\
 hlotool outline dump/
 hlotool outline dump/ --only collective,wait
@@ -74,12 +76,14 @@ def outline(
     if options.format == "model-explorer":
         write_text((write_graph(program),), options.output)
         return
+    lines = (_describe(program, rows), *((Line(_ON_CLOCK),) if has_clock else ()))
     print_document(
         Document(
             ON_CLOCK if has_clock else OUTLINE,
             program.paths,
             rows={"steps": rows},
-            lines=(_describe(program, rows),),
+            lines=lines,
+            notes=(Line(_NAMES),) if rows and not options.columns else (),
         ),
         options,
     )

@@ -68,7 +68,9 @@ class Field(Struct, frozen=True):
     is_signed: bool = False  # a difference: shown with + or −
     is_path: bool = False  # into the user's program: numbered siblings fold to `layer_*`
     give_way: int = 0  # where a table is too wide, columns leave it highest first; 0: the answer
+    wants: int = 0  # so many characters of it are shown as long as other columns may give way
     is_whole: bool = False  # TEXT that a user types: never cut
+    is_shape: bool = False  # TEXT: a shape, which of a tuple is a list
     is_below: bool = False  # a table prints it below the row, of a LIST an item a line
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
@@ -82,6 +84,7 @@ class Field(Struct, frozen=True):
     words: frozenset[str] = (
         frozenset()
     )  # what it may be besides what a dump newer than hlotool holds
+    word_meanings: tuple[tuple[str, str], ...] = ()  # what some of these words mean
     items: Unit = Unit.TEXT  # what a LIST holds: TEXT, NUMBER, or LIST (of NUMBERs)
     indent_by: str = ""  # the field that says how deep a table indents this one
     range_from: str = ""  # the record's attribute with the lower end: a table shows 3–5

@@ -13,6 +13,7 @@ schemas and docs/fields.md are made from them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, TypedDict, Union, Unpack, get_args, get_origin
@@ -34,7 +35,9 @@ class Options(TypedDict, total=False):
     is_signed: bool
     is_path: bool
     give_way: int
+    wants: int
     is_whole: bool
+    is_shape: bool
     is_below: bool
     is_curve: bool
     is_exact: bool
@@ -49,6 +52,7 @@ class Options(TypedDict, total=False):
     unit_from: str
     names_from: str
     words: frozenset[str]
+    word_meanings: Mapping[str, str]
 
 
 def figure(meaning: str, unit: Unit | None = None, **options: Unpack[Options]) -> Meta:
@@ -101,6 +105,7 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
     if unit is None or (given and implied):
         raise TypeError(f"{declared.name}: numbers have a unit, and nothing else has one")
     values = [word for part in known for word in _words_of(part)]
+    word_meanings: Mapping[str, str] = options.pop("word_meanings", {})
     return Field(
         declared.encode_name,
         unit,
@@ -109,6 +114,7 @@ def _read(declared: FieldInfo, meta: Meta) -> Field:
         values=tuple(values),
         items=_items_of(known[0]) if unit is Unit.LIST else Unit.TEXT,
         attribute=declared.name,
+        word_meanings=tuple(word_meanings.items()),
         **options,
     )
 

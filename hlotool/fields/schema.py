@@ -6,7 +6,7 @@ document around them, and what row options do to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -19,22 +19,23 @@ from hlotool.fields.rows import Block, RowList
 
 Json = dict[str, object]
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_GROUP_KEYS: Final[Mapping[str, Json]] = {
+    "count": {"type": "integer", "description": "rows, folded ones counted singly"},
+    "share": {
+        "type": ["number", "null"],
+        "description": "the group's part of the whole, as a fraction",
+    },
+    "is_lower_bound": {"type": "boolean", "description": "whether a part is unknown"},
+    "is_upper_bound": {"type": "boolean", "description": "whether a part may not happen"},
+    "groups": {"type": "array", "items": {"$ref": "#/$defs/group"}},
+}
 _GROUP: Final[Json] = {
     "description": "rows that agree in one field: that field's value, counts and sums",
     "type": "object",
-    "properties": {
-        "count": {"type": "integer", "description": "rows, folded ones counted singly"},
-        "share": {
-            "type": ["number", "null"],
-            "description": "the group's part of the whole, as a fraction",
-        },
-        "is_lower_bound": {"type": "boolean", "description": "whether a part is unknown"},
-        "is_upper_bound": {"type": "boolean", "description": "whether a part may not happen"},
-        "groups": {"type": "array", "items": {"$ref": "#/$defs/group"}},
-    },
+    "properties": _GROUP_KEYS,
     "required": ["count", "share", "is_lower_bound", "is_upper_bound"],
 }
-_OPTIONS: Final[Json] = {
+_OPTIONS: Final[Mapping[str, Json]] = {
     "columns": {
         "description": "with --columns: the only fields the rows hold",
         "type": "array",
@@ -55,6 +56,18 @@ _OPTIONS: Final[Json] = {
         "type": "integer",
     },
     "rows_omitted": {"description": "with -n: those that are not shown", "type": "integer"},
+}
+
+# The keys of answers that are no figures.
+KEY_MEANINGS: Final[Mapping[str, str]] = {
+    "schema": "which document an answer is, and the version of its meaning",
+    "hlotool_version": "the version of hlotool that made the answer",
+    INPUT_BLOCK.name: INPUT_BLOCK.meaning,
+    **{
+        key: str(one["description"])
+        for key, one in (*_OPTIONS.items(), *_GROUP_KEYS.items())
+        if "description" in one
+    },
 }
 
 
@@ -97,6 +110,13 @@ def make_line_schema(record: type[Struct], schema: str, meaning: str) -> Json:
         "title": schema,
         "description": meaning,
     }
+
+
+def describe_line(record: type[Struct]) -> Mapping[str, str]:
+    """Return what is said of the keys of a line of JSON Lines."""
+    _, components = schema_components([record])
+    properties = components[record.__name__]["properties"]
+    return {key: one["description"] for key, one in properties.items() if "description" in one}
 
 
 def _conditions(row_lists: Sequence[RowList]) -> Json:

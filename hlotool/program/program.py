@@ -35,6 +35,7 @@ from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
 from hlotool.analysis.fusions.roofline import estimate_call_times, estimate_fusion_times
+from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
@@ -256,7 +257,17 @@ class Program:
     @cached_property
     def fusions(self) -> FusionReport:
         """What each fusion costs; with a chip, how long it takes."""
-        found = find_fusions(self.graph, self.prints, self.executions, self.costs)
+        return self._find_fusions(tells_places=False)
+
+    @cached_property
+    def fusions_by_place(self) -> tuple[FusionRow, ...]:
+        """The same rows, those of equal bodies apart where they come from different places."""
+        return self._find_fusions(tells_places=True).rows
+
+    def _find_fusions(self, *, tells_places: bool) -> FusionReport:
+        found = find_fusions(
+            self.graph, self.prints, self.executions, self.costs, tells_places=tells_places
+        )
         if self.measured is not None:
             found = replace(found, rows=add_measured_times(found.rows, self.measured))
         if self.machine is None or self.machine.chip is None:
@@ -266,7 +277,17 @@ class Program:
     @cached_property
     def custom_calls(self) -> tuple[CustomCallRow, ...]:
         """Which custom calls run, and what is known of their cost; with a chip, how long."""
-        found = count_custom_calls(self.graph, self.executions, self.costs)
+        return self._count_custom_calls(tells_places=False)
+
+    @cached_property
+    def custom_calls_by_place(self) -> tuple[CustomCallRow, ...]:
+        """The same rows, those alike apart where they come from different places."""
+        return self._count_custom_calls(tells_places=True)
+
+    def _count_custom_calls(self, *, tells_places: bool) -> tuple[CustomCallRow, ...]:
+        found = count_custom_calls(
+            self.graph, self.executions, self.costs, tells_places=tells_places
+        )
         if self.measured is not None:
             found = add_measured_calls(found, self.measured)
         machine = self.machine

@@ -92,7 +92,7 @@ def _keys(
         if name in foreign:
             start = sort.index(name)
             raise QueryError(
-                f"groups have no {name!r}: it cannot be summed, or is not shown",
+                f"groups have no {name!r}: it cannot be summed",
                 Source(sort, "--sort"),
                 start,
                 start + len(name),

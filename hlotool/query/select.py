@@ -92,7 +92,7 @@ def _group(
     query: Query,
     limit: int,
 ) -> Selection:
-    """Group rows; the columns are then the figures that add up."""
+    """Group rows; the columns are then the figures that add up, and those to sort by."""
     by = tuple(field for _, field in parse_names(query.by, "--by", row_list.fields))
     apart = find_apart(row_list, rows)
     if apart is not None:
@@ -108,7 +108,15 @@ def _group(
                 start + len(field.name),
             )
 
-    summed = tuple(field for field in columns if field.is_summable and field.name not in names)
+    sorted_by = {part.strip().lstrip("+-") for part in query.sort.split(",")}
+    more = [field for field in row_list.fields if field.name in sorted_by]
+    summed = tuple(
+        {
+            field.name: field
+            for field in (*columns, *more)
+            if field.is_summable and field.name not in names
+        }.values()
+    )
     grouping = group_rows(
         row_list,
         rows,

@@ -22,7 +22,7 @@ from hlotool.render.units import (
 )
 
 _INDENT = "  "
-_NO_LABEL = "(none)"  # of a group whose rows have no value
+NO_LABEL = "(none)"  # of a group whose rows have no value
 TOTAL, COUNT_TITLE, SHARE_TITLE = "TOTAL", "count", "share"
 
 
@@ -35,6 +35,7 @@ class Column(Struct, frozen=True):
     is_list: bool = False  # a scope or a list, which is cut in a pipe, too
     is_key: bool = False  # what rows are told apart by
     give_way: int = 0  # where there is no room for all, the highest leave first
+    wants: int = 0  # so many characters are shown before others have left
 
 
 class Below(Struct, frozen=True):
@@ -138,11 +139,13 @@ def _make_column(row_list: RowList, field: Field) -> Column:
         is_list=_is_list(field),
         is_key=field.name == row_list.key_field.name,
         give_way=field.give_way,
+        wants=field.wants,
     )
 
 
 def _is_list(field: Field) -> bool:
-    return field.unit is Unit.LIST or (field.is_path and field.unit is Unit.TEXT)
+    """Say whether it may be of any length: a list, a scope, the shape of a tuple."""
+    return field.unit is Unit.LIST or field.is_path or field.is_shape
 
 
 def _total_rows(selection: Selection, columns: Sequence[Field], units: str) -> Iterator[TotalCells]:
@@ -222,7 +225,7 @@ def _walk(
     """Write groups and, below each, the groups it consists of; as deep as --by is long."""
     for group in groups:
         field = grouping.by[depth]
-        label = field.null_text or _NO_LABEL
+        label = field.null_text or NO_LABEL
         if group.label is not None:
             label = format_value(group.label, field.unit, units)
         yield _group_row(grouping, group, _INDENT * depth + label, units)

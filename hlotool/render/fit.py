@@ -31,8 +31,15 @@ def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
     while True:
         filler = _find_filler(cells, columns)
         is_answer = had_filler and filler is None
-        if is_answer:
-            widths = _share_width(cells, columns, width, _LEAST_OF_ANSWER, tells_keys=False)
+        for tells_paths in (True, False) if is_answer else ():
+            widths = _share_width(
+                cells,
+                columns,
+                width,
+                _LEAST_OF_ANSWER,
+                tells_keys=False,
+                tells_paths=tells_paths,
+            )
             if _has_room(widths, width) and _are_apart(cells, columns, widths):
                 return columns, widths
         least = _LEAST_OF_ANSWER if is_answer else _LEAST
@@ -70,17 +77,19 @@ def _has_room(widths: Sequence[int], width: int) -> bool:
     return sum(widths) + GAP * (len(widths) - 1) <= width
 
 
-def _least_width(cells: Cells, index: int, least: int, *, tells_keys: bool) -> int:
+def _least_width(
+    cells: Cells, index: int, least: int, *, tells_keys: bool, tells_paths: bool
+) -> int:
     """Return the narrowest a column may become.
 
-    Keys, where they are told, and paths, while something else may give way, keep what they need
-    to differ.
+    Keys and paths, where they are told, keep what they need to differ.
     """
     column, full = cells.columns[index], _full_width(cells, index)
     if not column.is_cuttable:
         return full
-    width = min(full, max(least, len(column.title)))
-    is_told = (column.is_key and tells_keys) or (column.is_list and least > _LEAST_OF_ANSWER)
+    wanted = column.wants if least > _LEAST_OF_ANSWER else 0
+    width = min(full, max(least, len(column.title), wanted))
+    is_told = (column.is_key and tells_keys) or (column.is_list and tells_paths)
     names = {row[index] for row in cells.rows[:_MOST_COMPARED]} if is_told else ()
     while width < full and len({cut(name, width) for name in names}) < len(names):
         width += 1
@@ -95,10 +104,21 @@ def _full_width(cells: Cells, index: int) -> int:
 
 
 def _share_width(
-    cells: Cells, columns: Sequence[int], width: int, least: int, *, tells_keys: bool = True
+    cells: Cells,
+    columns: Sequence[int],
+    width: int,
+    least: int,
+    *,
+    tells_keys: bool = True,
+    tells_paths: bool | None = None,
 ) -> list[int]:
     """Give every column its width: the widest names give way first, and equally."""
-    narrowest = [_least_width(cells, index, least, tells_keys=tells_keys) for index in columns]
+    if tells_paths is None:
+        tells_paths = least > _LEAST_OF_ANSWER
+    narrowest = [
+        _least_width(cells, index, least, tells_keys=tells_keys, tells_paths=tells_paths)
+        for index in columns
+    ]
     widths = [_full_width(cells, index) for index in columns]
     excess = sum(widths) + GAP * (len(columns) - 1) - width
     while excess > 0:
@@ -106,7 +126,7 @@ def _share_width(
         if not loose:
             break
         widest = max(loose, key=lambda place: widths[place])
-        others = [widths[place] for place in loose if widths[place] < widths[widest]]
+        others = [widths[place] for place in loose if place != widest]
         step = max(1, min(excess, widths[widest] - max([*others, narrowest[widest]])))
         widths[widest] -= step
         excess -= step

@@ -33,7 +33,7 @@ from hlotool.ir.shape import DTYPES
 class HostTransferRow(Struct, frozen=True, kw_only=True):
     """One transfer between device and host."""
 
-    name: Annotated[str, column("the send or recv", heading="host transfer")]
+    name: Annotated[str, column("the send or recv", heading="host transfer", wants=26)]
     count: Annotated[
         int, column("equal rows that a table shows as one", TIMES, heading="×", is_exact=True)
     ]

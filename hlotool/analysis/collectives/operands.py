@@ -31,7 +31,7 @@ _MOST_VIEWS: Final = 8  # steps back to something that has a name
 class OperandRow(Struct, frozen=True):
     """One operand of a collective that has several."""
 
-    name: Annotated[str, column("the collective", heading="collective")]
+    name: Annotated[str, column("the collective", heading="collective", wants=26)]
     kind: Annotated[str, column("what the collective amounts to", words=COLLECTIVES)]
     opcode: Annotated[str, figure("its opcode without -start", words=COLLECTIVES)]
     operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]

@@ -68,6 +68,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         column(
             "the instruction: the collective itself, or the start or fusion that holds it",
             heading="collective",
+            wants=26,
         ),
     ]
     count: Annotated[

@@ -111,10 +111,14 @@ class CostModel:
 
     def size_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape, as costs count them; 0 where unknown."""
+        return self.find_size_bytes(shape) or 0
+
+    def find_size_bytes(self, shape: Shape) -> int | None:
+        """Return the same, None where unknown."""
         try:
             return self._sizes.content_bytes(shape)
         except UnknownCostError:
-            return 0
+            return None
 
     def operand_bytes(self, instruction: Instruction) -> int:
         """Return the bytes of all operands; what is one twice counts once."""

@@ -86,7 +86,11 @@ _WITH_TIMES: Final = {"measured_count", "measured_seconds"}
 _ON_CHIP: Final = replace(
     FUSIONS,
     row_lists=(
-        replace(FUSION_ROWS.showing(_WITH_ESTIMATES), sort="-estimated_seconds"),
+        replace(
+            FUSION_ROWS.showing(_WITH_ESTIMATES),
+            sort="-estimated_seconds",
+            size="estimated_seconds",
+        ),
         CUSTOM_CALLS.showing(CUSTOM_CALLS.shown() | {"estimated_seconds"}),
         MISSED,
         RECOMPUTE,

@@ -46,7 +46,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     as one.
     """
 
-    target: Annotated[str, column("the target")]
+    target: Annotated[str, column("the target", wants=26)]
     count: Annotated[
         int, column("custom calls with this target and these shapes", TIMES, heading="×")
     ]
@@ -55,7 +55,7 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
     operand_shapes: Annotated[
         tuple[str, ...], column("shapes of the operands", heading="operands", give_way=1)
     ]
-    shape: Annotated[str, column("shape of the result", heading="result")]
+    shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
     known: Annotated[CostSource | None, column(_TELLS.format("flops"), give_way=2)]
     flops_per_run: Annotated[
         int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, once="known_flops_per_run")
@@ -126,32 +126,33 @@ class _Found(Struct, frozen=True):
 
 
 def count_custom_calls(
-    graph: CallGraph, executions: Executions, costs: CostModel
+    graph: CallGraph, executions: Executions, costs: CostModel, *, tells_places: bool = False
 ) -> tuple[CustomCallRow, ...]:
     """List the custom calls of executed computations and of the fusions in them.
 
     Calls of one target and the same shapes share a row, unless other things tell their cost. A
     call in the body of a fusion runs as often as that, and moves nothing itself: its fusion does.
-    What a call stands for says where it comes from, if the call does not. Rows come in dump
-    order.
+    What a call stands for says where it comes from, if the call does not; if it `tells_places`,
+    calls that come from different places have rows of their own. Rows come in dump order.
     """
-    groups: dict[_Kind, list[_Found]] = {}
+    groups: dict[tuple[_Kind, object], list[_Found]] = {}
+    calls: list[_Found] = []
     inside: dict[Computation, list[Instruction]] = {}
     for computation in executions.executed:
         for instruction in computation.instructions:
             if instruction.opcode == "custom-call":
-                found = _read(instruction, instruction, costs)
-                groups.setdefault(found.kind, []).append(found)
+                calls.append(_read(instruction, instruction, costs))
             elif instruction.opcode == "fusion":
                 for body in graph.callees.get(instruction, ()):
                     if body not in inside:
                         inside[body] = [
                             one for one in body.instructions if one.opcode == "custom-call"
                         ]
-                    for call in inside[body]:
-                        found = _read(call, instruction, costs)
-                        groups.setdefault(found.kind, []).append(found)
-    return tuple(_make_row(kind, found, executions) for kind, found in groups.items())
+                    calls += [_read(call, instruction, costs) for call in inside[body]]
+    for one in calls:
+        place = (one.call.computation, _find_origin(one.call)) if tells_places else None
+        groups.setdefault((one.kind, place), []).append(one)
+    return tuple(_make_row(kind, found, executions) for (kind, _), found in groups.items())
 
 
 def _read(call: Instruction, runner: Instruction, costs: CostModel) -> _Found:

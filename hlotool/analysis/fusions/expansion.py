@@ -36,7 +36,7 @@ class BodyRow(Struct, frozen=True):
     `bytes_accessed` adds up to the fusion's.
     """
 
-    name: Annotated[str, column("the instruction", heading="instruction")]
+    name: Annotated[str, column("the instruction", heading="instruction", wants=26)]
     opcode: Opcode
     shape: ResultShape
     operands: Annotated[tuple[str, ...], column("its operands by name")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
 from hlotool.ir.module import Computation, Instruction
@@ -11,16 +12,20 @@ Flag: TypeAlias = Literal[
     "trivial", "multi-output", "duplicate-output", "convert-only", "copy-only"
 ]
 FLAGS: Final[tuple[Flag, ...]] = get_args(Flag)
+FLAG_MEANINGS: Final[Mapping[Flag, str]] = {
+    "trivial": "at most one real operation",
+    "multi-output": "the result is a tuple of several",
+    "duplicate-output": "two results are the same value, perhaps behind bitcasts",
+    "convert-only": "real operations are all converts",
+    "copy-only": "real operations all move data without computing: copy, transpose, reshape",
+}
 
 
 def find_flags(body: Computation) -> tuple[Flag, ...]:
     """Return the flags of a fused computation, in the order of `FLAGS`.
 
     A real operation is anything but parameter, constant, tuple, get-tuple-element and
-    bitcast. `trivial`: at most one. `multi-output`: the result is a tuple of several.
-    `duplicate-output`: two of them are the same value, perhaps behind bitcasts.
-    `convert-only`: real operations are all converts; `copy-only`: all move data without
-    computing (copy, transpose, reshape).
+    bitcast. `FLAG_MEANINGS` says what each flag means.
     """
     real = [one.opcode for one in body.instructions if one.opcode not in FREE]
     opcodes = set(real)

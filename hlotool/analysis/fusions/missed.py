@@ -54,7 +54,7 @@ _Located: TypeAlias = tuple[Instruction, Origin]
 class MissedRow(Struct, frozen=True):
     """Equal operations outside fusions; figures of one execution of one, or of all per run."""
 
-    name: Annotated[str, column("the first of these", heading="instruction")]
+    name: Annotated[str, column("the first of these", heading="instruction", wants=26)]
     count: Annotated[int, column("equal operations from the same source line", TIMES, heading="×")]
     opcode: Opcode
     shape: ResultShape

@@ -44,7 +44,7 @@ class RecomputeRow(Struct, frozen=True):
     but the first computation cost in one run, both kinds together.
     """
 
-    name: Annotated[str, column("the first of these operations", heading="operation")]
+    name: Annotated[str, column("the first of these operations", heading="operation", wants=26)]
     count: Annotated[int, column("how many instructions compute this value", TIMES, heading="×")]
     opcode: Opcode
     shape: ResultShape

@@ -28,7 +28,12 @@ class FusionReport(Struct, frozen=True):
 
 
 def find_fusions(
-    graph: CallGraph, prints: Fingerprints, executions: Executions, costs: CostModel
+    graph: CallGraph,
+    prints: Fingerprints,
+    executions: Executions,
+    costs: CostModel,
+    *,
+    tells_places: bool = False,
 ) -> FusionReport:
     """List the fusions in executed computations, equal ones in one row.
 
@@ -37,19 +42,21 @@ def find_fusions(
     XLA's own (an operand only sliced is read by its slices, a result updated in place is written
     by its update), `memory_bytes` what crosses memory space 0 (see
     `memory_traffic`), `operand_bytes` and `result_bytes` are the whole of both, `saved_bytes`
-    the results inside the body that reach no memory. A fusion that names no computation has a
+    the results inside the body that reach no memory. If it `tells_places`, equal fusions that come
+    from different places have rows of their own. A fusion that names no computation has a
     row of its own, a lower bound. Rows come in dump order.
     """
     groups: dict[object, list[Instruction]] = {}
+    inside = _Bodies(costs)
     for computation in executions.executed:
         for instruction in computation.instructions:
             if instruction.opcode == "fusion":
                 bodies = graph.callees.get(instruction)
                 same = prints.of(bodies[0]) if bodies else instruction
-                key = (same, find_kind(instruction), find_backend_kind(instruction))
-                groups.setdefault(key, []).append(instruction)
+                kinds = find_kind(instruction), find_backend_kind(instruction)
+                place = _place(instruction, inside) if tells_places else None
+                groups.setdefault((same, kinds, place), []).append(instruction)
     backend = find_backend(graph.callees_first[0].module)
-    inside = _Bodies(costs)
     rows = tuple(
         _make_row(members, executions, costs, backend, inside) for members in groups.values()
     )
@@ -138,6 +145,11 @@ def _make_row(
         members=tuple(one.full_name for one in members),
         stack_frame=origin.frame or None,
     )
+
+
+def _place(fusion: Instruction, bodies: _Bodies) -> tuple[str, Origin]:
+    """Say where a fusion stands, and where in the user's program it comes from."""
+    return fusion.computation.name, _join_origins(find_origin(fusion), bodies.of(fusion).origin)
 
 
 def _find_origin(members: list[Instruction], bodies: _Bodies) -> Origin:

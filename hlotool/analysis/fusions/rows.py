@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.fusions.flags import FLAGS, Flag
+from hlotool.analysis.fusions.flags import FLAG_MEANINGS, FLAGS, Flag
 from hlotool.analysis.fusions.kinds import FUSION_KINDS
 from hlotool.analysis.fusions.shared_figures import (
     ACCESSED,
@@ -50,7 +50,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     those of the first; `scope` is what all share, `members` names them all.
     """
 
-    name: Annotated[str, column("the first fusion of these", heading="fusion")]
+    name: Annotated[str, column("the first fusion of these", heading="fusion", wants=26)]
     count: Annotated[int, column("fusions with an equal body", TIMES, heading="×")]
     kind: Annotated[str | None, column("kLoop, kInput, …", words=FUSION_KINDS, give_way=4)]
     backend_kind: Annotated[
@@ -134,7 +134,10 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     ] = None
     measured_count: MeasuredCount = None
     measured_seconds: MeasuredSeconds = None
-    flags: Annotated[tuple[Flag, ...], column(f"what is odd: {', '.join(FLAGS)}", give_way=1)]
+    flags: Annotated[
+        tuple[Flag, ...],
+        column(f"what is odd: {', '.join(FLAGS)}", give_way=1, word_meanings=FLAG_MEANINGS),
+    ]
     scope: SharedScope
     op_name: FirstOpName
     source_file: FirstSourceFile

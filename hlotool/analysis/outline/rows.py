@@ -28,6 +28,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         column(
             "what runs: loops with their rounds, what work consists of, what a collective moves",
             indent_by="depth",
+            wants=36,
         ),
     ]
     count: Annotated[int, column("steps alike in a row that it stands for", TIMES, heading="×")]

@@ -19,7 +19,7 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     """One value that an instruction defines, and where it lies."""
 
     of: Annotated[str, figure("the subject")]
-    value: Annotated[str, column("defining instruction and index")]
+    value: Annotated[str, column("defining instruction and index", wants=28)]
     size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
     class_: Annotated[AllocationClass, column("class of its allocation")] = field(name="class")
     space: Annotated[int, column("number of the memory space", NUMBER, give_way=1)]
@@ -54,7 +54,9 @@ class SharingValue(Struct, frozen=True):
     """A value that lies, at some time, in bytes of a value of the subject."""
 
     of: Annotated[str, figure("the subject's value")]
-    value: Annotated[str, column("defining instruction and index", heading="in the same bytes")]
+    value: Annotated[
+        str, column("defining instruction and index", heading="in the same bytes", wants=28)
+    ]
     shared_bytes: Annotated[int, column("bytes that both lie in", BYTES, is_summed=False)]
     size_bytes: Annotated[int, column("size the backend gives it", BYTES, is_summed=False)]
     born: Annotated[int | None, column("first position at which it is live", NUMBER)]

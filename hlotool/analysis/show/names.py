@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from hlotool.errors import UsageError
 from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.shape import Shape, TupleShape
+from hlotool.ir.values import ShapeIndex
 
 _MOST_CANDIDATES: Final = 8
 _VALUE: Final = re.compile(r"(?P<name>.+)\{(?P<index>\d+(?:,\s*\d+)*|)\}")
@@ -27,7 +29,7 @@ class Meant(Struct, frozen=True):
     name: str
     instructions: tuple[Instruction, ...] = ()
     computation: Computation | None = None
-    index: tuple[int, ...] | None = None
+    index: ShapeIndex | None = None
 
 
 class Names:
@@ -62,12 +64,38 @@ def find_meant(name: str, names: Names) -> Meant:
     found = _find_named(name, wanted, names)
     if found is None and value and (whole := _find_named(name, value["name"], names)):
         index = tuple(map(int, value["index"].split(","))) if value["index"] else ()
+        _expect_part(name, index, whole)
         found = Meant(name, whole.instructions, whole.computation, index)
     if found is None:
         found = _find_parameter(name, wanted, module)
     if found is None and place:
         found = _find_made_by(name, place["file"], int(place["line"]), module)
     return found or _find_alike(name, wanted, names)
+
+
+def find_part(shape: Shape, index: ShapeIndex) -> Shape:
+    """Return the part of a tuple at an index, which is there."""
+    for number in index:
+        if not isinstance(shape, TupleShape):
+            raise IndexError(number)
+        shape = shape.elements[number]
+    return shape
+
+
+def _expect_part(name: str, index: ShapeIndex, whole: Meant) -> None:
+    """Raise UsageError unless all that is named has such a part."""
+    if index and not whole.instructions:
+        raise UsageError(f"{name!r}: a computation has no parts; name its root.")
+    for one in whole.instructions:
+        try:
+            find_part(one.shape, index)
+        except IndexError:
+            raise UsageError(f"{name!r}: there is no such part in {_say_shape(one)}.") from None
+
+
+def _say_shape(one: Instruction) -> str:
+    parts = len(one.shape.elements) if isinstance(one.shape, TupleShape) else 0
+    return f"{one.full_name}, " + (f"a tuple of {parts}" if parts else "which is no tuple")
 
 
 def _find_named(name: str, wanted: str, names: Names) -> Meant | None:

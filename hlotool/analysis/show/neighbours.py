@@ -7,7 +7,7 @@ nobody in particular.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -15,9 +15,11 @@ from msgspec import Struct
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.analysis.origin.origin import find_origin, write_short_source
-from hlotool.fields import BYTES, NUMBER, column, figure
+from hlotool.analysis.show.shared_figures import InstructionName, ShapeText, SizeBytes
+from hlotool.fields import NUMBER, column, figure
 from hlotool.ir.async_chain import all_operands
 from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.values import ShapeIndex
 
 Relation: TypeAlias = Literal["operand", "user"]
 
@@ -31,13 +33,11 @@ class NeighbourRow(Struct, frozen=True):
     relation: Annotated[
         Relation, column("operand where it gives to the subject, user where it takes")
     ]
-    hops: Annotated[int, column("steps away from the subject", NUMBER)]
-    name: Annotated[str, column("the instruction", heading="instruction")]
+    hops: Annotated[int, column("steps away from the subject", NUMBER, give_way=3)]
+    name: InstructionName
     opcode: Annotated[str, column("the opcode")]
-    shape: Annotated[str, column("the result's shape, without layout", give_way=2)]
-    size_bytes: Annotated[
-        int, column("size of the result; 0 where unknown", BYTES, is_summed=False, give_way=1)
-    ]
+    shape: ShapeText
+    size_bytes: SizeBytes
     computation: Annotated[str, figure("the computation that holds it")]
     scope: Annotated[str | None, column("module path in the op_name", is_path=True)]
     source: Annotated[str | None, figure("file and line without directories")]
@@ -50,12 +50,18 @@ Callers: TypeAlias = Mapping[Computation, Sequence[Instruction]]
 
 
 def find_neighbours(
-    subject: Instruction, hops: int, callers: Callers, costs: CostModel
+    subject: Instruction,
+    index: ShapeIndex | None,
+    hops: int,
+    callers: Callers,
+    costs: CostModel,
 ) -> tuple[NeighbourRow, ...]:
     """Return what is at most so many steps away, operands first; each instruction once a way.
 
-    `callers` are the instructions that name each computation.
+    Of a part of the subject's tuple, at `index`, that is what gives to this part or takes it, as
+    far as a tuple or a loop tells. `callers` are the instructions that name each computation.
     """
+    part = index[0] if index else None
     ways: tuple[tuple[Relation, Callable[[Instruction], Iterable[Instruction]]], ...] = (
         ("operand", lambda one: find_givers(one, callers.get(one.computation, ()))),
         ("user", lambda one: find_takers(one, callers.get(one.computation, ()))),
@@ -66,6 +72,8 @@ def find_neighbours(
         ring: list[Instruction] = [subject]
         for hop in range(1, hops + 1):
             reached = {one: each for each in reversed(ring) for one in following(each)}
+            if hop == 1 and part is not None:
+                reached = dict.fromkeys(_keep_part(reached, subject, part, relation), subject)
             ring = [one for one in reached if one not in met]
             met.update(ring)
             for one in ring:
@@ -89,6 +97,21 @@ def find_takers(
 ) -> tuple[Instruction, ...]:
     """Return the users; of a computation's root, the callers too."""
     return (*instruction.users, *(callers if instruction.is_root else ()))
+
+
+def _keep_part(
+    reached: Iterable[Instruction], subject: Instruction, part: int, relation: Relation
+) -> Iterator[Instruction]:
+    """Yield of what gives to a tuple, or takes it, what has to do with one part of it."""
+    if relation == "operand" and subject.opcode == "tuple":
+        yield subject.operands[part]
+        return
+    for one in reached:
+        if relation == "operand":
+            is_state = subject.opcode == "while" and one.opcode == "tuple"
+            yield one.operands[part] if is_state else one
+        elif one.opcode != "get-tuple-element" or one.tuple_index == part:
+            yield one
 
 
 def _find_given(caller: Instruction, parameter: Instruction) -> Instruction | None:
@@ -124,7 +147,7 @@ def _make_row(one: Instruction, place: _Place, costs: CostModel) -> NeighbourRow
         name=one.full_name,
         opcode=one.opcode,
         shape=str(one.shape),
-        size_bytes=costs.size_bytes(one.shape),
+        size_bytes=costs.find_size_bytes(one.shape),
         computation=one.computation.name,
         scope=origin.scope,
         source=write_short_source(origin.source_file, origin.source_line),

@@ -51,8 +51,8 @@ def show_names(names: Iterable[str], hops: int, evidence: ShowEvidence) -> ShowR
         tuple(sharing),
         tuple(
             row
-            for one, _ in instructions
-            for row in find_neighbours(one, hops, evidence.callers, evidence.costs)
+            for one, meant in instructions
+            for row in find_neighbours(one, meant.index, hops, evidence.callers, evidence.costs)
         ),
         tuple(row for one, _ in wanted for row in _list_inside(one, evidence)),
         _find_collectives([one for one, _ in instructions], evidence.collectives),
@@ -79,8 +79,8 @@ def _find_subjects(
 
 def _describe(one: Instruction | Computation, meant: Meant, evidence: ShowEvidence) -> SubjectRow:
     if isinstance(one, Instruction):
-        return describe_instruction(one, meant.name, evidence)
-    return describe_computation(one, meant.name, evidence)
+        return describe_instruction(one, meant, evidence)
+    return describe_computation(one, meant, evidence)
 
 
 def _list_inside(one: Instruction | Computation, evidence: ShowEvidence) -> Sequence[BodyRow]:

@@ -7,5 +7,11 @@ from typing import Annotated, TypeAlias
 from hlotool.fields import BYTES, column
 
 SizeBytes: TypeAlias = Annotated[
-    int, column("size of the result; 0 where unknown", BYTES, heading="result", is_summed=False)
+    int | None, column("size of the result", BYTES, heading="result", is_summed=False, give_way=1)
+]
+ShapeText: TypeAlias = Annotated[
+    str, column("the result's shape, without layout", give_way=2, is_shape=True)
+]
+InstructionName: TypeAlias = Annotated[
+    str, column("the instruction", heading="instruction", is_whole=True)
 ]

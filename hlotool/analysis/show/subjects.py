@@ -6,14 +6,18 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.origin.origin import find_origin
+from hlotool.analysis.cost import Cost
+from hlotool.analysis.origin.origin import Origin, find_origin
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.analysis.show.definition import write_definition
 from hlotool.analysis.show.evidence import Runs, ShowEvidence
-from hlotool.analysis.show.shared_figures import SizeBytes
+from hlotool.analysis.show.names import Meant, find_part
+from hlotool.analysis.show.shared_figures import ShapeText, SizeBytes
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
+from hlotool.ir.buffers import format_position
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import OPCODES
+from hlotool.ir.shape import Shape
 
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
 
@@ -25,13 +29,15 @@ _LOWER_MEMORY: Final = "is_memory_lower_bound"
 class SubjectRow(Struct, frozen=True, kw_only=True):
     """One thing that a name means. Figures of a computation are those of one run of it."""
 
-    name: Annotated[str, column("the instruction or computation")]
+    name: Annotated[
+        str, column("the computation or instruction, with the part of its tuple that was asked for")
+    ]
     subject_kind: Annotated[SubjectKind, figure("whether it is an instruction or a computation")]
     asked: Annotated[str, figure("the name that was asked for")]
     opcode: Annotated[
         str | None, column("the opcode; null for a computation", null_text="–", words=OPCODES)
     ]
-    shape: Annotated[str, column("the result's shape, without layout", give_way=2)]
+    shape: ShapeText
     size_bytes: SizeBytes
     executions: Annotated[
         int | None,
@@ -122,28 +128,86 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
     ]
 
 
+class _Subject(Struct, frozen=True, kw_only=True):
+    """What instructions and computations say of themselves in different ways."""
+
+    name: str
+    kind: SubjectKind
+    opcode: str | None
+    shape: Shape
+    holder: str | None  # the computation that holds it
+    place: Computation  # the one whose runs count
+    once: Cost
+    run: Cost
+    is_inside: bool  # of a fusion or reducer, where nothing crosses memory
+    instruction_count: int | None
+    definition: tuple[str, ...]
+    origin: Origin
+    op_name: str | None
+
+
 def describe_instruction(
-    instruction: Instruction, asked: str, evidence: ShowEvidence
+    instruction: Instruction, meant: Meant, evidence: ShowEvidence
 ) -> SubjectRow:
-    """Say what an instruction is, where it runs and what it costs."""
-    computation = instruction.computation
-    runs = evidence.runs[computation]
-    once = evidence.costs.of(instruction)
-    run = evidence.cost_per_run(instruction)
-    is_inside = computation not in evidence.executions.counts
-    memory_per_run = 0 if is_inside else run.memory_bytes
+    """Say what an instruction, or a part of its tuple, is, where it runs and what it costs."""
     called = instruction.called_computations()
-    callers = evidence.callers.get(computation, [])
     inside = [one for each in called for one in each.instructions]
     origin = find_origin(instruction, inside)
-    is_conditional = evidence.executions.is_conditional(computation)
-    return SubjectRow(
-        name=instruction.full_name,
-        subject_kind="instruction",
-        asked=asked,
+    subject = _Subject(
+        name=format_position(instruction.full_name, meant.index),
+        kind="instruction",
         opcode=instruction.opcode,
-        shape=str(instruction.shape),
-        size_bytes=evidence.costs.size_bytes(instruction.shape),
+        shape=find_part(instruction.shape, meant.index or ()),
+        holder=instruction.computation.name,
+        place=instruction.computation,
+        once=evidence.costs.of(instruction),
+        run=evidence.cost_per_run(instruction),
+        is_inside=instruction.computation not in evidence.executions.counts,
+        instruction_count=len(inside) if called else None,
+        definition=write_definition(instruction, meant.index),
+        origin=origin,
+        op_name=origin.op_name,
+    )
+    return _describe(subject, meant, evidence)
+
+
+def describe_computation(
+    computation: Computation, meant: Meant, evidence: ShowEvidence
+) -> SubjectRow:
+    """Say what a computation is, where it runs and what it costs."""
+    runs = evidence.runs.get(computation, Runs())
+    in_a_run = evidence.costs.with_trip_counts(computation, evidence.trips)
+    subject = _Subject(
+        name=computation.name,
+        kind="computation",
+        opcode=None,
+        shape=computation.root.shape,
+        holder=None,
+        place=computation,
+        once=evidence.costs.of_computation(computation),
+        run=in_a_run.times(runs.known, is_exact=runs.is_exact),
+        is_inside=False,
+        instruction_count=len(computation.instructions),
+        definition=(_write_signature(computation),),
+        origin=find_origin(computation.root, computation.instructions),
+        op_name=None,
+    )
+    return _describe(subject, meant, evidence)
+
+
+def _describe(subject: _Subject, meant: Meant, evidence: ShowEvidence) -> SubjectRow:
+    """Put the row together: all that is the same for instructions and computations."""
+    place, once, run, origin = subject.place, subject.once, subject.run, subject.origin
+    runs = evidence.runs.get(place, Runs())
+    is_conditional = evidence.executions.is_conditional(place)
+    memory_per_run = 0 if subject.is_inside else run.memory_bytes
+    return SubjectRow(
+        name=subject.name,
+        subject_kind=subject.kind,
+        asked=meant.name,
+        opcode=subject.opcode,
+        shape=str(subject.shape),
+        size_bytes=evidence.costs.find_size_bytes(subject.shape),
         executions=runs.count,
         known_executions=runs.known,
         flops_per_run=run.total_flops,
@@ -151,58 +215,14 @@ def describe_instruction(
         memory_bytes_per_run=memory_per_run,
         memory_share=_share(memory_per_run, evidence.cost.memory_bytes_per_run),
         flops=once.total_flops,
-        memory_bytes=0 if is_inside else once.memory_bytes,
-        computation=computation.name,
-        call_path=find_call_path(computation, evidence),
-        caller_count=len(callers),
-        instruction_count=len(inside) if called else None,
-        definition=write_definition(instruction),
+        memory_bytes=0 if subject.is_inside else once.memory_bytes,
+        computation=subject.holder,
+        call_path=find_call_path(place, evidence),
+        caller_count=len(evidence.callers.get(place, [])),
+        instruction_count=subject.instruction_count,
+        definition=subject.definition,
         scope=origin.scope,
-        op_name=origin.op_name,
-        source_file=origin.source_file,
-        source_line=origin.source_line,
-        stack_frame=origin.frame or None,
-        is_lower_bound=run.is_lower_bound,
-        is_flops_lower_bound=run.is_total_lower_bound,
-        is_memory_lower_bound=run.is_memory_lower_bound,
-        is_conditional=is_conditional,
-        is_upper_bound=run.is_upper_bound or is_conditional,
-    )
-
-
-def describe_computation(
-    computation: Computation, asked: str, evidence: ShowEvidence
-) -> SubjectRow:
-    """Say what a computation is, where it runs and what it costs."""
-    runs = evidence.runs.get(computation, Runs())
-    once = evidence.costs.of_computation(computation)
-    in_a_run = evidence.costs.with_trip_counts(computation, evidence.trips)
-    run = in_a_run.times(runs.known, is_exact=runs.is_exact)
-    result = computation.root
-    origin = find_origin(result, computation.instructions)
-    is_conditional = evidence.executions.is_conditional(computation)
-    return SubjectRow(
-        name=computation.name,
-        subject_kind="computation",
-        asked=asked,
-        opcode=None,
-        shape=str(result.shape),
-        size_bytes=evidence.costs.size_bytes(result.shape),
-        executions=runs.count,
-        known_executions=runs.known,
-        flops_per_run=run.total_flops,
-        flops_share=_share(run.total_flops, evidence.cost.total_flops_per_run),
-        memory_bytes_per_run=run.memory_bytes,
-        memory_share=_share(run.memory_bytes, evidence.cost.memory_bytes_per_run),
-        flops=once.total_flops,
-        memory_bytes=once.memory_bytes,
-        computation=None,
-        call_path=find_call_path(computation, evidence),
-        caller_count=len(evidence.callers.get(computation, [])),
-        instruction_count=len(computation.instructions),
-        definition=(_write_signature(computation),),
-        scope=origin.scope,
-        op_name=None,
+        op_name=subject.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
         stack_frame=origin.frame or None,

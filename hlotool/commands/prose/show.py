@@ -12,6 +12,7 @@ from hlotool.fields import Line
 
 _MOST_FRAMES: Final = 6  # of a stack; JSON has them all
 _LONGEST: Final = 240  # of a definition: operands, or a literal; JSON has all
+_LONGEST_SHAPE: Final = 100  # of a tuple; JSON has all
 _MOST_STEPS: Final = 7  # of a way from the entry
 _LEAST_SHARE: Final = 0.0005  # that is not shown as 0.0 %
 
@@ -19,11 +20,21 @@ _LEAST_SHARE: Final = 0.0005  # that is not shown as 0.0 %
 def describe_one(row: SubjectRow) -> Iterator[Line]:
     """Say what something is, where it runs, where it comes from and what it costs."""
     first, *attributes = row.definition
+    first = first.replace(row.shape, _shorten(row.shape), 1)
     yield Line(first if len(first) <= _LONGEST else f"{first[: _LONGEST - 1]}…")
     yield from (Line(f"    {each}", is_cuttable=True) for each in attributes)
     yield Line(_write_way(row))
     yield from _write_origin(row)
     yield _write_cost(row)
+
+
+def _shorten(shape: str) -> str:
+    """Name the first parts of a long tuple, and how many more there are."""
+    if len(shape) <= _LONGEST_SHAPE:
+        return shape
+    head, comma, _ = shape[:_LONGEST_SHAPE].rpartition(", ")
+    more = shape.count(", ", len(head))
+    return f"{head}, … and {more:,} more)" if comma else shape
 
 
 def _write_way(row: SubjectRow) -> str:

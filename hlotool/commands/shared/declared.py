@@ -30,8 +30,8 @@ def documents_of(name: str) -> tuple[DocumentSpec, ...]:
 
 def expect_command(name: str) -> str:
     """Return the name of a command that prints documents, or raise UsageError."""
-    known = [one for one in COMMANDS if documents_of(one)]
-    if name not in known:
+    if name not in COMMANDS or not documents_of(name):
+        known = [one for one in COMMANDS if documents_of(one)]
         raise UsageError(f"no command {name!r} has fields; {suggest(name, known)}")
     return name
 

@@ -59,6 +59,10 @@ class RowOptions(Struct, frozen=True):
         said = f"{self.where} {self.sort} {self.by} {self.columns}"
         return not set(_WORD.findall(said)).isdisjoint(fields)
 
+    def groups_by(self, *fields: str) -> bool:
+        """Whether --by names one of these fields."""
+        return not set(_WORD.findall(self.by)).isdisjoint(fields)
+
     def query(self, default_limit: int) -> Query:
         """Return the row options for the list that they act on."""
         return Query(

@@ -11,7 +11,14 @@ Change: TypeAlias = Literal["added", "removed", "changed"]
 LEFT: Final = " on the left"
 RIGHT: Final = " on the right"
 
-CHANGE: Final = column("what happened")
+CHANGE: Final = column(
+    "what happened",
+    word_meanings={
+        "added": "only the right side has it",
+        "removed": "only the left side has it",
+        "changed": "both sides have it, and it differs",
+    },
+)
 ALIKE: Final = column("how many changed alike", TIMES, heading="×")
 WHAT: Final = column("the details as one text", heading="what differs")
 DELTA_BYTES: Final = column("right minus left", BYTES, heading="difference", is_signed=True)

@@ -21,7 +21,7 @@ from hlotool.compare.blocks.columns import (
     WHAT,
     Change,
 )
-from hlotool.compare.blocks.reasons import Reason
+from hlotool.compare.blocks.reasons import REASON_MEANINGS, Reason
 from hlotool.compare.blocks.shared_scope import share_scope
 from hlotool.compare.match.shape_changes import describe_shape
 from hlotool.fields import BYTES, column, figure
@@ -44,7 +44,10 @@ class InstructionChange(Struct, frozen=True):
     change: Annotated[Change, CHANGE]
     count: Annotated[int, ALIKE]
     opcode: Annotated[str, column("the opcode; if it changed, the new one", words=OPCODES)]
-    reasons: Annotated[tuple[str, ...], figure("what differs: shape, dtype, layout, operands, …")]
+    reasons: Annotated[
+        tuple[str, ...],
+        figure("what differs: shape, dtype, layout, operands, …", word_meanings=REASON_MEANINGS),
+    ]
     details: Annotated[
         tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")
     ]

@@ -7,7 +7,7 @@ removed instruction does to its users' operand lists is told by its own row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import zip_longest
 from typing import Final
 
@@ -32,6 +32,23 @@ _KINDS: Final = {
     "control-predecessors": "control dependencies",
     "frontend_attributes": "frontend attributes",
     "output_to_operand_aliasing": "aliasing",
+}
+# Kinds of reasons; any other attribute that differs is one under its own name.
+REASON_MEANINGS: Final[Mapping[str, str]] = {
+    "shape": "the dimensions of the result differ",
+    "dtype": "the element type of the result differs",
+    "layout": "the order of dimensions in memory, or tiles, differ",
+    "memory space": "the result lies in another memory space",
+    "opcode": "one operation was replaced by another",
+    "operands": "the operands are not each other's partners; one that was put in between is told "
+    "by its own row",
+    "constant": "the value of the constant differs",
+    "parameter number": "the parameter has another number",
+    "async": "a synchronous operation became asynchronous, or the reverse",
+    "trip count": "the loop makes more rounds, or fewer",
+    "called computations": "it calls more computations, or fewer",
+    "sharding": "it is cut otherwise among the devices",
+    **{title: f"its attribute {key} differs" for key, title in _KINDS.items()},
 }
 _LONGEST: Final = 60  # characters of a side's text
 _SEARCHED: Final = 64  # unpaired instructions looked through on the way to a paired one

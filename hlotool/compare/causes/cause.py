@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.compare.blocks.columns import LEFT, RIGHT
+from hlotool.compare.causes.meanings import CAUSE_MEANINGS, MEASURE_MEANINGS
 from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
 
 CauseKind: TypeAlias = Literal[
@@ -42,7 +43,10 @@ class Cause(Struct, frozen=True, kw_only=True):
     run.
     """
 
-    kind: Annotated[CauseKind, column("what kind of reason it is", heading="reason")]
+    kind: Annotated[
+        CauseKind,
+        column("what kind of reason it is", heading="reason", word_meanings=CAUSE_MEANINGS),
+    ]
     count: Annotated[int, column("how many values, parameters, … it is about", COUNT)]
     subject: Annotated[
         str | None, column("what it is about: names, opcodes, a collective", null_text="")
@@ -52,7 +56,10 @@ class Cause(Struct, frozen=True, kw_only=True):
     ] = None
     left: Annotated[str | None, column("what it is" + LEFT, heading="old", null_text="")] = None
     right: Annotated[str | None, column("what it is" + RIGHT, heading="new", null_text="")] = None
-    measure: Annotated[Measure | None, column("what its bytes are", null_text="")] = None
+    measure: Annotated[
+        Measure | None,
+        column("what its bytes are", null_text="", word_meanings=MEASURE_MEANINGS),
+    ] = None
     delta_bytes: Annotated[
         int | None,
         column("right minus left", BYTES, heading="difference", is_signed=True, null_text=""),

@@ -38,7 +38,7 @@ class Panel(Struct, frozen=True):
     executions: int | None
     flops: int
     memory_bytes: int
-    size_bytes: int
+    size_bytes: int | None
     operands: tuple[str, ...]
     users: tuple[str, ...]
     values: tuple[PanelValue, ...]

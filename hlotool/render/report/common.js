@@ -109,8 +109,25 @@ get("close").addEventListener("click", () => get("panel").close());
 function openName(name, side = "") { if (hasPanel(name, side)) showPanel(name, side); }
 get("panel").addEventListener("click", (event) => { if (event.target === get("panel")) get("panel").close(); });
 
-// Charts.
+// Names in sentences: a word that can only be one, as `fusion.3`; of two programs the new one's first.
+function linkNames(part) {
+  const sides = Object.keys(data.panels).reverse();
+  for (const node of [...part.childNodes].filter((each) => each.nodeType === Node.TEXT_NODE)) {
+    const pieces = node.textContent.split(/([^\s,;:()]*[.\d][^\s,;:()]*)/).map((word) => {
+      const name = word.replace(/\.$/, "");
+      const side = /[.\d]/.test(name) ? sides.find((each) => hasPanel(name, each)) : undefined;
+      return side === undefined ? [word] : [nameNode(name, name, side), word.slice(name.length)];
+    });
+    node.replaceWith(...pieces.flat());
+  }
+}
+for (const sentence of document.querySelectorAll("#verdict p")) linkNames(sentence);
+
+// Charts. On paper they are as wide as a sheet of A4 or Letter between its margins.
+const ON_PAPER = { width: 700, height: 300, autosize: false };
+const isPrinted = () => document.documentElement.dataset.print !== undefined;
 const layout = (more) => ({
+  ...(isPrinted() ? ON_PAPER : { autosize: true }),
   paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink(), size: 12 },
   margin: { l: 70, r: 16, t: 44, b: 46 }, hoverlabel: { align: "left" },
   legend: { orientation: "h", y: 1.01, yanchor: "bottom", x: 0 }, modebar: { bgcolor: "rgba(0,0,0,0)", color: line(), activecolor: ink() }, ...more,
@@ -218,4 +235,11 @@ function startCharts(start, redraw) {
     document.documentElement.dataset.charts = "drawn";
   }, 0));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  const print = (isBegun) => {
+    if (isBegun) document.documentElement.dataset.print = "";
+    else delete document.documentElement.dataset.print;
+    if (document.documentElement.dataset.charts) redraw();
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
 }

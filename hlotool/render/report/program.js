@@ -64,7 +64,7 @@ function drawTree() {
 function drawClock() {
   const work = data.work;
   get("clock-hint").textContent = work.is_timed
-    ? `An estimate at the peaks of ${work.chip}. Of a loop the first round is drawn; where work pauses beside a transfer, nothing hides it.`
+    ? `An estimate at the peaks of ${work.chip}. Of what is in a loop the first round is drawn, though the loop goes on; where work pauses beside a transfer, nothing hides it.`
     : "No chip was named when this page was made, so there are ratios, and no times.";
   if (!work.is_timed) { get("clock-chart").remove(); return; }
   const parents = new Set(work.steps.map((each) => each.parent));

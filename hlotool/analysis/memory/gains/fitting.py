@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hlotool.analysis.memory.curve import Curve, add_curves
 from hlotool.analysis.memory.gains.part import Part, divide_memory
-from hlotool.analysis.memory.gains.remedy import REMEDIES, PartKind
+from hlotool.analysis.memory.gains.remedy import PART_MEANINGS, REMEDIES, PartKind
 from hlotool.analysis.memory.gains.space_peak import SpacePeak
 from hlotool.analysis.memory.gains.tenure import Tenure
 from hlotool.analysis.memory.headroom import Headroom
@@ -30,7 +30,7 @@ class ReliefRow(Struct, frozen=True):
 
     set: Annotated[int, column("number of the set; all its parts must go", NUMBER)]
     part: Annotated[str, column("what would not be there")]
-    kind: Annotated[PartKind, figure("what kind of memory that is")]
+    kind: Annotated[PartKind, figure("what kind of memory that is", word_meanings=PART_MEANINGS)]
     of: Annotated[str, figure("its scope, or the part of the arguments' tree")]
     gain_bytes: Annotated[
         int, column("how far the allocated size falls without this part alone", BYTES)

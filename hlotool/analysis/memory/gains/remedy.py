@@ -43,3 +43,8 @@ REMEDIES: Final[Mapping[PartKind, str]] = {
     "temporaries": "shard, smaller batches, or lower precision",
     "constants": "pass them as arguments, and shard",
 }
+
+PART_MEANINGS: Final[Mapping[PartKind, str]] = {
+    kind: f"{title.format('…')}; the usual remedy: {REMEDIES[kind]}"
+    for kind, title in TITLES.items()
+}

@@ -1,0 +1,137 @@
+"""Every word that a command prints can be explained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import get_args
+
+import click
+import pytest
+
+from hlotool.analysis.findings.finding import FINDING_MEANINGS
+from hlotool.analysis.fusions.flags import FLAG_MEANINGS, FLAGS
+from hlotool.commands import COMMANDS
+from hlotool.commands.explain import find_meanings
+from hlotool.commands.explain_terms import collect_meanings
+from hlotool.commands.schema import all_schemas
+from hlotool.commands.shared.declared import all_documents, load_command
+from hlotool.compare.blocks.reasons import REASON_MEANINGS
+from hlotool.compare.causes.cause import CauseKind, Measure
+from hlotool.compare.causes.meanings import CAUSE_MEANINGS, MEASURE_MEANINGS
+from hlotool.errors import EXIT_CODES
+from hlotool.fields import Block, Field
+from hlotool.ir.buffers import CLASS_MEANINGS
+
+MEANINGS = collect_meanings()
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def _fields_of(blocks: Iterable[Block]) -> Iterator[Field]:
+    for block in blocks:
+        yield from block.fields
+        yield from _fields_of(block.blocks)
+        for rows in block.row_lists:
+            yield from rows.fields
+
+
+def _all_fields() -> Iterator[Field]:
+    for spec in all_documents():
+        yield from spec.scalars.fields if spec.scalars else ()
+        yield from _fields_of(spec.blocks)
+        for rows in spec.row_lists:
+            yield from rows.fields
+
+
+def _keys(schema: object) -> Iterator[str]:
+    """Yield every key that a JSON Schema allows, at any depth."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for inner in schema.values():
+            yield from _keys(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from _keys(inner)
+
+
+def _missing(terms: Iterable[str]) -> list[str]:
+    return sorted({term for term in terms if not find_meanings(term, MEANINGS)})
+
+
+def test_fields_and_headings() -> None:
+    assert not _missing(each.name for each in _all_fields())
+    assert not _missing(each.title for each in _all_fields() if each.title)
+
+
+def test_what_fields_can_be() -> None:
+    assert not _missing(word for each in _all_fields() for word in each.values)
+    assert not _missing(word for each in _all_fields() for word in each.words)
+    assert not _missing(word for each in _all_fields() for word, _ in each.word_meanings)
+
+
+def test_words_with_meanings_are_those_of_their_field() -> None:
+    for each in _all_fields():
+        if each.values and each.word_meanings:
+            assert sorted(word for word, _ in each.word_meanings) == sorted(each.values), each.name
+
+
+def test_keys_of_json() -> None:
+    keys = {key for schema in all_schemas().values() for key in _keys(schema)}
+    assert "payload_bytes" in keys
+    assert not _missing(keys)
+
+
+def test_findings_classes_and_exit_codes() -> None:
+    assert not _missing((*FINDING_MEANINGS, *CLASS_MEANINGS))
+    assert not _missing(map(str, EXIT_CODES))
+    assert not _missing(f"exit code {code}" for code in EXIT_CODES)
+
+
+def test_reasons_of_a_diff() -> None:
+    assert sorted(CAUSE_MEANINGS) == sorted(get_args(CauseKind))
+    assert sorted(MEASURE_MEANINGS) == sorted(get_args(Measure))
+    assert not _missing((*CAUSE_MEANINGS, *MEASURE_MEANINGS, *REASON_MEANINGS))
+    for word, meaning in CAUSE_MEANINGS.items():
+        assert any(f"{meaning}." in one.says for one in MEANINGS[word])
+
+
+def test_reasons_are_those_of_the_documentation() -> None:
+    page = (DOCS / "diff.md").read_text(encoding="utf-8")
+    said = page.partition("`reasons` of a row are kinds")[2].partition("any other attribute")[0]
+    kinds = set(re.findall(r"`([^`]+)`", said.replace("\n", " "))) - {"details"}
+    assert kinds
+    assert kinds <= REASON_MEANINGS.keys()
+
+
+def test_flags_of_fusions() -> None:
+    assert tuple(FLAG_MEANINGS) == FLAGS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_and_their_values(name: str) -> None:
+    options = [one for one in load_command(name).params if isinstance(one, click.Option)]
+    assert not _missing([name, *(opt for one in options for opt in one.opts)])
+    assert not _missing(
+        str(word)
+        for one in options
+        if isinstance(one.type, click.Choice)
+        for word in one.type.choices
+    )
+
+
+def test_lists_and_parts() -> None:
+    for spec in all_documents():
+        assert not _missing(rows.name for rows in spec.row_lists)
+        assert not _missing(block.name for block in spec.blocks)
+
+
+@pytest.mark.parametrize("term", ["TOTAL", "share", "?", "≥", "≤", "~", "*", "×", "(none)"])
+def test_words_and_marks_of_tables(term: str) -> None:
+    assert find_meanings(term, MEANINGS)
+
+
+def test_a_term_can_be_spelled_as_it_is_said() -> None:
+    assert find_meanings("peak bytes", MEANINGS) == MEANINGS["peak_bytes"]
+    assert find_meanings("Exposed Collective", MEANINGS) == MEANINGS["exposed-collective"]
+    assert not find_meanings("no such thing", MEANINGS)
