@@ -55,13 +55,15 @@ class MemoryMap(Struct, frozen=True):
             known = self._curves[allocation.number] = occupancy(blocks)
         return known
 
-    def live_at(self, position: int, color: int) -> Iterator[tuple[Allocation, BufferValue]]:
-        """Yield the values of a space that are live at a position, zero-sized ones left out."""
+    def live_at(
+        self, position: int, color: int
+    ) -> Iterator[tuple[Allocation, BufferValue, LiveRange]]:
+        """Yield what is live at a position in a space, and when; zero-sized values left out."""
         for allocation in self.placed(color):
             for value in allocation.values:
                 found = self.range_of(value)
                 if found and found.start <= position <= found.end and value.size_bytes:
-                    yield allocation, value
+                    yield allocation, value, found
 
     def range_of(self, value: BufferValue) -> LiveRange | None:
         """Return when a value is live: as known, else throughout; None without lifetimes."""

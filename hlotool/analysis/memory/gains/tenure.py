@@ -109,6 +109,8 @@ def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
     joined = _Joined(len(blocks))
     cells: list[_Cell] = []
     used = [number for number, block in enumerate(blocks) if block.high > block.low]
+    if len(used) == 1:  # as in most allocations of an estimate
+        return [used]
     for number in sorted(used, key=lambda number: blocks[number].start):
         low, high, start, end = blocks[number]
         first = bisect_right(cells, low, key=lambda cell: cell.low)

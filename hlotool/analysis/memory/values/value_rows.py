@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Annotated
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from hlotool.analysis.memory.gains.gain import Gains, Held
-from hlotool.analysis.memory.holdings import find_holdings
+from hlotool.analysis.memory.holdings import Holding, find_holdings
 from hlotool.analysis.memory.padding import padding_bytes_of, unpadded_bytes_of
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.values.parameter_name import find_parameter_name, find_parameter_tree
@@ -160,11 +159,7 @@ def rows_at(
     describer = _Describer(report, module)
     colors = report.map.colors() if color is None else (color,)
     return [
-        replace(
-            describer.describe(one.allocation, one.value, LiveRange(one.born, one.dies)),
-            occupied_bytes=one.occupied_bytes,
-            aliases=tuple(alias.name for alias in one.aliases),
-        )
+        describer.describe(one.allocation, one.value, LiveRange(one.born, one.dies), one)
         for each in colors
         for one in find_holdings(report.map, position, each)[:most]
     ]
@@ -214,14 +209,18 @@ class _Describer:
         self.uses = UseCounts(module, self.assignment, self.origins.definers, report.flow)
 
     def describe(
-        self, allocation: Allocation, value: BufferValue, live: LiveRange | None
+        self,
+        allocation: Allocation,
+        value: BufferValue,
+        live: LiveRange | None,
+        holding: Holding | None = None,
     ) -> BufferRow:
-        """Write all of a value but what is its own at an instant."""
+        """Write all of a value, and what it holds where that is asked at an instant."""
         origin = self.origins.of(value)
         parameter_name = find_parameter_name(allocation, self.module, self.assignment)
         held = self.gains.of(allocation, value)
         return BufferRow(
-            occupied_bytes=None,
+            occupied_bytes=holding.occupied_bytes if holding else None,
             gain_bytes=held.together((held,)) if held else None,
             size_bytes=value.size_bytes,
             count=1,
@@ -244,7 +243,7 @@ class _Describer:
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,
             unpadded_bytes=unpadded_bytes_of(value),
             padding_bytes=padding_bytes_of(value),
-            aliases=(),
+            aliases=tuple(alias.name for alias in holding.aliases) if holding else (),
             allocation=None if self.is_estimate else allocation.number,
             offset=None if self.is_estimate else value.offset,
             space=value.color,
