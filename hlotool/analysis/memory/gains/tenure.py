@@ -108,15 +108,16 @@ def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
     """
     joined = _Joined(len(blocks))
     cells: list[_Cell] = []
+    lows: list[int] = []  # of the cells
     used = [number for number, block in enumerate(blocks) if block.high > block.low]
     if len(used) == 1:  # as in most allocations of an estimate
         return [used]
     for number in sorted(used, key=lambda number: blocks[number].start):
         low, high, start, end = blocks[number]
-        first = bisect_right(cells, low, key=lambda cell: cell.low)
+        first = bisect_right(lows, low)
         if first and cells[first - 1].high > low:
             first -= 1
-        last = bisect_left(cells, high, key=lambda cell: cell.low)
+        last = bisect_left(lows, high)
         over = cells[first:last]
         new = [_Cell(low, high, end, number)]
         for cell in over:
@@ -129,6 +130,7 @@ def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
         if over and over[-1].high > high:
             new.append(over[-1]._replace(low=high))
         cells[first:last] = new
+        lows[first:last] = [cell.low for cell in new]
     return joined.groups(used)
 
 
