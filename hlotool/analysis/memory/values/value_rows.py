@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Annotated
 
 from msgspec import Struct, field
@@ -156,19 +156,18 @@ def rows_at(
     Values that share bytes are one row, that of the value born last; `occupied_bytes` of
     all rows add up to what is in use (docs/buffers.md). `color` None means all spaces.
     """
-    describer = _Describer(report, module)
     colors = report.map.colors() if color is None else (color,)
+    held = [one for each in colors for one in find_holdings(report.map, position, each)[:most]]
+    describer = _Describer(report, module, {one.value for one in held})
     return [
         describer.describe(one.allocation, one.value, LiveRange(one.born, one.dies), one)
-        for each in colors
-        for one in find_holdings(report.map, position, each)[:most]
+        for one in held
     ]
 
 
 def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> list[BufferRow]:
     """Return every value of a space or (None) of all, thread-local ones too, by number."""
     memory = report.map
-    describer = _Describer(report, module)
     placed = [
         (value, allocation)
         for allocation in memory.assignment.allocations
@@ -176,6 +175,7 @@ def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> 
         for value in allocation.values
     ]
     placed.sort(key=lambda pair: pair[0].number)
+    describer = _Describer(report, module, {value for value, _ in placed})
     return [
         describer.describe(
             allocation, value, None if allocation.is_thread_local else memory.range_of(value)
@@ -185,10 +185,10 @@ def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> 
 
 
 def describe_values(
-    report: MemoryReport, module: Module | None, wanted: Iterable[BufferValue]
+    report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
 ) -> list[BufferRow]:
     """Return the rows of some values, in their order, without what they hold at an instant."""
-    describer = _Describer(report, module)
+    describer = _Describer(report, module, frozenset(wanted))
     homes = {
         value: allocation
         for allocation in report.map.assignment.allocations
@@ -198,14 +198,16 @@ def describe_values(
 
 
 class _Describer:
-    """Writes the rows of one program."""
+    """Writes the rows of some values of a program."""
 
-    def __init__(self, report: MemoryReport, module: Module | None) -> None:
+    def __init__(
+        self, report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
+    ) -> None:
         self.module = module
         self.assignment = report.map.assignment
         self.is_estimate = report.figures.sizes_from == "estimate"
         self.origins = ValueOrigins(module, self.assignment, report.flow)
-        self.gains = Gains(report.map)
+        self.gains = Gains(report.map, wanted)
         self.uses = UseCounts(module, self.assignment, self.origins.definers, report.flow)
 
     def describe(
