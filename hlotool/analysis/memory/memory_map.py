@@ -59,10 +59,13 @@ class MemoryMap(Struct, frozen=True):
         self, position: int, color: int
     ) -> Iterator[tuple[Allocation, BufferValue, LiveRange]]:
         """Yield what is live at a position in a space, and when; zero-sized values left out."""
+        if self.lifetimes is None:
+            return
+        ranges, throughout = self.lifetimes.ranges, LiveRange(0, self.lifetimes.end)
         for allocation in self.placed(color):
             for value in allocation.values:
-                found = self.range_of(value)
-                if found and found.start <= position <= found.end and value.size_bytes:
+                found = ranges.get((value.instruction, value.index or ()), throughout)
+                if found.start <= position <= found.end and value.size_bytes:
                     yield allocation, value, found
 
     def range_of(self, value: BufferValue) -> LiveRange | None:
