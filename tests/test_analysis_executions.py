@@ -7,6 +7,7 @@ import pytest
 from dump_files import SHARED, TESTDATA, find_folders, find_texts, read_text
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
+from hlotool.analysis.graph.call_graph import read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.trip_counts import count_iterations
 from hlotool.analysis.summary.loop_rows import list_loops
@@ -25,7 +26,7 @@ KNOWN_COUNT = re.compile(r'"known_trip_count":\{"n":"\d+"\},?')
 
 def load(text: str, name: str = "case") -> tuple[Module, Executions]:
     module = parse_module(Source(text, name))
-    return module, count_executions(module)
+    return module, count_executions(module, read_call_graph(module))
 
 
 def trip_counts(executions: Executions) -> dict[str, int | None]:

@@ -29,9 +29,14 @@ def block(size: int, start: int, end: int, low: int = 0) -> OccupiedBlock:
     return OccupiedBlock(low, low + size, start, end)
 
 
+def join_all(blocks: list[OccupiedBlock]) -> list[list[int]]:
+    return join_blocks(blocks, range(len(blocks)))
+
+
 def tenures_of(blocks: list[OccupiedBlock]) -> list[Tenure]:
     memory = Allocation(0, 100)
-    return [Tenure(memory, [], [blocks[one] for one in part]) for part in join_blocks(blocks)]
+    parts = join_all(blocks)
+    return [Tenure(memory, [], [blocks[one] for one in part]) for part in parts]
 
 
 def alone(*blocks: OccupiedBlock) -> list[Tenure]:
@@ -69,7 +74,7 @@ def join_slowly(blocks: list[OccupiedBlock]) -> list[list[int]]:
 
 @given(BLOCKS)
 def test_tenures_are_what_meets_in_bytes_and_time(blocks: list[OccupiedBlock]) -> None:
-    assert sorted(sorted(part) for part in join_blocks(blocks)) == join_slowly(blocks)
+    assert sorted(sorted(part) for part in join_all(blocks)) == join_slowly(blocks)
 
 
 @given(BLOCKS)
@@ -116,12 +121,15 @@ def test_naming_a_tenure_twice_takes_it_once() -> None:
 
 def test_bytes_are_handed_on_at_a_shared_position_only() -> None:
     blocks = [block(64, 0, 2), block(64, 2, 5), block(64, 6, 9), block(32, 4, 9, low=64)]
-    assert join_blocks(blocks) == [[0, 1], [2], [3]]
+    assert join_all(blocks) == [[0, 1], [2], [3]]
+    assert join_blocks(blocks, [1, 3]) == [[0, 1], [3]]
 
 
 def test_a_long_value_under_a_short_one_keeps_its_bytes() -> None:
     blocks = [block(64, 0, 9), block(16, 2, 3, low=16), block(16, 5, 6, low=24)]
-    assert join_blocks(blocks) == [[0, 1, 2]]
+    assert join_all(blocks) == [[0, 1, 2]]
+    assert join_blocks(blocks, [2]) == [[0, 1, 2]]
+    assert join_blocks(blocks, []) == []
 
 
 @pytest.mark.parametrize("tenures", [[], alone(block(0, 0, 5))])

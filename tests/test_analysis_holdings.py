@@ -42,7 +42,7 @@ def owners(memory: MemoryMap, position: int) -> dict[int, BufferValue]:
     found: dict[int, BufferValue] = {}
     assert memory.lifetimes is not None
     ranges = memory.lifetimes.ranges
-    live = [value for _, value in memory.live_at(position, 0)]
+    live = [value for _, value, _ in memory.live_at(position, 0)]
     live.sort(key=lambda one: (ranges[one.key].start, -one.number))
     for value in live:
         for byte in range(value.offset, value.offset + value.size_bytes):
@@ -67,7 +67,7 @@ def test_aliases_are_the_live_values_in_the_same_bytes(
     blocks: list[tuple[int, int, int, int]], position: int
 ) -> None:
     memory = make_memory(blocks)
-    live = [value for _, value in memory.live_at(position, 0)]
+    live = [value for _, value, _ in memory.live_at(position, 0)]
     for holding in find_holdings(memory, position, 0):
         low, high = holding.value.offset, holding.value.offset + holding.value.size_bytes
         expected = {

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.graph.call_graph import read_call_graph
 from hlotool.analysis.graph.executions import count_executions
 from hlotool.analysis.summary.loop_rows import list_loops
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
@@ -20,7 +21,7 @@ assert DUMPS, "no dumps in testdata/dumps"
 
 def load(path: Path) -> tuple[Module, ModuleCounts]:
     module = parse_module(Source(path.read_text(), path.name))
-    return module, count_module(module, count_executions(module))
+    return module, count_module(module, count_executions(module, read_call_graph(module)))
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parts[-3]}/{path.name}")
@@ -51,7 +52,8 @@ def test_backend_is_told_by_content(path: Path) -> None:
 
 def test_loops_stand_behind_the_loop_around_them() -> None:
     path = ROOT / "testdata/executions/nested.txt"
-    loops = list_loops(count_executions(load(path)[0]))
+    module, _ = load(path)
+    loops = list_loops(count_executions(module, read_call_graph(module)))
     assert [(row.name, row.parent, row.depth) for row in loops] == [
         ("outer", None, 0),
         ("inner", "outer", 1),
@@ -66,7 +68,7 @@ def test_unknown_sizes_stay_unknown() -> None:
         "  ROOT n = f32[?,4] negate(p)\n}\n"
     )
     module = parse_module(Source(text))
-    counts = count_module(module, count_executions(module))
+    counts = count_module(module, count_executions(module, read_call_graph(module)))
     assert counts.module.parameter_bytes is None
     assert counts.module.result_bytes is None
     assert {row.opcode: row.result_bytes for row in counts.opcodes} == {

@@ -142,8 +142,8 @@ def test_every_kind_has_a_remedy_and_a_title() -> None:
 
 def test_thread_local_memory_has_no_tenure() -> None:
     report = report_of(SCANNED)
-    tenures = Tenures(report.map)
     local = [one for one in report.map.assignment.allocations if one.is_thread_local]
+    tenures = Tenures(report.map, {value for one in local for value in one.values})
     assert all(not tenures.of(one) for one in local)
 
 

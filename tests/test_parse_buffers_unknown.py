@@ -48,7 +48,7 @@ def test_reuse_across_colors() -> None:
     memory = analyze_memory(parse_module(read(TEXT)), assignment)
     assert memory.peak_of(1).bytes == 2048
     assert memory.map.curve(1)
-    assert [value.name for _, value in memory.map.live_at(3, 1)] == ["all-reduce", "tanh"]
+    assert [value.name for _, value, _ in memory.map.live_at(3, 1)] == ["all-reduce", "tanh"]
 
 
 def test_a_peak_that_xla_cannot_tell() -> None:

@@ -163,7 +163,7 @@ class Program:
     @cached_property
     def executions(self) -> Executions:
         """How often each computation runs."""
-        return count_executions(self.expect_module())
+        return count_executions(self.expect_module(), self.graph)
 
     @cached_property
     def costs(self) -> CostModel:

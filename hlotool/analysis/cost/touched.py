@@ -112,10 +112,9 @@ class _Reads:
         self._sizes = sizes
         self._depth = depth
         self.of: dict[Instruction, int] = {}
-        self._whole: dict[Instruction, int] = {}
         self._nested: dict[Instruction, dict[Instruction, int]] = {}  # by operand
         self.written: list[int] = []
-        results: set[Instruction] = set()
+        self._so_far: dict[Instruction, int | None] = {}  # by users; None for the whole
         for index, shape in body.root.shape.leaves_with_index():
             made, _ = _find_made(body.root, index)
             whole = sizes.content_bytes(shape)
@@ -123,30 +122,28 @@ class _Reads:
                 self.written.append(min(whole, updated_bytes(made, sizes)))
             else:
                 self.written.append(whole)
-                results.add(made)
-        users_of = body.users
-        for one in reversed(body.instructions):
-            self._whole[one] = whole = sizes.content_bytes(one.shape)
-            read = 0
-            if one in results:
-                read = whole if read_outside is None else read_outside
-            for user in users_of.get(one, ()):
-                if read >= whole:
-                    break
-                read += self._read_by(one, user, whole)
-            self.of[one] = min(read, whole)
+                self._so_far[made] = read_outside
+        so_far = self._so_far
+        for user in reversed(body.instructions):
+            whole = sizes.content_bytes(user.shape)
+            read = so_far.get(user, 0)
+            self.of[user] = whole if read is None else min(read, whole)
+            operands = user.operands
+            for value in operands if len(operands) == 1 else dict.fromkeys(operands):
+                before = so_far.get(value, 0)
+                if before is not None:
+                    so_far[value] = before + self._read_by(value, user, whole)
 
-    def _read_by(self, value: Instruction, user: Instruction, whole: int) -> int:
-        """Return what one user reads of a value that has `whole` bytes."""
-        opcode = user.opcode
-        read = self.of.get(user, whole)
+    def _read_by(self, value: Instruction, user: Instruction, made: int) -> int:
+        """Return what a user, which makes so many bytes, reads of one value."""
+        opcode, read = user.opcode, self.of[user]
         if opcode in _VIEWS:
             return read
-        if opcode == "tuple":
-            return whole if user.users else 0  # the root's elements are results
+        whole = self._sizes.content_bytes(value.shape)
         if opcode in ELEMENTWISE:
-            made = self._whole[user]
             return whole * read // made if made else 0
+        if opcode == "tuple":
+            return whole if user in self._so_far else 0  # the root's elements are results
         if opcode == "fusion":
             return self._inside(user, read).get(value, 0)
         if user.operands[0] is not value or user.operands.count(value) > 1:

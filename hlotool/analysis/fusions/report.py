@@ -68,7 +68,6 @@ class _Body(Struct, frozen=True):
 
     saved_bytes: int
     flags: tuple[Flag, ...]
-    origin: Origin
 
 
 class _Bodies:
@@ -76,16 +75,27 @@ class _Bodies:
 
     def __init__(self, costs: CostModel) -> None:
         self._costs = costs
-        self._known: dict[Computation | None, _Body] = {None: _Body(0, (), Origin())}
+        self._known: dict[Computation | None, _Body] = {None: _Body(0, ())}
+        self._origins: dict[Computation | None, Origin] = {None: Origin()}
 
     def of(self, fusion: Instruction) -> _Body:
         """Return what the body of a fusion says."""
         body = fusion.callee()
         if body is not None and body not in self._known:
             saved = sum(self._costs.size_bytes(one.shape) for one in find_intermediates(body))
-            last, *others = reversed(body.instructions)
-            self._known[body] = _Body(saved, find_flags(body), find_origin(last, others))
+            self._known[body] = _Body(saved, find_flags(body))
         return self._known[body]
+
+    def find_origin(self, fusion: Instruction) -> Origin:
+        """Return where a fusion comes from; its body says what it does not say itself."""
+        own = find_origin(fusion)
+        if own.scope is not None and own.source_file is not None:
+            return own
+        body = fusion.callee()
+        if body is not None and body not in self._origins:
+            last, *others = reversed(body.instructions)
+            self._origins[body] = find_origin(last, others)
+        return _join_origins(own, self._origins[body])
 
 
 def _make_row(
@@ -154,7 +164,7 @@ def _place(fusion: Instruction, bodies: _Bodies) -> tuple[str, Origin]:
 
 def _find_origin(members: list[Instruction], bodies: _Bodies) -> Origin:
     """Return the first fusion's origin, with the scope that all have in common."""
-    origins = [_join_origins(find_origin(one), bodies.of(one).origin) for one in members]
+    origins = [bodies.find_origin(one) for one in members]
     return replace(origins[0], scope=find_common_scope(one.scope for one in origins))
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.call_graph import find_branches, read_call_graph
+from hlotool.analysis.graph.call_graph import CallGraph, find_branches
 from hlotool.analysis.graph.scalars import Scalars
 from hlotool.analysis.graph.trip_counts import TripCount, TripCountSource, find_trip_count
 from hlotool.errors import InputError
@@ -79,14 +79,14 @@ class _Call(Struct, frozen=True):
     is_branch: bool
 
 
-def count_executions(module: Module) -> Executions:
-    """Count the runs of every computation of a module.
+def count_executions(module: Module, graph: CallGraph) -> Executions:
+    """Count the runs of every computation of a module, whose call graph is `graph`.
 
     Loops multiply, call sites add up. A conditional counts every branch as taken. Unknown
-    trip counts make everything inside unknown. Raises ParseError when a computation calls
-    itself, which XLA forbids, InputError where one would run more than MOST_EXECUTIONS times.
+    trip counts make everything inside unknown. Raises InputError where a computation would run
+    more than MOST_EXECUTIONS times.
     """
-    scalars = Scalars(module)
+    scalars = Scalars(graph)
     trips: dict[Instruction, TripCount] = {}
     calls = _find_calls(module, scalars, trips)
     order = _callers_first(module, calls)
@@ -183,8 +183,6 @@ def _callers_first(module: Module, calls: dict[Computation, list[_Call]]) -> lis
             waiting[call.callee] -= 1
             if not waiting[call.callee]:
                 ready.append(call.callee)
-    if len(order) < len(calls):
-        read_call_graph(module)  # raises at the call that closes the circle
     return order
 
 

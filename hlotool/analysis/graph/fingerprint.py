@@ -73,8 +73,8 @@ class Fingerprints:
     def _describe(self, instruction: Instruction) -> str:
         """Write an instruction without its name and operands."""
         parts = [instruction.opcode, self._shape_text(instruction.shape), instruction.literal]
-        attributes = instruction.split_attributes()
-        parts += [f"{key}={attributes[key]}" for key in sorted(attributes.keys() - self._ignored)]
+        attributes = instruction.split_attributes().items()
+        parts += [f"{key}={text}" for key, text in sorted(attributes) if key not in self._ignored]
         callees = self._graph.callees.get(instruction, ())
         parts += [self._known[callee] for callee in callees]
         return "\0".join(parts)

@@ -18,10 +18,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from hlotool.analysis.graph.call_graph import find_callers
-from hlotool.ir import ArrayShape, Computation, Instruction, Module
+from hlotool.analysis.graph.call_graph import CallGraph
+from hlotool.ir import ArrayShape, Computation, Instruction
 from hlotool.ir.async_chain import all_operands
-from hlotool.ir.opcodes import LATER_STEPS, MAY_CALL, MOVES
+from hlotool.ir.opcodes import LATER_STEPS, MOVES
 
 _DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
 
@@ -84,8 +84,8 @@ class _Frame(Struct, eq=False):
 class Scalars:
     """Finds what the scalars of one module are made of; what it found, it keeps."""
 
-    def __init__(self, module: Module) -> None:
-        self._module = module
+    def __init__(self, graph: CallGraph) -> None:
+        self._graph = graph
         self._frames: dict[Computation, _Frame] = {}
         self._depth = 0
 
@@ -124,11 +124,7 @@ class Scalars:
 
     @cached_property
     def _callers(self) -> Mapping[Computation, list[Instruction]]:
-        """The calls of every computation; only loops without a printed count need them.
-
-        Later steps of an asynchronous operation name what its start calls: no call more.
-        """
-        return find_callers(self._module, MAY_CALL - LATER_STEPS)
+        return self._graph.find_callers()
 
     def _frame(self, computation: Computation) -> _Frame:
         """Return the one way into a computation; with several callers nothing is known."""
@@ -138,7 +134,9 @@ class Scalars:
         return frame
 
     def _parameters(self, computation: Computation) -> Mapping[int, Value]:
-        callers = self._callers.get(computation, [])
+        named = self._callers.get(computation, ())
+        # A later step of an asynchronous operation names what its start calls: no call more.
+        callers = [one for one in named if one.opcode not in LATER_STEPS]
         if len(callers) != 1:
             return {}
         caller = callers[0]

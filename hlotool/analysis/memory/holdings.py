@@ -59,10 +59,8 @@ def find_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]
     named as aliases. Empty without lifetimes.
     """
     by_allocation: dict[int, list[_Live]] = {}
-    for allocation, value in memory.live_at(position, color):
-        found = memory.range_of(value)
-        if found:
-            by_allocation.setdefault(allocation.number, []).append(_Live(value, found))
+    for allocation, value, found in memory.live_at(position, color):
+        by_allocation.setdefault(allocation.number, []).append(_Live(value, found))
     holdings = [
         holding
         for number, live in by_allocation.items()
@@ -73,7 +71,7 @@ def find_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]
 
 def _hold(allocation: Allocation, live: list[_Live]) -> Iterable[Holding]:
     _give_bytes(live)
-    aliases = _Aliases(live)
+    aliases = _Aliases(live) if len(live) > 1 else None  # in an estimate most are alone
     for one in live:
         if one.own_bytes:
             yield Holding(
@@ -82,7 +80,7 @@ def _hold(allocation: Allocation, live: list[_Live]) -> Iterable[Holding]:
                 one.found.start,
                 one.found.end,
                 one.own_bytes,
-                aliases.of(one) if len(live) > 1 else (),
+                aliases.of(one) if aliases else (),
             )
 
 

@@ -55,13 +55,18 @@ class MemoryMap(Struct, frozen=True):
             known = self._curves[allocation.number] = occupancy(blocks)
         return known
 
-    def live_at(self, position: int, color: int) -> Iterator[tuple[Allocation, BufferValue]]:
-        """Yield the values of a space that are live at a position, zero-sized ones left out."""
+    def live_at(
+        self, position: int, color: int
+    ) -> Iterator[tuple[Allocation, BufferValue, LiveRange]]:
+        """Yield what is live at a position in a space, and when; zero-sized values left out."""
+        if self.lifetimes is None:
+            return
+        ranges, throughout = self.lifetimes.ranges, LiveRange(0, self.lifetimes.end)
         for allocation in self.placed(color):
             for value in allocation.values:
-                found = self.range_of(value)
-                if found and found.start <= position <= found.end and value.size_bytes:
-                    yield allocation, value
+                found = ranges.get((value.instruction, value.index or ()), throughout)
+                if found.start <= position <= found.end and value.size_bytes:
+                    yield allocation, value, found
 
     def range_of(self, value: BufferValue) -> LiveRange | None:
         """Return when a value is live: as known, else throughout; None without lifetimes."""

@@ -69,7 +69,7 @@ def _weigh(
 
     Left over are values that one side does not list, and sizes off by no padding.
     """
-    here = [value for _, value in memory.live_at(position, 0)]
+    here = [value for _, value, _ in memory.live_at(position, 0)]
     elsewhere = list(_live_elsewhere(memory, position))
     listed = Counter[str]()
     for entry in live.peak_entries:
@@ -95,7 +95,7 @@ def _weigh(
 
 def _misses_tuples(memory: MemoryMap, position: int, xla_bytes: int) -> bool:
     """Whether XLA would have found this position if elements of tuples had their sizes."""
-    values = [value for _, value in memory.live_at(position, 0)]
+    values = [value for _, value, _ in memory.live_at(position, 0)]
     values += _live_elsewhere(memory, position)
     arrays = _add_up(value for value in values if not value.index)
     return arrays <= xla_bytes < _add_up(values)
@@ -105,7 +105,7 @@ def _live_elsewhere(memory: MemoryMap, position: int) -> Iterator[BufferValue]:
     """Yield what is live in all spaces but 0."""
     for color in memory.colors():
         if color:
-            yield from (value for _, value in memory.live_at(position, color))
+            yield from (value for _, value, _ in memory.live_at(position, color))
 
 
 def _without_padding(value: BufferValue) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from sys import intern
 from typing import Final
 
 from hlotool.errors import ParseError
@@ -57,7 +58,8 @@ def read_attributes(source: Source, start: int, end: int) -> dict[str, str]:
         match = match_next(text, pos, end)
         if match is None or match[1] in attributes:
             return read_attributes_slowly(Scanner(source, start, end))
-        key, attributes[key] = match.groups()
+        key, value = match.groups()
+        attributes[intern(key)] = value  # few keys, many instructions
         pos = match.end()
     return attributes
 

@@ -60,11 +60,12 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
         for group, allocation in zip(joined, allocations, strict=True)
         if allocation.allocation_class == "temp"
     )
+    temp_bytes = measure_temp(flow, ranges, temps, backend)  # before names take room
     return EstimatedAssignment(
         BufferAssignment(module.source, allocations, is_estimate=True),
         name_ranges(flow, ranges),
         backend,
-        measure_temp(flow, ranges, temps, backend),
+        temp_bytes,
         flow,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
@@ -49,11 +49,11 @@ def hold(peak: SpacePeak, tenure: Tenure | None) -> Held:
 
 
 class Gains:
-    """Finds what values hold, for one program."""
+    """Finds what some values of a program hold."""
 
-    def __init__(self, memory: MemoryMap) -> None:
+    def __init__(self, memory: MemoryMap, wanted: Collection[BufferValue]) -> None:
         self.memory = memory
-        self.tenures = Tenures(memory)
+        self.tenures = Tenures(memory, wanted)
         self._peaks: dict[int, SpacePeak] = {}
 
     def of(self, allocation: Allocation, value: BufferValue) -> Held | None:

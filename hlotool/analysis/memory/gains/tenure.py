@@ -14,7 +14,7 @@ nothing lives there, has them anew.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from hlotool.analysis.memory.curve import Curve, OccupiedBlock
@@ -48,14 +48,15 @@ class Tenure(Node, eq=False):
 
 
 class Tenures:
-    """Finds the tenures of a program, an allocation at a time; each is worked out once."""
+    """Finds the tenures of some values, an allocation at a time; each is worked out once."""
 
-    def __init__(self, memory: MemoryMap) -> None:
+    def __init__(self, memory: MemoryMap, wanted: Collection[BufferValue]) -> None:
         self.memory = memory
+        self.wanted = wanted
         self._known: dict[int, dict[BufferValue, Tenure]] = {}
 
     def of(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
-        """Return the tenure of each value of an allocation; one without a byte has none.
+        """Return the tenure of each wanted value of an allocation; one without a byte has none.
 
         None of them has where nothing says when values live, or in thread-local memory.
         """
@@ -75,7 +76,8 @@ class Tenures:
                 values.append(value)
                 blocks.append(OccupiedBlock(low, low + value.size_bytes, live.start, live.end))
         found: dict[BufferValue, Tenure] = {}
-        for numbers in join_blocks(blocks):
+        wanted = [number for number, value in enumerate(values) if value in self.wanted]
+        for numbers in join_blocks(blocks, wanted):
             held = [values[number] for number in numbers]
             parts = [blocks[number] for number in numbers]
             tenure = Tenure(
@@ -101,20 +103,24 @@ class _Cell(NamedTuple):
     block: int
 
 
-def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
+def join_blocks(blocks: Sequence[OccupiedBlock], wanted: Collection[int]) -> list[list[int]]:
     """Return the numbers of blocks that share a byte at a position, directly or through others.
 
-    A sweep over time, in O(n log n) steps; empty blocks are left out.
+    Groups without a `wanted` number are left out, and so are empty blocks. A sweep over time, in
+    O(n log n) steps.
     """
     joined = _Joined(len(blocks))
     cells: list[_Cell] = []
+    lows: list[int] = []  # of the cells
     used = [number for number, block in enumerate(blocks) if block.high > block.low]
+    if len(used) == 1:  # as in most allocations of an estimate
+        return [used] if wanted else []
     for number in sorted(used, key=lambda number: blocks[number].start):
         low, high, start, end = blocks[number]
-        first = bisect_right(cells, low, key=lambda cell: cell.low)
+        first = bisect_right(lows, low)
         if first and cells[first - 1].high > low:
             first -= 1
-        last = bisect_left(cells, high, key=lambda cell: cell.low)
+        last = bisect_left(lows, high)
         over = cells[first:last]
         new = [_Cell(low, high, end, number)]
         for cell in over:
@@ -127,7 +133,8 @@ def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
         if over and over[-1].high > high:
             new.append(over[-1]._replace(low=high))
         cells[first:last] = new
-    return joined.groups(used)
+        lows[first:last] = [cell.low for cell in new]
+    return joined.groups(used, wanted)
 
 
 def _lay_over(cells: list[_Cell], longer: _Cell) -> list[_Cell]:
@@ -149,11 +156,14 @@ class _Joined:
         """Say that two numbers are in one group."""
         self.parents[self._root(one)] = self._root(other)
 
-    def groups(self, numbers: Sequence[int]) -> list[list[int]]:
-        """Return the groups of some numbers, in their order."""
+    def groups(self, numbers: Sequence[int], wanted: Collection[int]) -> list[list[int]]:
+        """Return the groups of some numbers, in their order, that hold a wanted one."""
+        roots = set(map(self._root, wanted))
         found: dict[int, list[int]] = {}
         for number in numbers:
-            found.setdefault(self._root(number), []).append(number)
+            root = self._root(number)
+            if root in roots:
+                found.setdefault(root, []).append(number)
         return list(found.values())
 
     def _root(self, number: int) -> int:

@@ -172,11 +172,12 @@ class _Step(NamedTuple):
     def to(self, instruction: Instruction, index: ShapeIndex = ()) -> _Step:
         """Go to another instruction, or to what it only names."""
         found, at = follow(instruction, index)
-        return self._replace(instruction=found, shape_index=at)
+        return _Step(found, at, self.caller, self.is_moved, self.is_handed_on)
 
     def into(self, callee: Computation, index: ShapeIndex) -> _Step:
         """Go to the result of what the instruction calls."""
-        return self.to(callee.root, index)._replace(caller=self, is_handed_on=True)
+        found, at = follow(callee.root, index)
+        return _Step(found, at, self, self.is_moved)
 
 
 def _is_joined(instruction: Instruction) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Annotated
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from hlotool.analysis.memory.gains.gain import Gains, Held
-from hlotool.analysis.memory.holdings import find_holdings
+from hlotool.analysis.memory.holdings import Holding, find_holdings
 from hlotool.analysis.memory.padding import padding_bytes_of, unpadded_bytes_of
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.values.parameter_name import find_parameter_name, find_parameter_tree
@@ -157,23 +156,18 @@ def rows_at(
     Values that share bytes are one row, that of the value born last; `occupied_bytes` of
     all rows add up to what is in use (docs/buffers.md). `color` None means all spaces.
     """
-    describer = _Describer(report, module)
     colors = report.map.colors() if color is None else (color,)
+    held = [one for each in colors for one in find_holdings(report.map, position, each)[:most]]
+    describer = _Describer(report, module, {one.value for one in held})
     return [
-        replace(
-            describer.describe(one.allocation, one.value, LiveRange(one.born, one.dies)),
-            occupied_bytes=one.occupied_bytes,
-            aliases=tuple(alias.name for alias in one.aliases),
-        )
-        for each in colors
-        for one in find_holdings(report.map, position, each)[:most]
+        describer.describe(one.allocation, one.value, LiveRange(one.born, one.dies), one)
+        for one in held
     ]
 
 
 def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> list[BufferRow]:
     """Return every value of a space or (None) of all, thread-local ones too, by number."""
     memory = report.map
-    describer = _Describer(report, module)
     placed = [
         (value, allocation)
         for allocation in memory.assignment.allocations
@@ -181,6 +175,7 @@ def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> 
         for value in allocation.values
     ]
     placed.sort(key=lambda pair: pair[0].number)
+    describer = _Describer(report, module, {value for value, _ in placed})
     return [
         describer.describe(
             allocation, value, None if allocation.is_thread_local else memory.range_of(value)
@@ -190,10 +185,10 @@ def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> 
 
 
 def describe_values(
-    report: MemoryReport, module: Module | None, wanted: Iterable[BufferValue]
+    report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
 ) -> list[BufferRow]:
     """Return the rows of some values, in their order, without what they hold at an instant."""
-    describer = _Describer(report, module)
+    describer = _Describer(report, module, frozenset(wanted))
     homes = {
         value: allocation
         for allocation in report.map.assignment.allocations
@@ -203,25 +198,31 @@ def describe_values(
 
 
 class _Describer:
-    """Writes the rows of one program."""
+    """Writes the rows of some values of a program."""
 
-    def __init__(self, report: MemoryReport, module: Module | None) -> None:
+    def __init__(
+        self, report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
+    ) -> None:
         self.module = module
         self.assignment = report.map.assignment
         self.is_estimate = report.figures.sizes_from == "estimate"
         self.origins = ValueOrigins(module, self.assignment, report.flow)
-        self.gains = Gains(report.map)
+        self.gains = Gains(report.map, wanted)
         self.uses = UseCounts(module, self.assignment, self.origins.definers, report.flow)
 
     def describe(
-        self, allocation: Allocation, value: BufferValue, live: LiveRange | None
+        self,
+        allocation: Allocation,
+        value: BufferValue,
+        live: LiveRange | None,
+        holding: Holding | None = None,
     ) -> BufferRow:
-        """Write all of a value but what is its own at an instant."""
+        """Write all of a value, and what it holds where that is asked at an instant."""
         origin = self.origins.of(value)
         parameter_name = find_parameter_name(allocation, self.module, self.assignment)
         held = self.gains.of(allocation, value)
         return BufferRow(
-            occupied_bytes=None,
+            occupied_bytes=holding.occupied_bytes if holding else None,
             gain_bytes=held.together((held,)) if held else None,
             size_bytes=value.size_bytes,
             count=1,
@@ -244,7 +245,7 @@ class _Describer:
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,
             unpadded_bytes=unpadded_bytes_of(value),
             padding_bytes=padding_bytes_of(value),
-            aliases=(),
+            aliases=tuple(alias.name for alias in holding.aliases) if holding else (),
             allocation=None if self.is_estimate else allocation.number,
             offset=None if self.is_estimate else value.offset,
             space=value.color,
