@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import Final
 
 from hlotool.compare.match.flow import Flow
@@ -40,7 +40,7 @@ def pair_beside(
     """Pair free instructions of two modules; `marks` has the right one of each pair, by either."""
     finder = _Finder(free, marks, flow, signatures)
     for _ in range(_ROUNDS):
-        if not finder.find():
+        if not finder.find() and not finder.find(is_last=True):
             break
     return finder.found
 
@@ -60,16 +60,36 @@ class _Finder:
         self._marks = dict(marks)
         self._flow = flow
         self._signatures = signatures
+        self._waiting: set[Instruction] = set()  # in one round
         self.found: dict[Instruction, Instruction] = {}
 
-    def find(self) -> int:
-        """Pair those that have most in common; return how many pairs that made."""
+    def find(self, *, is_last: bool = False) -> int:
+        """Pair those that have most in common; return how many pairs that made.
+
+        What has as much in common with several waits until others have partners, or is paired
+        with the first of them when nothing else is left.
+        """
         before = len(self.found)
-        for (one, other), _ in sorted(self._weigh().items(), key=lambda item: -item[1]):
-            if one in self._left and other in self._right:
-                self.found[one] = self._marks[one] = self._marks[other] = other
-                del self._left[one], self._right[other]
+        weighed = sorted(self._weigh().items(), key=lambda item: -item[1])
+        for _, same in groupby(weighed, key=lambda item: item[1]):
+            pairs = [pair for pair, _ in same if self._are_free(*pair)]
+            counts = Counter(chain.from_iterable(pairs))
+            for one, other in pairs:
+                if is_last or counts[one] == counts[other] == 1:
+                    self._pair(one, other)
+                else:
+                    self._waiting.update((one, other))
+        self._waiting.clear()
         return len(self.found) - before
+
+    def _are_free(self, one: Instruction, other: Instruction) -> bool:
+        is_free = one in self._left and other in self._right
+        return is_free and one not in self._waiting and other not in self._waiting
+
+    def _pair(self, one: Instruction, other: Instruction) -> None:
+        if one in self._left and other in self._right:
+            self.found[one] = self._marks[one] = self._marks[other] = other
+            del self._left[one], self._right[other]
 
     def _weigh(self) -> Mapping[tuple[Instruction, Instruction], int]:
         """Return how much speaks for each pair that anything speaks for."""
