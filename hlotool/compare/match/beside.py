@@ -36,11 +36,17 @@ def pair_beside(
     marks: Mapping[Instruction, Instruction],
     flow: Flow,
     signatures: Signatures,
+    *,
+    is_last: bool,
 ) -> dict[Instruction, Instruction]:
-    """Pair free instructions of two modules; `marks` has the right one of each pair, by either."""
+    """Pair free instructions of two modules; `marks` has the right one of each pair, by either.
+
+    What has as much in common with several waits until others have partners; `is_last` pairs it
+    with the first of them.
+    """
     finder = _Finder(free, marks, flow, signatures)
     for _ in range(_ROUNDS):
-        if not finder.find() and not finder.find(is_last=True):
+        if not finder.find(is_last=is_last):
             break
     return finder.found
 
@@ -63,12 +69,8 @@ class _Finder:
         self._waiting: set[Instruction] = set()  # in one round
         self.found: dict[Instruction, Instruction] = {}
 
-    def find(self, *, is_last: bool = False) -> int:
-        """Pair those that have most in common; return how many pairs that made.
-
-        What has as much in common with several waits until others have partners, or is paired
-        with the first of them when nothing else is left.
-        """
+    def find(self, *, is_last: bool) -> int:
+        """Pair those that have most in common; return how many pairs that made."""
         before = len(self.found)
         weighed = sorted(self._weigh().items(), key=lambda item: -item[1])
         for _, same in groupby(weighed, key=lambda item: item[1]):
