@@ -3,8 +3,9 @@
 What an instruction stands beside are its operands and users that have partners: fusions, calls and
 tuples are looked through (`flow`), and so is what has no partner and but one operand. Of two
 instructions of one opcode each that both stand beside at the same place counts. The pairs with
-most in common are taken first, and others stand beside them then. Something else must speak for a
-pair as well: the same dimensions or op_name; of different opcodes both must be the same.
+most in common are taken first, and others stand beside them then; what has as much in common with
+several waits. Something else must speak for a pair as well: the same dimensions or op_name; of
+different opcodes both must be the same, but for elementwise ones without op_name.
 
     t = tanh(e)            |  n = negate(e)
                            |  t = tanh(n)
@@ -121,9 +122,9 @@ class _Finder:
     def _list_places(self, one: Instruction) -> Iterator[Hashable]:
         """Yield beside what an instruction stands, and how."""
         for place, operand in enumerate(one.operands):
-            mark = self._mark_above(operand)
-            if mark is not None:
-                yield "above", place, mark
+            for mark in (self._marks.get(operand), self._mark_above(operand)):
+                if mark is not None:
+                    yield "above", place, mark
         if one.opcode == "parameter":
             for meant in self._flow.meanings(one)[1:]:
                 mark = self._marks.get(meant)
