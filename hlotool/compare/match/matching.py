@@ -152,6 +152,7 @@ class Matcher:
     def _finish(self) -> None:
         self._pair_lone_names(self._name)
         self._pair_replaced()
+        self._look(self._views[-1:])
 
     def _pair_all_named(self) -> None:
         self._pair_named()
