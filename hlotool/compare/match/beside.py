@@ -3,8 +3,9 @@
 What an instruction stands beside are its operands and users that have partners: fusions, calls and
 tuples are looked through (`flow`), and so is what has no partner and but one operand. Of two
 instructions of one opcode each that both stand beside at the same place counts. The pairs with
-most in common are taken first, and others stand beside them then. Something else must speak for a
-pair as well: the same dimensions or op_name; of different opcodes both must be the same.
+most in common are taken first, and others stand beside them then; what has as much in common with
+several waits. Something else must speak for a pair as well: the same dimensions or op_name; of
+different opcodes both must be the same, but for elementwise ones without op_name.
 
     t = tanh(e)            |  n = negate(e)
                            |  t = tanh(n)
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import Final
 
 from hlotool.compare.match.flow import Flow
@@ -36,11 +37,17 @@ def pair_beside(
     marks: Mapping[Instruction, Instruction],
     flow: Flow,
     signatures: Signatures,
+    *,
+    is_last: bool,
 ) -> dict[Instruction, Instruction]:
-    """Pair free instructions of two modules; `marks` has the right one of each pair, by either."""
+    """Pair free instructions of two modules; `marks` has the right one of each pair, by either.
+
+    What has as much in common with several waits until others have partners; `is_last` pairs it
+    with the first of them.
+    """
     finder = _Finder(free, marks, flow, signatures)
     for _ in range(_ROUNDS):
-        if not finder.find():
+        if not finder.find(is_last=is_last):
             break
     return finder.found
 
@@ -60,16 +67,32 @@ class _Finder:
         self._marks = dict(marks)
         self._flow = flow
         self._signatures = signatures
+        self._waiting: set[Instruction] = set()  # in one round
         self.found: dict[Instruction, Instruction] = {}
 
-    def find(self) -> int:
+    def find(self, *, is_last: bool) -> int:
         """Pair those that have most in common; return how many pairs that made."""
         before = len(self.found)
-        for (one, other), _ in sorted(self._weigh().items(), key=lambda item: -item[1]):
-            if one in self._left and other in self._right:
-                self.found[one] = self._marks[one] = self._marks[other] = other
-                del self._left[one], self._right[other]
+        weighed = sorted(self._weigh().items(), key=lambda item: -item[1])
+        for _, same in groupby(weighed, key=lambda item: item[1]):
+            pairs = [pair for pair, _ in same if self._are_free(*pair)]
+            counts = Counter(chain.from_iterable(pairs))
+            for one, other in pairs:
+                if is_last or counts[one] == counts[other] == 1:
+                    self._pair(one, other)
+                else:
+                    self._waiting.update((one, other))
+        self._waiting.clear()
         return len(self.found) - before
+
+    def _are_free(self, one: Instruction, other: Instruction) -> bool:
+        is_free = one in self._left and other in self._right
+        return is_free and one not in self._waiting and other not in self._waiting
+
+    def _pair(self, one: Instruction, other: Instruction) -> None:
+        if one in self._left and other in self._right:
+            self.found[one] = self._marks[one] = self._marks[other] = other
+            del self._left[one], self._right[other]
 
     def _weigh(self) -> Mapping[tuple[Instruction, Instruction], int]:
         """Return how much speaks for each pair that anything speaks for."""
@@ -99,9 +122,9 @@ class _Finder:
     def _list_places(self, one: Instruction) -> Iterator[Hashable]:
         """Yield beside what an instruction stands, and how."""
         for place, operand in enumerate(one.operands):
-            mark = self._mark_above(operand)
-            if mark is not None:
-                yield "above", place, mark
+            for mark in (self._marks.get(operand), self._mark_above(operand)):
+                if mark is not None:
+                    yield "above", place, mark
         if one.opcode == "parameter":
             for meant in self._flow.meanings(one)[1:]:
                 mark = self._marks.get(meant)

@@ -348,15 +348,9 @@ class Matcher:
                 self._pair(found[0], others[0])
 
     def _pair_replaced(self) -> None:
-        """Pair what has another opcode but the same operands; and the roots, whatever they are.
-
-        Both roots are the computation's result.
-        """
+        """Pair what has another opcode but the same operands."""
         replacer = Replacer(self._landmarks, self.signatures, self._may_pair, self._pair)
         replacer.run(*self.list_free())
-        replacer.run_upwards(*self.list_free())
-        if self._may_pair(self.left.root, self.right.root):
-            self._pair(self.left.root, self.right.root)
 
     def _pair_named(self) -> None:
         """Pair what is left where opcode and op_name agree: in order, if equally many."""

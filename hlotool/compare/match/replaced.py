@@ -9,20 +9,14 @@ Linear in instructions and edges.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Hashable, Iterable
 
 from hlotool.compare.match.colours import Landmarks
-from hlotool.compare.match.places import Places
 from hlotool.compare.match.signature import Signatures
 from hlotool.ir import Instruction
 
 MayPair = Callable[[Instruction, Instruction], bool]
 Pair = Callable[[Instruction, Instruction], None]
-
-# What nothing that computes is replaced by: it only hands on what stands elsewhere.
-_NOT_COMPUTED: Final = frozenset(("parameter", "get-tuple-element", "tuple", "constant"))
-_ROUNDS: Final = 4  # steps upwards from what has partners
 
 
 class Replacer:
@@ -35,7 +29,6 @@ class Replacer:
         self._signatures = signatures
         self._may_pair = may_pair
         self._pair = pair
-        self._place = Places().of
         self._missing: dict[Instruction, int] = {}  # operands without partner
         self._waiting: dict[Hashable, deque[Instruction]] = defaultdict(deque)
 
@@ -59,34 +52,6 @@ class Replacer:
                 self._pair(*pair)
                 ready.extend((True, user) for user in self._completed(pair[0]))
                 ready.extend((False, user) for user in self._completed(pair[1]))
-
-    def run_upwards(self, left: Sequence[Instruction], right: Sequence[Instruction]) -> None:
-        """Pair what has the same dimensions and is used by the same, at the same places."""
-        for _ in range(_ROUNDS):
-            here, there = self._by_uses(left), self._by_uses(right)
-            found = [
-                (ones[0], there[key][0])
-                for key, ones in here.items()
-                if len(ones) == 1 and len(there.get(key, ())) == 1
-            ]
-            pairs = [pair for pair in found if self._may_pair(*pair)]
-            for pair in pairs:
-                self._pair(*pair)
-            if not pairs:
-                break
-
-    def _by_uses(self, side: Iterable[Instruction]) -> dict[Hashable, list[Instruction]]:
-        """Group the free instructions of which all users have partners by how those use them."""
-        found: dict[Hashable, list[Instruction]] = defaultdict(list)
-        for one in side:
-            if one in self._landmarks or not one.users:
-                continue
-            if all(user in self._landmarks for user in one.users):
-                uses = [(self._landmarks[user], self._place(one, user)) for user in one.users]
-                dims = self._signatures.dims(one.shape)
-                kind = one.opcode if one.opcode in _NOT_COMPUTED else ""
-                found[dims, kind, tuple(sorted(uses))].append(one)
-        return found
 
     def _find_partner(self, one: Instruction, *, is_left: bool) -> Instruction | None:
         """Return what waits at the same place on the other side, by name, else by shape."""

@@ -176,7 +176,7 @@ class _Pairing:
         self._pair_moved()
         self._is_late = True
         for _ in range(_ROUNDS):
-            if self._finish() + self._pair_beside() == 0 and not self._pair_named():
+            if self._finish() + self._pair_beside() == 0 and not self._pair_last():
                 break
 
     def _finish(self) -> int:
@@ -233,12 +233,17 @@ class _Pairing:
         self._matchers.append(matcher)
         return ComputationPair(left, right, matcher.pairs, is_equal)
 
-    def _pair_beside(self) -> int:
+    def _pair_last(self) -> int:
+        """Pair what nothing else settles; return how many pairs that were."""
+        return self._pair_named() or self._pair_beside(is_last=True)
+
+    def _pair_beside(self, *, is_last: bool = False) -> int:
         """Pair what is left by what it stands beside; return how many pairs that were."""
         structure = self._structure
         marks = structure.marks()
         free = self._list_free(marks)
-        return self._accept(pair_beside(free, marks, structure.flow, structure.signatures))
+        found = pair_beside(free, marks, structure.flow, structure.signatures, is_last=is_last)
+        return self._accept(found)
 
     def _pair_moved(self, *, is_bridging: bool = False) -> int:
         """Pair what stands in another computation now, and go on with what that calls.
