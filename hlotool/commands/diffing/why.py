@@ -50,10 +50,23 @@ def _layers(cause: Cause, units: str) -> str:
     verb = "new" if cause.kind == "layers added" else "gone"
     be = "is" if cause.count == 1 else "are"
     flops = format_value(cause.delta_flops, Unit.FLOPS, units, is_signed=True)
-    parts = [f"{_bytes(cause, units)} at the peak", f"{flops} flops/run"]
+    held = f"all of {cause.scope} hold {_bytes(cause, units)} at the peak"
+    parts = [held, f"{flops} flops/run"]
     if cause.delta_wire_bytes:
         parts.append(f"{_signed(cause.delta_wire_bytes, units)} wire/run")
     return f"{cause.subject} {be} {verb} ({', '.join(parts)})"
+
+
+def _unrolled(cause: Cause, units: str) -> str:
+    del units
+    over = f"over {cause.left} layers " if cause.left else ""
+    return f"the loop {over}({cause.subject}) is unrolled: {cause.count} copies, {cause.scope}"
+
+
+def _rolled(cause: Cause, units: str) -> str:
+    del units
+    over = f"over {cause.right} layers " if cause.right else ""
+    return f"{cause.count} copies, {cause.scope}, are a loop {over}now ({cause.subject})"
 
 
 def _trip_count(cause: Cause, units: str) -> str:
@@ -92,10 +105,12 @@ def _dtype(cause: Cause, units: str) -> str:
 def _overlap(cause: Cause, units: str) -> str:
     word = "lost" if cause.kind == "overlap lost" else "gained"
     most = f", most of it {cause.subject}" if cause.subject else ""
-    return (
-        f"collectives {word} overlap: {cause.left} → {cause.right} have nothing that hides them "
-        f"({_bytes(cause, units)} exposed/run{most})"
-    )
+    exposed = f"({_bytes(cause, units)} exposed/run{most})"
+    more = int(cause.right or 0) - int(cause.left or 0)
+    if more == 0 or (more > 0) != (cause.kind == "overlap lost"):  # parts of others, then
+        return f"collectives {word} overlap {exposed}"
+    count = f"{cause.left} → {cause.right} have nothing that hides them"
+    return f"collectives {word} overlap: {count} {exposed}"
 
 
 def _collectives(cause: Cause, units: str) -> str:
@@ -140,6 +155,13 @@ def _values(cause: Cause, units: str) -> str:
     )
 
 
+def _inside_fusions(cause: Cause, units: str) -> str:
+    del units
+    operations = _number(cause.count, "operation")
+    be = "computes" if cause.count == 1 else "compute"
+    return f"{operations} inside fusions {be} in {cause.right} in place of {cause.left}"
+
+
 def _other(cause: Cause, units: str) -> str:
     del units
     return f"what differs is {cause.subject}"
@@ -152,6 +174,8 @@ _SENTENCES: Final[Mapping[CauseKind, _Write]] = {
     "donation gained": _donation,
     "layers added": _layers,
     "layers removed": _layers,
+    "loop unrolled": _unrolled,
+    "loop rolled": _rolled,
     "trip count": _trip_count,
     "dimension": _dimension,
     "products moved": _products,
@@ -165,6 +189,7 @@ _SENTENCES: Final[Mapping[CauseKind, _Write]] = {
     "operations": _operations,
     "fusing": _fusing,
     "values at the peak": _values,
+    "dtype inside fusions": _inside_fusions,
     "other": _other,
 }
 

@@ -16,6 +16,8 @@ CauseKind: TypeAlias = Literal[
     "donation gained",
     "layers added",
     "layers removed",
+    "loop unrolled",
+    "loop rolled",
     "trip count",
     "dimension",
     "products moved",
@@ -29,17 +31,20 @@ CauseKind: TypeAlias = Literal[
     "operations",
     "fusing",
     "values at the peak",
+    "dtype inside fusions",
     "other",
 ]
-Measure: TypeAlias = Literal["peak", "donated", "results", "wire", "exposed", "traffic"]
+Measure: TypeAlias = Literal[
+    "peak", "peak of all layers", "donated", "results", "wire", "exposed", "traffic"
+]
 
 
 class Cause(Struct, frozen=True, kw_only=True):
     """One reason; which fields it has goes by its kind (docs/diff.md).
 
-    `delta_bytes` is right − left of what `measure` says: bytes held at the peak, donated, of
-    results in one run, sent in one run, sent with nothing that hides them, moved in memory in one
-    run.
+    `delta_bytes` is right − left of what `measure` says: bytes held at the peak, by all layers at
+    the peak, donated, of results in one run, sent in one run, sent with nothing that hides them,
+    moved in memory in one run.
     """
 
     kind: Annotated[CauseKind, column("what kind of reason it is", heading="reason")]
