@@ -32,6 +32,11 @@ class FlagChange(Struct, frozen=True):
     ]
     file: Annotated[FlagFile, figure("the file that prints it")]
 
+    @property
+    def is_of_one_side(self) -> bool:
+        """Whether one side alone prints it."""
+        return self.left is None or self.right is None
+
 
 def compare_flags(
     left: Mapping[str, tuple[str, ...]],

@@ -20,7 +20,7 @@ def find_overlap(evidence: Evidence) -> Iterator[Cause]:
     `count` is how many more or fewer have nothing at all; `left` and `right` are how many of each
     side. Bytes are wire bytes in one run that nothing hides, beyond what would be if the part of
     those sent were the left side's: twice as much that is sent is no overlap lost. Less than a
-    hundredth of what is sent is no reason, nor is another part where less is exposed in spite of it.
+    hundredth of what is sent is no reason, nor is a larger part of less that is exposed.
     """
     left, right = evidence.left.collectives, evidence.right.collectives
     parts = [_exposed_part(evidence, side) for side in ("left", "right")]

@@ -8,7 +8,7 @@ from typing import Final
 from hlotool.analysis.graph.executions import Loop
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.evidence import Evidence, find_inner_scope
-from hlotool.compare.causes.families import find_families, list_members
+from hlotool.compare.causes.families import find_families
 from hlotool.compare.causes.names import list_names
 from hlotool.compare.causes.op_names import is_within, list_scopes
 from hlotool.fields.paths import fold_numbers
