@@ -69,6 +69,7 @@ class Field(Struct, frozen=True):
     is_path: bool = False  # into the user's program: numbered siblings fold to `layer_*`
     give_way: int = 0  # where a table is too wide, columns leave it highest first; 0: the answer
     is_whole: bool = False  # TEXT that a user types: never cut
+    is_name: bool = False  # TEXT that a user greps for: cut when no column is left to give way
     is_below: bool = False  # a table prints it below the row, of a LIST an item a line
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤

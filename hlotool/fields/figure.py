@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     is_path: bool
     give_way: int
     is_whole: bool
+    is_name: bool
     is_below: bool
     is_curve: bool
     is_exact: bool

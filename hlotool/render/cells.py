@@ -35,6 +35,7 @@ class Column(Struct, frozen=True):
     is_list: bool = False  # a scope or a list, which is cut in a pipe, too
     is_key: bool = False  # what rows are told apart by
     give_way: int = 0  # where there is no room for all, the highest leave first
+    is_name: bool = False  # cut only where nothing else may give way
 
 
 class Below(Struct, frozen=True):
@@ -138,6 +139,7 @@ def _make_column(row_list: RowList, field: Field) -> Column:
         is_list=_is_list(field),
         is_key=field.name == row_list.key_field.name,
         give_way=field.give_way,
+        is_name=field.is_name,
     )
 
 

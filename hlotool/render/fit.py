@@ -1,7 +1,8 @@
 """Which columns of a table find room in a terminal, and how wide is each?
 
 The answer stays: a column in which no row has anything leaves first, then by `give_way`, the
-highest first, before any name is cut below what it takes to read it. No two rows look alike that
+highest first, before any name is cut below what it takes to read it; names that a user greps for
+are not cut at all before. No two rows look alike that
 differ, while a column can give way.
 """
 
@@ -31,12 +32,16 @@ def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
     while True:
         filler = _find_filler(cells, columns)
         is_answer = had_filler and filler is None
-        if is_answer:
-            widths = _share_width(cells, columns, width, _LEAST_OF_ANSWER, tells_keys=False)
+        for keeps_names in _list_ways(cells, had_filler=had_filler) if filler is None else ():
+            widths = _share_width(
+                *(cells, columns, width, _LEAST_OF_ANSWER),
+                tells_keys=False,
+                keeps_names=keeps_names,
+            )
             if _has_room(widths, width) and _are_apart(cells, columns, widths):
                 return columns, widths
         least = _LEAST_OF_ANSWER if is_answer else _LEAST
-        widths = _share_width(cells, columns, width, least)
+        widths = _share_width(cells, columns, width, least, keeps_names=filler is not None)
         is_told = filler is None or _are_apart(cells, columns, widths)
         if (_has_room(widths, width) and is_told) or not columns[1:]:
             return columns, widths
@@ -51,6 +56,12 @@ def cut(text: str, width: int) -> str:
         return "…"[:width]
     tail = (width - 1) // 2
     return text[: width - 1 - tail] + "…" + text[len(text) - tail :]
+
+
+def _list_ways(cells: Cells, *, had_filler: bool) -> list[bool]:
+    """Say whether names are kept whole, then cut, in what is to be told when filler has left."""
+    keeps = [True] * any(column.is_name for column in cells.columns)
+    return [*keeps, *[False] * had_filler]
 
 
 def _find_filler(cells: Cells, columns: Sequence[int]) -> int | None:
@@ -70,14 +81,16 @@ def _has_room(widths: Sequence[int], width: int) -> bool:
     return sum(widths) + GAP * (len(widths) - 1) <= width
 
 
-def _least_width(cells: Cells, index: int, least: int, *, tells_keys: bool) -> int:
+def _least_width(
+    cells: Cells, index: int, least: int, *, tells_keys: bool, keeps_names: bool
+) -> int:
     """Return the narrowest a column may become.
 
-    Keys, where they are told, and paths, while something else may give way, keep what they need
+    Names that a user greps for stay whole where they are kept. Keys, where they are told, and paths, while something else may give way, keep what they need
     to differ.
     """
     column, full = cells.columns[index], _full_width(cells, index)
-    if not column.is_cuttable:
+    if not column.is_cuttable or (column.is_name and keeps_names):
         return full
     width = min(full, max(least, len(column.title)))
     is_told = (column.is_key and tells_keys) or (column.is_list and least > _LEAST_OF_ANSWER)
@@ -95,10 +108,19 @@ def _full_width(cells: Cells, index: int) -> int:
 
 
 def _share_width(
-    cells: Cells, columns: Sequence[int], width: int, least: int, *, tells_keys: bool = True
+    cells: Cells,
+    columns: Sequence[int],
+    width: int,
+    least: int,
+    *,
+    tells_keys: bool = True,
+    keeps_names: bool,
 ) -> list[int]:
     """Give every column its width: the widest names give way first, and equally."""
-    narrowest = [_least_width(cells, index, least, tells_keys=tells_keys) for index in columns]
+    narrowest = [
+        _least_width(cells, index, least, tells_keys=tells_keys, keeps_names=keeps_names)
+        for index in columns
+    ]
     widths = [_full_width(cells, index) for index in columns]
     excess = sum(widths) + GAP * (len(columns) - 1) - width
     while excess > 0:

@@ -134,7 +134,7 @@ def _explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
         be = "is" if count == 1 else "are"
         yield Line(
             f"{count:,} of {len(flags):,} flags {be} printed on one side alone: XLA prints no "
-            "default, and a release no flag of another; --rows flags lists them all"
+            "default, and a release no flag of another; --rows flags -n 0 lists all"
         )
 
 

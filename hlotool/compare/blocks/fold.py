@@ -43,12 +43,16 @@ class InstructionChange(Struct, frozen=True):
 
     change: Annotated[Change, CHANGE]
     count: Annotated[int, ALIKE]
-    opcode: Annotated[str, column("the opcode; if it changed, the new one", words=OPCODES)]
+    opcode: Annotated[
+        str, column("the opcode; if it changed, the new one", words=OPCODES, give_way=3)
+    ]
     reasons: Annotated[tuple[str, ...], figure("what differs: shape, dtype, layout, operands, …")]
     details: Annotated[
         tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")
     ]
-    name: Annotated[str, column("the new name; the old one if removed", heading="instruction")]
+    name: Annotated[
+        str, column("the new name; the old one if removed", heading="instruction", is_name=True)
+    ]
     computation: Annotated[str, figure("the computation that holds it")]
     left_name: Annotated[str | None, figure("its name" + LEFT)]
     right_name: Annotated[str | None, figure("its name" + RIGHT)]

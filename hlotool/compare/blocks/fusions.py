@@ -50,7 +50,7 @@ class FusionChange(Struct, frozen=True):
         Form | None,
         column("whether one became several, or several became one", null_text="", give_way=5),
     ]
-    name: Annotated[str, column("the fusions, old and new", heading="fusion")]
+    name: Annotated[str, column("the fusions, old and new", heading="fusion", is_name=True)]
     kind: Annotated[str | None, figure("the fusion kind", words=FUSION_KINDS)]
     root_opcode: Annotated[
         str, column("opcode of the body's root", heading="root", words=OPCODES, give_way=4)

@@ -42,30 +42,35 @@ class MemoryChange(Struct, frozen=True):
     peak now` or `not at the peak now` have one that is not live at its peak.
     """
 
-    change: Annotated[Change, figure("what happened")]
+    change: Annotated[
+        Change,
+        figure(
+            "added where only the right peak has it, removed where only the left one has, changed "
+            "where both have"
+        ),
+    ]
     reason: Annotated[
         MemoryReason,
         column(
-            "new and gone values have no partner; others are just not live at the other peak, "
-            "or hold more or less",
-            heading="change",
+            "why: new and gone values have no partner; others are just not live at the other "
+            "peak, or hold more or less"
         ),
     ]
     count: Annotated[int, ALIKE]
-    value: Annotated[str, column("the value that holds memory")]
-    class_: Annotated[AllocationClass, column("class of its allocation", give_way=4)] = field(
+    value: Annotated[str, column("the value that holds memory", is_name=True)]
+    class_: Annotated[AllocationClass, column("class of its allocation", give_way=5)] = field(
         name="class"
     )
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     left_shape: Annotated[str | None, figure(_SHAPE + LEFT)]
     right_shape: Annotated[str | None, figure(_SHAPE + RIGHT)]
-    shape: Annotated[str, column("its shape; both where they differ", give_way=3)]
+    shape: Annotated[str, column("its shape; both where they differ", give_way=4)]
     left_bytes: Annotated[int, column(_HELD + LEFT, BYTES, heading="old", give_way=2)]
     right_bytes: Annotated[int, column(_HELD + RIGHT, BYTES, heading="new", give_way=1)]
     delta_bytes: Annotated[int, DELTA_BYTES]
     op_name: Annotated[str | None, OP_NAME]
     scope: Annotated[str | None, SCOPE]
-    source: Annotated[str | None, column("file and line, short", null_text="")]
+    source: Annotated[str | None, column("file and line, short", null_text="", give_way=3)]
     source_file: Annotated[str | None, SOURCE_FILE]
     source_line: Annotated[int | None, SOURCE_LINE]
     parameter_name: Annotated[str | None, figure("the program's name for the parameter")]

@@ -47,17 +47,19 @@ class Cause(Struct, frozen=True, kw_only=True):
     moved in memory in one run.
     """
 
-    kind: Annotated[CauseKind, column("what kind of reason it is", heading="reason")]
-    count: Annotated[int, column("how many values, parameters, … it is about", COUNT)]
+    kind: Annotated[CauseKind, column("what kind of reason it is", heading="reason", is_name=True)]
+    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, give_way=2)]
     subject: Annotated[
         str | None, column("what it is about: names, opcodes, a collective", null_text="")
     ] = None
     scope: Annotated[
-        str | None, column("where in the user's program", null_text="", is_path=True)
+        str | None, column("where in the user's program", null_text="", is_path=True, give_way=3)
     ] = None
     left: Annotated[str | None, column("what it is" + LEFT, heading="old", null_text="")] = None
     right: Annotated[str | None, column("what it is" + RIGHT, heading="new", null_text="")] = None
-    measure: Annotated[Measure | None, column("what its bytes are", null_text="")] = None
+    measure: Annotated[Measure | None, column("what its bytes are", null_text="", give_way=1)] = (
+        None
+    )
     delta_bytes: Annotated[
         int | None,
         column("right minus left", BYTES, heading="difference", is_signed=True, null_text=""),
