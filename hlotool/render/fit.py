@@ -86,8 +86,8 @@ def _least_width(
 ) -> int:
     """Return the narrowest a column may become.
 
-    Names that a user greps for stay whole where they are kept. Keys, where they are told, and paths, while something else may give way, keep what they need
-    to differ.
+    Names that a user greps for stay whole where they are kept. Keys, where they are told, and
+    paths, while something else may give way, keep what they need to differ.
     """
     column, full = cells.columns[index], _full_width(cells, index)
     if not column.is_cuttable or (column.is_name and keeps_names):

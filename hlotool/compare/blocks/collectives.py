@@ -27,7 +27,7 @@ _EXPOSED: Final = "wire bytes that no work hides,"
 _SECONDS: Final = "with --chip: time that no work hides,"
 
 
-def _exposed(meaning: str, unit: Unit, heading: str) -> Meta:
+def _exposed(meaning: str, unit: Unit, heading: str, give_way: int) -> Meta:
     """Declare what no work hides, with its own mark of a lower bound."""
     return figure(
         meaning,
@@ -35,7 +35,7 @@ def _exposed(meaning: str, unit: Unit, heading: str) -> Meta:
         heading=heading,
         is_summed=True,
         lower_if="is_exposed_lower_bound",
-        give_way=2,
+        give_way=give_way,
     )
 
 
@@ -48,7 +48,7 @@ class CollectiveChange(Struct, frozen=True):
     """
 
     change: Annotated[Change, CHANGE]
-    kind: Annotated[str, column("what they amount to", words=COLLECTIVES)]
+    kind: Annotated[str, column("what they amount to", words=COLLECTIVES, is_name=True)]
     network: Annotated[
         Network | None, column("what they run over, where the text tells", null_text="")
     ]
@@ -97,8 +97,8 @@ class CollectiveChange(Struct, frozen=True):
             upper_if="is_upper_bound",
         ),
     ]
-    left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed")]
-    right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed")]
+    left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed", 3)]
+    right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed", 2)]
     delta_exposed_bytes: Annotated[
         int | None,
         figure(
@@ -111,10 +111,10 @@ class CollectiveChange(Struct, frozen=True):
         ),
     ]
     left_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + LEFT, SECONDS, "old exposed time")
+        float | None, _exposed(_SECONDS + LEFT, SECONDS, "old exposed time", 3)
     ]
     right_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + RIGHT, SECONDS, "new exposed time")
+        float | None, _exposed(_SECONDS + RIGHT, SECONDS, "new exposed time", 2)
     ]
     is_left_lower_bound: Annotated[bool, figure(_UNSURE + LEFT)]
     is_right_lower_bound: Annotated[bool, figure(_UNSURE + RIGHT)]
