@@ -187,6 +187,8 @@ def _check_usage(
     sides: tuple[str, ...], passes: tuple[str, ...], why: str, *, as_text: bool, computation: str
 ) -> None:
     if passes:
+        if any(one.startswith("-") for one in passes):
+            raise UsageError("--passes needs the directory of a dump: hlotool diff --passes DIR")
         if sides or len(passes) > _BOTH:
             raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
     elif len(sides) < _BOTH:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -18,6 +19,7 @@ from hlotool.compare.passes.answer import (
 from hlotool.compare.passes.compared import (
     MEMORY,
     RESPECTS,
+    STRUCTURE,
     compare_in_step,
     compare_in_turn,
     count_opcodes,
@@ -38,7 +40,8 @@ from hlotool.inputs import (
     parse_module_pattern,
 )
 
-_MOST_LISTED = 8
+_MOST_LISTED: Final = 8
+_MOST_STEPS: Final = 15  # so that the answer finds room on a screen
 
 
 class _Walk(Struct):
@@ -60,14 +63,16 @@ def print_passes(
         walk = _walk_both(walks[0], walks[1], is_strict=is_strict)
         facts = find_parting(walk.rows)
         lines = [*_parting_lines(walk.rows), *_first_lines(walk.rows, "first differs", "after")]
-    shown = [row for row in walk.rows if row.differs_in] if options.wants_overview else walk.rows
+    shown = walk.rows
+    if options.wants_overview:
+        shown = _choose_steps(walk.rows, options.limit, is_one=len(walks) == 1)
     document = Document(
         DIFF_PASSES,
         InputPaths(directories[-1]),
         scalars=facts,
         rows={"passes": shown, "opcodes": walk.opcodes},
         lines=tuple(lines),
-        notes=tuple(_notes(len(walk.rows) - len(shown), len(walks))),
+        notes=tuple(_notes(walk.rows, shown, len(walks))),
     )
     print_document(document, options)
     return any(row.differs_in for row in walk.rows)
@@ -185,11 +190,40 @@ def _name(row: PassRow, link: str) -> str:
     return quote_braces(f"{words} (step {row.step})")
 
 
-def _notes(hidden_count: int, side_count: int) -> Iterator[Line]:
-    if hidden_count:
-        what = "changed nothing" if side_count == 1 else "left both sides the same"
-        steps = "1 step that" if hidden_count == 1 else f"{hidden_count:,} steps that"
-        yield Line(f"{steps} {what} not shown; --rows passes has all")
+def _choose_steps(rows: Sequence[PassRow], limit: int | None, *, is_one: bool) -> list[PassRow]:
+    """Return the steps worth a look, in order; all that changed something for a limit of 0.
+
+    Of one compilation these are the steps that changed collectives or memory, then those that
+    changed most instructions; of two the first that differ.
+    """
+    changed = [row for row in rows if row.differs_in]
+    most = _MOST_STEPS if limit is None else limit
+    if not most or len(changed) <= most:
+        return changed
+    if not is_one:
+        return changed[:most]
+    chosen = {id(row) for row in sorted(changed, key=_weigh, reverse=True)[:most]}
+    return [row for row in changed if id(row) in chosen]
+
+
+def _weigh(row: PassRow) -> tuple[bool, int]:
+    counts = row.left_only_count, row.right_only_count, row.changed_count
+    is_rare = not {*row.differs_in} <= {STRUCTURE}
+    return is_rare, sum(count or 0 for count in counts)
+
+
+def _notes(rows: Sequence[PassRow], shown: Sequence[PassRow], side_count: int) -> Iterator[Line]:
+    """Say how many steps are left out."""
+    differing = sum(bool(row.differs_in) for row in rows)
+    less, none = differing - len(shown), len(rows) - differing
+    if len(shown) == len(rows):
+        return
+    if side_count == 1:
+        words = (f"{less:,} that changed less", f"{none:,} that changed nothing")
+    else:
+        words = (f"{less:,} that differ later", f"{none:,} that left both sides the same")
+    parts = [word for word, count in zip(words, (less, none), strict=True) if count]
+    yield Line(f"steps not shown: {', '.join(parts)}; --rows passes has all")
 
 
 def _trace_lines(facts: TraceFacts) -> Iterator[Line]:
