@@ -93,8 +93,11 @@ def _time(time: TimeChange, change: float, units: str) -> str:
         )
         text = f"{old} → {new} ({text})"
     memory = _shares(time.left_memory_share, time.right_memory_share, units)
-    exposed = _shares(time.left_exposed_share, time.right_exposed_share, units)
-    return f"{text}, of which memory traffic takes {memory}, exposed transfers {exposed}"
+    text += f", of which memory traffic takes {memory}"
+    if time.left_exposed_share or time.right_exposed_share:
+        exposed = _shares(time.left_exposed_share, time.right_exposed_share, units)
+        text += f", exposed transfers {exposed}"
+    return text
 
 
 def _shares(left: float | None, right: float | None, units: str) -> str:
