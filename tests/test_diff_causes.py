@@ -10,7 +10,8 @@ import pytest
 from diff_cases import BASE
 from dump_files import ROOT, SHARED, needs_shared
 
-from hlotool.commands.diffing.why import write_cause, write_triage
+from hlotool.commands.diffing.who import write_triage
+from hlotool.commands.diffing.why import write_cause
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.input_program import InputPair
 from hlotool.compare.report import DiffReport, DiffSide, compare_programs

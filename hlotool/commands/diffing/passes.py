@@ -10,11 +10,9 @@ from msgspec import Struct, field
 from hlotool.commands.shared.command import RowOptions, print_document, track
 from hlotool.compare.passes.answer import (
     DIFF_PASSES,
-    DIFF_TRACE,
     PassesFacts,
     PassOpcodeRow,
     PassRow,
-    TraceFacts,
 )
 from hlotool.compare.passes.compared import (
     MEMORY,
@@ -30,7 +28,6 @@ from hlotool.compare.passes.compared import (
 )
 from hlotool.compare.passes.snapshot import Snapshot, read_snapshot
 from hlotool.compare.passes.steps import Step, list_steps, merge_keys, name_steps
-from hlotool.compare.passes.trace import Tracer
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import (
@@ -55,7 +52,7 @@ def print_passes(
     directories: tuple[str, ...], module: str | None, options: RowOptions, *, is_strict: bool
 ) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
-    walks = [list_steps(_choose(directory, module)) for directory in directories]
+    walks = [list_steps(choose_compilation(directory, module)) for directory in directories]
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), PassesFacts()
         lines = list(_first_lines(walk.rows, "first changed", "by"))
@@ -78,31 +75,8 @@ def print_passes(
     return any(row.differs_in for row in walk.rows)
 
 
-def print_trace(directory: str, module: str | None, expression: str, options: RowOptions) -> None:
-    """Print which pass made, and which removed, what an expression chooses."""
-    tracer = Tracer(expression)
-    before: Snapshot | None = None
-    steps = list_steps(_choose(directory, module))
-    for step in track(steps, "passes", len(steps)):
-        snapshot = read_snapshot(step, before)
-        if before is None:
-            tracer.start(snapshot)
-        elif before.state is not snapshot.state:
-            tracer.follow(snapshot, compare_in_turn(before, snapshot)[1])
-        before = snapshot
-    tracer.expect_words()
-    facts = tracer.facts()
-    document = Document(
-        DIFF_TRACE,
-        InputPaths(directory),
-        scalars=facts,
-        rows={"trace": tracer.rows()},
-        lines=tuple(_trace_lines(facts)),
-    )
-    print_document(document, options)
-
-
-def _choose(directory: str, module: str | None) -> DumpedProgram:
+def choose_compilation(directory: str, module: str | None) -> DumpedProgram:
+    """Return the one compilation of a directory whose passes were dumped."""
     programs, _ = find_programs(directory)
     pattern = parse_module_pattern(module)
     matching = choose_programs(directory, programs, pattern) if pattern else programs
@@ -224,22 +198,3 @@ def _notes(rows: Sequence[PassRow], shown: Sequence[PassRow], side_count: int) -
         words = (f"{less:,} that differ later", f"{none:,} that left both sides the same")
     parts = [word for word, count in zip(words, (less, none), strict=True) if count]
     yield Line(f"steps not shown: {', '.join(parts)}; --rows passes has all")
-
-
-def _trace_lines(facts: TraceFacts) -> Iterator[Line]:
-    if facts.first_pass is None:
-        yield Line("no dump has an instruction for which the expression holds")
-        return
-    yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_step)}")
-    if facts.last_pass is None:
-        yield Line(f"{facts.left_count:,} of {facts.seen_count:,} are there to the end")
-    else:
-        yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
-
-
-def _write_pass(name: str, step: int | None) -> str:
-    """Write which pass it was; without a step it is a text before or after all passes."""
-    if step is None:
-        return f"in the text {name}"
-    link = "" if name.startswith(("between ", "before ")) else "by "
-    return quote_braces(f"{link}{name} (step {step})")

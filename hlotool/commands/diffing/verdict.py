@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from hlotool.commands.diffing.why import write_cause, write_triage
+from hlotool.commands.diffing.who import write_triage
+from hlotool.commands.diffing.why import write_cause
 from hlotool.compare.answer import METRICS
 from hlotool.compare.blocks.headline import HEADLINE, pick_headline
 from hlotool.compare.blocks.metrics import MetricRow, by_path
@@ -30,6 +31,7 @@ _ESTIMATED: Final = {
 }
 _EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
 _EXPOSED_TIME: Final = "collectives.exposed_seconds"
+_OTHER_TYPES: Final = ("dtype widened", "dtype narrowed")
 _WORK: Final = {
     "cost.total_flops_per_run": "flops/run",
     "cost.memory_bytes_per_run": "memory traffic/run",
@@ -69,6 +71,8 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iter
     )
     if report.time is not None and report.time.relative_delta is not None:
         title = f"estimate at the peaks of {report.time.chip}, rough"
+        if any(cause.kind in _OTHER_TYPES for cause in report.causes):
+            title += ": every type taken as fast as bf16"
         hint = "" if report.time.left_seconds is not None else "; --chip gives seconds"
         parts = [_time(report.time, report.time.relative_delta, units), *[work] * bool(work)]
         yield Line(f"time ({title}{hint}): {'; '.join(parts)}")
