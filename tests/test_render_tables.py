@@ -110,6 +110,30 @@ def test_columns_leave_by_rank_but_those_that_were_asked_for() -> None:
     assert titles(24, "name,size_bytes,kind") == ["name", "size"]
 
 
+def test_names_stay_whole_while_others_give_way() -> None:
+    """A name that a user greps for is cut only where no column can leave in its place."""
+    ranks = {"name": 0, "kind": 1, "size_bytes": 2, "flops": 0}
+    fields = tuple(
+        replace(
+            each,
+            in_table=each.name in ranks,
+            give_way=ranks.get(each.name, 0),
+            is_name=each.name == "name",
+        )
+        for each in SAMPLES.fields
+    )
+    selection = select_rows(replace(SAMPLES, chosen=fields), ROWS, Query())
+
+    def show(width: int) -> tuple[list[str], str]:
+        shown = lines(render_table(make_cells(selection, "auto"), Look(width=width)))
+        return shown[0].split(), shown[4].split()[0]
+
+    assert show(62) == (["name", "kind", "size", "flops"], ROWS[2].name)
+    assert show(60) == (["name", "kind", "flops"], ROWS[2].name)
+    assert show(44) == (["name", "flops"], ROWS[2].name)
+    assert show(30) == (["name", "flops"], "a_very_lon…ion.12345")
+
+
 def test_verdicts_and_the_larger_part_are_coloured() -> None:
     fields = tuple(replace(each, is_verdict=each.name == "note") for each in SAMPLES.fields)
     rows = tuple(
