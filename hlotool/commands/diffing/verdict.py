@@ -167,8 +167,11 @@ def _figure(row: MetricRow, title: str, units: str, *, is_brief: bool = False) -
         return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
     old = format_bounds(old, is_lower=row.is_left_lower_bound, is_upper=row.is_left_upper_bound)
     new = format_bounds(new, is_lower=row.is_right_lower_bound, is_upper=row.is_right_upper_bound)
-    differences = [_delta(row, units), *[share] * bool(share)]
-    parts = ", ".join(differences[-1:] if is_brief else differences)
+    delta = _delta(row, units)
+    if is_brief and share:
+        parts = format_bounds(share, is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
+    else:
+        parts = ", ".join([delta, *[share] * bool(share)])
     return f"{title} {old} → {new} ({parts})"
 
 
