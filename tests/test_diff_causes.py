@@ -10,7 +10,8 @@ import pytest
 from diff_cases import BASE
 from dump_files import ROOT, SHARED, needs_shared
 
-from hlotool.commands.diffing.why import write_cause, write_triage
+from hlotool.commands.diffing.who import write_triage
+from hlotool.commands.diffing.why import write_cause
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.input_program import InputPair
 from hlotool.compare.report import DiffReport, DiffSide, compare_programs
@@ -206,6 +207,39 @@ def test_layers_added() -> None:
 
 
 @needs_shared
+def test_loop_unrolled() -> None:
+    """Two loops of eight rounds, forward and backward, against layer_0 to layer_11."""
+    report = compare("gpu.base", "gpu.unroll12")
+    cause = report.causes[0]
+    assert (cause.kind, cause.left, cause.right) == ("loop unrolled", "8", "12")
+    assert (cause.subject, cause.scope, cause.count) == ("while.37, while.38", "layer_*", 12)
+    # More layers send more: their collectives are no reason of their own.
+    assert not [one for one in report.causes if one.kind == "collectives"]
+    back = compare("gpu.unroll12", "gpu.base").causes[0]
+    assert (back.kind, back.left, back.right) == ("loop rolled", "12", "8")
+
+
+UNROLLED = """\
+HloModule step, is_scheduled=true
+
+ENTRY main {
+  x = f32[64]{0} parameter(0), sharding={devices=[4]<=[4]}, metadata={op_name="x"}
+  y0 = f32[64] add(x, x), metadata={op_name="jit(step)/layer_0/mlp/add"}
+  ROOT y1 = f32[64] add(y0, y0), metadata={op_name="jit(step)/layer_1/mlp/add"}
+}
+"""
+
+
+@pytest.mark.parametrize(("scope", "is_copied"), [("mlp", True), ("head", False)])
+def test_copies_are_those_of_the_body(scope: str, is_copied: bool) -> None:
+    """Copies of something else do not tell of the loop."""
+    name = f'metadata={{op_name="jit(step)/while/body/{scope}/add"}}'
+    loop = LOOP.replace("add(x, x)", f"add(x, x), {name}")
+    kinds = [one.kind for one in compare_texts(loop, UNROLLED).causes]
+    assert ("loop unrolled" in kinds) == is_copied
+
+
+@needs_shared
 def test_products_moved() -> None:
     # 38 `dot` run on the left, 38 fusions of kind `__ynn_fusion` with one inside on the right.
     cause = compare("cpu83.base", "cpu.base").causes[0]
@@ -228,6 +262,47 @@ def test_releases(left: str, right: str) -> None:
     assert report.triage.has_same_operations is True
     assert report.causes
     assert write_triage(report.triage, report.flags, report.causes)
+
+
+@needs_shared
+def test_less_exposed_can_be_slower() -> None:
+    """Without rematerialization less is computed and exposed, but more moved: it takes longer."""
+    report = compare("gpu.base", "gpu.noremat")
+    deltas = {row.metric: row.delta for row in report.metrics}
+    assert (deltas["cost.total_flops_per_run"] or 0) < 0
+    assert (deltas["collectives.exposed_wire_bytes_per_run"] or 0) < 0
+    time = report.time
+    assert time is not None
+    assert (time.chip, time.left_seconds) == ("h100", None)
+    # By hand: 8.8 GiB more at 3.35 TB/s are 2.8 ms more, 450 Gflop fewer at 989 Tflop/s 0.5 ms
+    # less, 307 MiB fewer at 450 GB/s 0.7 ms less; 1.6 ms of some 13.
+    assert time.relative_delta is not None
+    assert 0.1 < time.relative_delta < 0.2
+    assert (time.left_exposed_share or 0) < 0.1
+
+
+@needs_shared
+def test_what_is_known_of_the_compiler() -> None:
+    said = [
+        write_triage(report.triage, report.flags, report.causes)
+        for pair in (
+            ("tpu83.base", "tpu.base"),
+            ("tpu.base", "tpu.nolhs"),
+            ("cpu83.base", "cpu.base"),
+        )
+        if (report := compare(*pair)).triage
+    ]
+    assert "compiler cl_889434569 → cl_933746096" in said[0]
+    assert "a flag did it; the build is cl_933746096 on both sides" in said[1]
+    assert "the dumps name no version of the compiler" in said[2]
+
+
+@needs_shared
+def test_other_dtypes_inside_fusions() -> None:
+    (cause,) = compare("tpu83.base", "tpu.base").causes
+    assert (cause.kind, cause.left, cause.right) == ("dtype inside fusions", "bf16", "f32")
+    sentence = "62 operations inside fusions compute in f32 in place of bf16"
+    assert write_cause(cause, "auto") == sentence
 
 
 @needs_shared
@@ -338,6 +413,50 @@ def test_collectives_more() -> None:
     assert (cause.left, cause.right, cause.count) == ("1", "2", 1)
     # All-reduce by four devices sends 2 · 3/4 of 64 × 128 floats, in each of 8 rounds.
     assert cause.delta_bytes == 8 * 64 * 128 * 4 * 3 // 2
+
+
+REDUCED = """\
+HloModule step, is_scheduled=true, num_partitions=4
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[] parameter(0)
+  y = f32[SIZE]{0} broadcast(x), dimensions={}
+SENT
+}
+"""
+ALL_REDUCE = (
+    "  zN = f32[SIZE]{0} all-reduce(y), channel_id=N, replica_groups={{0,1,2,3}}, to_apply=sum"
+)
+
+
+@pytest.mark.parametrize(
+    ("counts", "sizes", "is_reason"),
+    [
+        ((2, 1), (64, 64), True),
+        ((1, 2), (64, 64), True),
+        ((2, 1), (64, 256), False),  # fewer, and more bytes
+        ((1, 2), (256, 64), False),  # more, and fewer bytes
+        ((2, 1), (64, 128), True),  # put together: the same bytes
+    ],
+)
+def test_a_number_is_no_reason_for_the_reverse(
+    counts: tuple[int, int], sizes: tuple[int, int], *, is_reason: bool
+) -> None:
+    texts = []
+    for count, size in zip(counts, sizes, strict=True):
+        lines = [ALL_REDUCE.replace("N", str(each + 1)) for each in range(count)]
+        names = ", ".join(f"z{each + 1}" for each in range(count))
+        shapes = ", ".join([f"f32[{size}]{{0}}"] * count)
+        sent = "\n".join([*lines, f"  ROOT out = ({shapes}) tuple({names})"])
+        texts.append(REDUCED.replace("SENT", sent).replace("SIZE", str(size)))
+    kinds = [one.kind for one in compare_texts(*texts).causes]
+    assert ("collectives" in kinds) == is_reason
 
 
 @needs_shared

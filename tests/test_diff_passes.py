@@ -107,6 +107,31 @@ def test_a_pipeline_that_begins_anew_was_not_open(
     assert [row["pass_name"] for row in made["passes"]][1] == "between one and two"
 
 
+def test_a_limit_keeps_the_steps_that_matter(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A change of collectives counts before one of many instructions; the order stays."""
+    many = entry(
+        *(f"%n{number} = f32[8] negate(%x)" for number in range(9)),
+        "ROOT %y = f32[8] negate(%n1)",
+    )
+    steps = (
+        ("one.after_pipeline-start.before_a", PLAIN),
+        ("one.after_a.before_b", many),
+        ("one.after_b.before_c", PLAIN),
+        ("one.after_c.before_pipeline-end", REDUCED),
+    )
+    folder = str(write(tmp_path, *steps))
+    shown: dict[int, list[str]] = {}
+    for most in (1, 2, 0):
+        assert run(["diff", "--passes", folder, "-n", str(most)]) == 0
+        printed = capsys.readouterr().out
+        rows = [line.split() for line in printed.splitlines() if " one " in line]
+        shown[most] = [row[1] for row in rows if row[0].isdigit()]
+        assert ("that changed less" in printed) == (most != 0)
+    assert shown == {1: ["c"], 2: ["a", "c"], 0: ["a", "b", "c"]}
+
+
 def test_new_names_alone_are_no_change(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     renamed = REDUCED.replace("%r", "%all-reduce.7").replace("%y", "%z")
     rewired = REDUCED.replace("%r", "%q").replace("negate(%q)", "negate(%x)")

@@ -157,6 +157,33 @@ def test_the_clock_adds_up_work_and_what_is_exposed(name: str, tmp_path: Path) -
     gaps = sum(row.exposed_seconds or 0.0 for row in dump.collectives().rows)
     ends = max(row.ends_seconds or 0.0 for row in rows)
     assert ends == pytest.approx(work + gaps)
+    run_time = dump.program.run_time
+    assert run_time is not None
+    assert run_time.is_timed
+    assert run_time.duration.total == pytest.approx(ends)
+    assert run_time.duration.exposed == pytest.approx(gaps)
+
+
+def test_no_time_where_no_chip_stands_for_a_backend() -> None:
+    program = hlotool.load(TESTDATA / "dumps" / "cpu" / "mlp_train").program
+    assert program.run_time is None
+
+
+def test_no_time_of_what_is_no_schedule() -> None:
+    assert outline_time(write_layers(LAYERS)) is not None
+    assert outline_time(write_layers(LAYERS).replace(", is_scheduled=true", "")) is None
+
+
+def outline_time(text: str) -> float | None:
+    """Return the estimated time of a run, at the ratios of the reference chip."""
+    run_time = hlotool.load(text).program.run_time
+    return run_time.duration.total if run_time else None
+
+
+def test_a_layer_more_takes_its_time() -> None:
+    """Each layer takes as long: a product, what is exposed of its transfer, a tanh."""
+    times = [outline_time(write_layers(count)) or 0.0 for count in (11, 12, 13)]
+    assert times[2] - times[1] == pytest.approx(times[1] - times[0])
 
 
 def test_without_a_chip_there_are_shares_and_no_times() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
 
-from hlotool.fields import Document, DocumentSpec, Line, Selection
+from hlotool.fields import WHOLE, Document, DocumentSpec, Line, Selection
 from hlotool.query.select import Query, select_rows
 from hlotool.render.cells import make_cells
 from hlotool.render.look import Look
@@ -134,6 +134,30 @@ def test_columns_of_equal_width_are_cut_alike() -> None:
     rows = (Sample("n" * 40, note="t" * 40),)
     name, note = lines(table(42, rows, columns="name,note"))[2].split()
     assert (len(name), len(note)) == (20, 20)
+
+
+def test_names_stay_whole_while_others_give_way() -> None:
+    """A name that a user greps for is cut only where no column can leave in its place."""
+    ranks = {"name": 0, "kind": 1, "size_bytes": 2, "flops": 0}
+    fields = tuple(
+        replace(
+            each,
+            in_table=each.name in ranks,
+            give_way=ranks.get(each.name, 0),
+            wants=WHOLE if each.name == "name" else 0,
+        )
+        for each in SAMPLES.fields
+    )
+    selection = select_rows(replace(SAMPLES, chosen=fields), ROWS, Query())
+
+    def show(width: int) -> tuple[list[str], str]:
+        shown = lines(render_table(make_cells(selection, "auto"), Look(width=width)))
+        return shown[0].split(), shown[4].split()[0]
+
+    assert show(62) == (["name", "kind", "size", "flops"], ROWS[2].name)
+    assert show(60) == (["name", "kind", "flops"], ROWS[2].name)
+    assert show(44) == (["name", "flops"], ROWS[2].name)
+    assert show(30) == (["name", "flops"], "a_very_lon…ion.12345")
 
 
 def test_verdicts_and_the_larger_part_are_coloured() -> None:

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from hlotool.commands.diffing.asked import Asked
 from hlotool.commands.diffing.directory import print_directory
 from hlotool.commands.diffing.partners import print_partners
-from hlotool.commands.diffing.passes import print_passes, print_trace
+from hlotool.commands.diffing.passes import print_passes
 from hlotool.commands.diffing.programs import diff_document
 from hlotool.commands.diffing.several import name_sides, print_several
+from hlotool.commands.diffing.trace import print_trace
 from hlotool.commands.shared.assumptions import read_assumptions
 from hlotool.commands.shared.command import RowOptions, document_command, print_document, write_text
 from hlotool.commands.shared.complete import complete_module
@@ -187,6 +188,8 @@ def _check_usage(
     sides: tuple[str, ...], passes: tuple[str, ...], why: str, *, as_text: bool, computation: str
 ) -> None:
     if passes:
+        if any(one.startswith("-") for one in passes):
+            raise UsageError("--passes needs the directory of a dump: hlotool diff --passes DIR")
         if sides or len(passes) > _BOTH:
             raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
     elif len(sides) < _BOTH:

@@ -18,6 +18,7 @@ from hlotool.compare.blocks.header import HeaderChange
 from hlotool.compare.blocks.memory import MemoryChange
 from hlotool.compare.blocks.metrics import MetricRow
 from hlotool.compare.blocks.order import OrderChange
+from hlotool.compare.blocks.run_time import TimeChange
 from hlotool.compare.blocks.spaces import SpaceChange
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.triage import Triage
@@ -119,6 +120,12 @@ CAUSES: Final = RowList(
 TRIAGE: Final = Block(
     "triage", Triage, "who did it; null where the sides do not differ", is_nullable=True
 )
+TIME: Final = Block(
+    "time",
+    TimeChange,
+    "estimated time of one run; null where the sides do not differ, or no one chip stands for both",
+    is_nullable=True,
+)
 ORDER: Final = Block(
     "order", OrderChange, "how the order differs; null where it does not", is_nullable=True
 )
@@ -134,7 +141,7 @@ DIFF: Final = DocumentSpec(
     "diff",
     "what changed from one program to another",
     scalars=FACTS,
-    blocks=(_side("left"), _side("right"), TRIAGE, ORDER),
+    blocks=(_side("left"), _side("right"), TRIAGE, TIME, ORDER),
     row_lists=(
         *(INSTRUCTIONS, CAUSES, MEMORY, SPACES, COLLECTIVES, FUSIONS, METRICS, HEADER, FLAGS),
     ),

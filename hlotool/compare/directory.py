@@ -16,6 +16,7 @@ from hlotool.fields import (
     COUNT,
     FLOPS,
     SECONDS,
+    WHOLE,
     DocumentSpec,
     RowList,
     column,
@@ -41,18 +42,34 @@ class ModuleDiff(Struct, frozen=True):
             "how it compares; added and removed modules have no partner, ambiguous ones several"
         ),
     ]
+    place: Annotated[
+        str,
+        column(
+            "where both lie in their directories, in short: XLA's number in place of the name; "
+            "once where that is the same",
+            wants=WHOLE,
+        ),
+    ] = ""
     left_path: Annotated[str | None, figure(_PATH + LEFT)] = None
     right_path: Annotated[str | None, figure(_PATH + RIGHT)] = None
     identical: Annotated[bool | None, figure("whether the structure is identical")] = None
-    left_peak_bytes: Annotated[int | None, column("peak" + LEFT, BYTES, heading="old peak")] = None
-    right_peak_bytes: Annotated[int | None, column("peak" + RIGHT, BYTES, heading="new peak")] = (
-        None
-    )
+    left_peak_bytes: Annotated[
+        int | None, column("peak" + LEFT, BYTES, heading="old peak", give_way=1)
+    ] = None
+    right_peak_bytes: Annotated[
+        int | None, column("peak" + RIGHT, BYTES, heading="new peak", give_way=1)
+    ] = None
     peak_delta_bytes: Annotated[int | None, DELTA_BYTES] = None
     peak_change: Annotated[float | None, RELATIVE_DELTA] = None
     wire_delta_bytes: Annotated[
         int | None,
-        column("wire bytes per run, right minus left", BYTES, heading="wire/run", is_signed=True),
+        column(
+            "wire bytes per run, right minus left",
+            BYTES,
+            heading="wire/run",
+            is_signed=True,
+            give_way=3,
+        ),
     ] = None
     exposed_delta_bytes: Annotated[
         int | None,
@@ -64,22 +81,30 @@ class ModuleDiff(Struct, frozen=True):
     ] = None
     flops_delta: Annotated[
         int | None,
-        column("flops per run, right minus left", FLOPS, heading="flops/run", is_signed=True),
+        column(
+            "flops per run, right minus left",
+            FLOPS,
+            heading="flops/run",
+            is_signed=True,
+            give_way=2,
+        ),
     ] = None
     left_fusion_count: Annotated[
-        int | None, column("fusions" + LEFT, COUNT, heading="old fusions")
+        int | None, column("fusions" + LEFT, COUNT, heading="old fusions", give_way=4)
     ] = None
     right_fusion_count: Annotated[
-        int | None, column("fusions" + RIGHT, COUNT, heading="new fusions")
+        int | None, column("fusions" + RIGHT, COUNT, heading="new fusions", give_way=4)
     ] = None
     matched_count: Annotated[int | None, figure("instructions with a partner", COUNT)] = None
     changed_count: Annotated[
-        int | None, column("how many of these differ", COUNT, heading="changed")
+        int | None, column("how many of these differ", COUNT, heading="changed", give_way=5)
     ] = None
-    left_only_count: Annotated[int | None, column(_ALONE + LEFT, COUNT, heading="old only")] = None
-    right_only_count: Annotated[int | None, column(_ALONE + RIGHT, COUNT, heading="new only")] = (
-        None
-    )
+    left_only_count: Annotated[
+        int | None, column(_ALONE + LEFT, COUNT, heading="old only", give_way=5)
+    ] = None
+    right_only_count: Annotated[
+        int | None, column(_ALONE + RIGHT, COUNT, heading="new only", give_way=5)
+    ] = None
     is_estimate: Annotated[bool, figure("whether the peaks are estimates")] = False
     paired_by: Annotated[Way | None, figure("how its partner was found; null without one")] = None
     error: Annotated[str | None, figure("why it could not be compared", null_text="")] = None
@@ -101,7 +126,7 @@ DIFF_DIRECTORY: Final = DocumentSpec(
 
 
 def describe_alone(
-    name: str, status: Status, side: DiffSide, path: str, *, is_left: bool
+    name: str, status: Status, side: DiffSide, path: str, place: str, *, is_left: bool
 ) -> ModuleDiff:
     """Make the row of a module that has no partner: all that it takes is a difference."""
     rows = by_path(compare_metrics(side.figures, side.figures))
@@ -116,6 +141,7 @@ def describe_alone(
     return ModuleDiff(
         name,
         status,
+        place,
         left_path=path if is_left else None,
         right_path=None if is_left else path,
         left_peak_bytes=peak if is_left else None,

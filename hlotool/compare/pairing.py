@@ -38,6 +38,12 @@ class Pairing(Struct, frozen=True):
         return found.name if found else ""
 
     @property
+    def place(self) -> str:
+        """Where both lie in their directories, in short; once where that is the same."""
+        places = [side.short_place for side in (self.left, self.right) if side]
+        return " → ".join(dict.fromkeys(filter(None, places)))
+
+    @property
     def size_bytes(self) -> int:
         """How much there is to read."""
         return sum(side.size_bytes for side in (self.left, self.right) if side)

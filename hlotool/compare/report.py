@@ -19,6 +19,7 @@ from hlotool.compare.blocks.memory import MemoryChange, compare_memory
 from hlotool.compare.blocks.metrics import MetricRow, by_path, changed_metrics, compare_metrics
 from hlotool.compare.blocks.order import OrderChange, compare_order
 from hlotool.compare.blocks.reasons import Reasoner
+from hlotool.compare.blocks.run_time import TimeChange, compare_times
 from hlotool.compare.blocks.spaces import SpaceChange, compare_spaces
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.evidence import Evidence
@@ -117,6 +118,7 @@ class DiffReport(Struct, frozen=True):
     spaces: tuple[SpaceChange, ...] = ()
     causes: tuple[Cause, ...] = ()
     triage: Triage | None = None
+    time: TimeChange | None = None
     structure: Structure | None = None
 
     @property
@@ -210,8 +212,11 @@ class _Comparison:
         return self._explain(report) if self.options.wants_causes and report.differs else report
 
     def _explain(self, report: DiffReport) -> DiffReport:
-        """Add the reasons for what differs, and who did it."""
+        """Add how long a run takes, the reasons for what differs, and who did it."""
         left, right = self.left.program, self.right.program
+        time: TimeChange | None = None
+        if left and left.module and right and right.module:
+            time = compare_times(left.run_time, right.run_time)
         inputs = InputPair(self.left.before, self.right.before)
         causes: tuple[Cause, ...] = ()
         if left and right and report.structure is not None:
@@ -235,7 +240,7 @@ class _Comparison:
             self.right.build,
             *(find_backend(one.module) if one and one.module else None for one in (left, right)),
         )
-        return replace(report, causes=causes, triage=triage)
+        return replace(report, causes=causes, triage=triage, time=time)
 
     def _spaces(self) -> tuple[SpaceChange, ...]:
         left, right = self.left.program, self.right.program
@@ -302,7 +307,7 @@ class _Comparison:
             found += compare_flags(left.flags, right.flags)
         if left.tpu_flags is not None and right.tpu_flags is not None:
             found += compare_flags(left.tpu_flags, right.tpu_flags, "tpu_comp_env")
-        return tuple(found)
+        return tuple(sorted(found, key=lambda one: one.is_of_one_side))
 
 
 def _are_told_apart(*instructions: Instruction) -> bool:

@@ -21,6 +21,7 @@ from hlotool.inputs import (
     find_tpu_flags,
     folder_below,
     parse_module_pattern,
+    short_path,
 )
 from hlotool.inputs.saved import SavedModule, make_key, read_saved
 from hlotool.inputs.stores.find import relative_path
@@ -57,6 +58,13 @@ class Candidate(Struct, frozen=True):
     def folder(self) -> str:
         """Where it lies below the side's path, without XLA's number; '' for a document's."""
         return folder_below(self.input.path, self.path) if self.input and not self.saved else ""
+
+    @property
+    def short_place(self) -> str:
+        """Where it lies below the side's path, in short, as a summary of a directory says it."""
+        if self.input is None or self.saved:
+            return self.place
+        return short_path(self.input.path, self.path)
 
     @property
     def path_below(self) -> str:

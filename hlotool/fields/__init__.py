@@ -28,6 +28,7 @@ from hlotool.fields.field import (
     RATIO,
     SECONDS,
     TIMES,
+    WHOLE,
     Field,
     Unit,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "SECONDS",
     "TIMES",
     "VARIOUS",
+    "WHOLE",
     "Block",
     "Document",
     "DocumentSpec",

@@ -37,6 +37,7 @@ PERCENT: Final = Unit.PERCENT
 RATIO: Final = Unit.RATIO
 SECONDS: Final = Unit.SECONDS
 TIMES: Final = Unit.TIMES
+WHOLE: Final = 10_000  # what a name that users grep for wants: all of it
 
 _SUMMED = frozenset({Unit.COUNT, Unit.TIMES, Unit.BYTES, Unit.FLOPS})
 _NUMERIC = _SUMMED | {Unit.NUMBER, Unit.RATIO, Unit.PERCENT, Unit.SECONDS, Unit.MEASURE}

@@ -47,6 +47,7 @@ from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
 from hlotool.analysis.outline.rows import OutlineRow, outline_program
+from hlotool.analysis.outline.run_time import RunTime, estimate_run_time
 from hlotool.analysis.outline.steps import OutlineEvidence, StepKind
 from hlotool.analysis.show.evidence import ShowEvidence
 from hlotool.analysis.show.report import ShowReport, show_names
@@ -353,10 +354,18 @@ class Program:
         self, only: Collection[StepKind] = (), nesting: int | None = None
     ) -> tuple[OutlineRow, ...]:
         """Return its steps in the order in which they run."""
-        evidence = OutlineEvidence(
+        return outline_program(self._outline_evidence, only, nesting)
+
+    @cached_property
+    def run_time(self) -> RunTime | None:
+        """How long one run takes, by estimate; None where no chip stands for its backend."""
+        return estimate_run_time(self._outline_evidence)
+
+    @property
+    def _outline_evidence(self) -> OutlineEvidence:
+        return OutlineEvidence(
             self.expect_module(), self.executions, self.costs, self.collectives.rows, self.pricing
         )
-        return outline_program(evidence, only, nesting)
 
     def summarize(self, *, with_findings: bool = True, limit_bytes: int | None = None) -> Summary:
         """Return all that is worth knowing first; without a limit, that of the chip counts."""

@@ -1,8 +1,8 @@
 """Which columns of a table find room in a terminal, and how wide is each?
 
 The answer stays: a column in which no row has anything leaves first, then by `give_way`, the
-highest first, before any name is cut below what it takes to read it. No two rows look alike that
-differ, while a column can give way.
+highest first, before any name is cut below what it wants. No two rows look alike that differ,
+while a column can give way.
 """
 
 from __future__ import annotations
@@ -11,12 +11,30 @@ from collections.abc import Sequence
 from math import inf
 from typing import Final
 
+from msgspec import Struct
+
 from hlotool.render.cells import Cells
 
 GAP: Final = 2  # blanks between columns
-_LEAST: Final = 12  # a name is not cut below this
-_LEAST_OF_ANSWER: Final = 8  # or, where all that may give way has left, this
 _MOST_COMPARED: Final = 1000  # rows that are compared with each other
+
+
+class _Narrowing(Struct, frozen=True):
+    """How far the columns of a table may be cut."""
+
+    least: int  # a name is not cut below this
+    keeps_wants: bool = False  # or below what its column wants
+    tells_paths: bool = False  # paths keep what they need to differ
+    tells_keys: bool = False  # so do keys
+
+
+# As long as a column may give way, then in this order.
+_AT_EASE: Final = _Narrowing(12, keeps_wants=True, tells_paths=True, tells_keys=True)
+_NARROW: Final = _Narrowing(8, keeps_wants=True, tells_paths=True)
+_NARROWER: Final = (_Narrowing(8, tells_paths=True), _Narrowing(8))
+# Where nothing else helps: of a table whose columns are all the answer, and of another.
+_LAST_OF_ANSWER: Final = _Narrowing(12, tells_paths=True, tells_keys=True)
+_LAST: Final = _Narrowing(8, tells_keys=True)
 
 
 def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
@@ -30,22 +48,17 @@ def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
     had_filler = _find_filler(cells, columns) is not None
     while True:
         filler = _find_filler(cells, columns)
-        is_answer = had_filler and filler is None
-        for tells_paths in (True, False) if is_answer else ():
-            widths = _share_width(
-                cells,
-                columns,
-                width,
-                _LEAST_OF_ANSWER,
-                tells_keys=False,
-                tells_paths=tells_paths,
-            )
+        rest = () if filler is not None else (_NARROW, *(_NARROWER if had_filler else ()))
+        for way in (_AT_EASE, *rest):
+            widths = _share_width(cells, columns, width, way)
             if _has_room(widths, width) and _are_apart(cells, columns, widths):
                 return columns, widths
-        least = _LEAST_OF_ANSWER if is_answer else _LEAST
-        widths = _share_width(cells, columns, width, least)
-        is_told = filler is None or _are_apart(cells, columns, widths)
-        if (_has_room(widths, width) and is_told) or not columns[1:]:
+        if filler is None:
+            last = _LAST if had_filler else _LAST_OF_ANSWER
+            widths = _share_width(cells, columns, width, last)
+            if _has_room(widths, width):
+                return columns, widths
+        if not columns[1:]:
             return columns, widths
         columns.remove(columns[-1] if filler is None else filler)
 
@@ -77,19 +90,14 @@ def _has_room(widths: Sequence[int], width: int) -> bool:
     return sum(widths) + GAP * (len(widths) - 1) <= width
 
 
-def _least_width(
-    cells: Cells, index: int, least: int, *, tells_keys: bool, tells_paths: bool
-) -> int:
-    """Return the narrowest a column may become.
-
-    Keys and paths, where they are told, keep what they need to differ.
-    """
+def _least_width(cells: Cells, index: int, way: _Narrowing) -> int:
+    """Return the narrowest a column may become."""
     column, full = cells.columns[index], _full_width(cells, index)
     if not column.is_cuttable:
         return full
-    wanted = column.wants if least > _LEAST_OF_ANSWER else 0
-    width = min(full, max(least, len(column.title), wanted))
-    is_told = (column.is_key and tells_keys) or (column.is_list and tells_paths)
+    wanted = column.wants if way.keeps_wants else 0
+    width = min(full, max(way.least, len(column.title), wanted))
+    is_told = (column.is_key and way.tells_keys) or (column.is_list and way.tells_paths)
     names = {row[index] for row in cells.rows[:_MOST_COMPARED]} if is_told else ()
     while width < full and len({cut(name, width) for name in names}) < len(names):
         width += 1
@@ -103,22 +111,9 @@ def _full_width(cells: Cells, index: int) -> int:
     return max(longest, total, len(cells.columns[index].title))
 
 
-def _share_width(
-    cells: Cells,
-    columns: Sequence[int],
-    width: int,
-    least: int,
-    *,
-    tells_keys: bool = True,
-    tells_paths: bool | None = None,
-) -> list[int]:
+def _share_width(cells: Cells, columns: Sequence[int], width: int, way: _Narrowing) -> list[int]:
     """Give every column its width: the widest names give way first, and equally."""
-    if tells_paths is None:
-        tells_paths = least > _LEAST_OF_ANSWER
-    narrowest = [
-        _least_width(cells, index, least, tells_keys=tells_keys, tells_paths=tells_paths)
-        for index in columns
-    ]
+    narrowest = [_least_width(cells, index, way) for index in columns]
     widths = [_full_width(cells, index) for index in columns]
     excess = sum(widths) + GAP * (len(columns) - 1) - width
     while excess > 0:

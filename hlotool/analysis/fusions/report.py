@@ -159,7 +159,7 @@ def _make_row(
 
 def _place(fusion: Instruction, bodies: _Bodies) -> tuple[str, Origin]:
     """Say where a fusion stands, and where in the user's program it comes from."""
-    return fusion.computation.name, _join_origins(find_origin(fusion), bodies.of(fusion).origin)
+    return fusion.computation.name, bodies.find_origin(fusion)
 
 
 def _find_origin(members: list[Instruction], bodies: _Bodies) -> Origin:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
+from shlex import quote
 
 import click
 from msgspec import Struct
@@ -68,7 +70,7 @@ def print_directory(
             InputPaths(arguments[1].path),
             rows={"modules": rows},
             lines=(Line(quote_braces(_count(rows, arguments))), *worse),
-            notes=tuple(_list_ambiguous(rows)),
+            notes=(*_list_ambiguous(rows), *_say_deeper(rows)),
         ),
         options,
     )
@@ -88,6 +90,7 @@ def _compare(pair: Pairing, *, asked: Asked) -> _Result:
     row = ModuleDiff(
         module=pair.name,
         status="changed" if report.differs else "identical",
+        place=pair.place,
         left_path=left_facts.input.module_path or left_facts.input.path,
         right_path=right_facts.input.module_path or right_facts.input.path,
         identical=report.identical,
@@ -125,6 +128,7 @@ def _alone(pair: Pairing, assumptions: Assumptions) -> ModuleDiff:
         "ambiguous" if pair.is_ambiguous else status,
         side,
         path,
+        pair.place,
         is_left=pair.right is None,
     )
 
@@ -133,7 +137,7 @@ def _failed(pair: Pairing, failure: Failure) -> ModuleDiff:
     """Make the row of a pair that could not be compared."""
     left, right = (one.input.path if one and one.input else None for one in (pair.left, pair.right))
     error = failure.message.partition("\n")[0]
-    return ModuleDiff(pair.name, "error", left, right, paired_by=pair.way, error=error)
+    return ModuleDiff(pair.name, "error", pair.place, left, right, paired_by=pair.way, error=error)
 
 
 def _rank(row: ModuleDiff) -> tuple[bool, bool, int, str]:
@@ -158,6 +162,16 @@ def _list_ambiguous(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
     if paths:
         yield Line("ambiguous, pair two with --map OLD_PATH=NEW_PATH:")
         yield from (Line(quote_braces(f"  {path}")) for path in paths)
+
+
+def _say_deeper(rows: Sequence[ModuleDiff]) -> Iterator[Line]:
+    """Say what to type to see why a pair differs: the one that differs most."""
+    changed = next((row for row in rows if row.status == "changed"), None)
+    if changed is None or changed.left_path is None or changed.right_path is None:
+        return
+    if Path(changed.left_path).is_file() and Path(changed.right_path).is_file():
+        typed = f"hlotool diff {quote(changed.left_path)} {quote(changed.right_path)}"
+        yield Line(f"{quote_braces(typed)}  # why the first differs", is_typed=True)
 
 
 _WORDS = {

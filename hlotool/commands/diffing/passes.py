@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
 from hlotool.commands.shared.command import RowOptions, print_document, track
 from hlotool.compare.passes.answer import (
     DIFF_PASSES,
-    DIFF_TRACE,
     PassesFacts,
     PassOpcodeRow,
     PassRow,
-    TraceFacts,
 )
 from hlotool.compare.passes.compared import (
     MEMORY,
     RESPECTS,
+    STRUCTURE,
     compare_in_step,
     compare_in_turn,
     count_opcodes,
@@ -28,7 +28,6 @@ from hlotool.compare.passes.compared import (
 )
 from hlotool.compare.passes.snapshot import Snapshot, read_snapshot
 from hlotool.compare.passes.steps import Step, list_steps, merge_keys, name_steps
-from hlotool.compare.passes.trace import Tracer
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
 from hlotool.inputs import (
@@ -38,7 +37,8 @@ from hlotool.inputs import (
     parse_module_pattern,
 )
 
-_MOST_LISTED = 8
+_MOST_LISTED: Final = 8
+_MOST_STEPS: Final = 15  # so that the answer finds room on a screen
 
 
 class _Walk(Struct):
@@ -52,7 +52,7 @@ def print_passes(
     directories: tuple[str, ...], module: str | None, options: RowOptions, *, is_strict: bool
 ) -> bool:
     """Walk the passes of one compilation, or of two in step, and name where they change."""
-    walks = [list_steps(_choose(directory, module)) for directory in directories]
+    walks = [list_steps(choose_compilation(directory, module)) for directory in directories]
     if len(walks) == 1:
         walk, facts = _walk(walks[0], is_strict=is_strict), PassesFacts()
         lines = list(_first_lines(walk.rows, "first changed", "by"))
@@ -60,44 +60,23 @@ def print_passes(
         walk = _walk_both(walks[0], walks[1], is_strict=is_strict)
         facts = find_parting(walk.rows)
         lines = [*_parting_lines(walk.rows), *_first_lines(walk.rows, "first differs", "after")]
-    shown = [row for row in walk.rows if row.differs_in] if options.wants_overview else walk.rows
+    shown = walk.rows
+    if options.wants_overview:
+        shown = _choose_steps(walk.rows, options.limit, is_one=len(walks) == 1)
     document = Document(
         DIFF_PASSES,
         InputPaths(directories[-1]),
         scalars=facts,
         rows={"passes": shown, "opcodes": walk.opcodes},
         lines=tuple(lines),
-        notes=tuple(_notes(len(walk.rows) - len(shown), len(walks))),
+        notes=tuple(_notes(walk.rows, shown, len(walks))),
     )
     print_document(document, options)
     return any(row.differs_in for row in walk.rows)
 
 
-def print_trace(directory: str, module: str | None, expression: str, options: RowOptions) -> None:
-    """Print which pass made, and which removed, what an expression chooses."""
-    tracer = Tracer(expression)
-    before: Snapshot | None = None
-    steps = list_steps(_choose(directory, module))
-    for step in track(steps, "passes", len(steps)):
-        snapshot = read_snapshot(step, before)
-        if before is None:
-            tracer.start(snapshot)
-        elif before.state is not snapshot.state:
-            tracer.follow(snapshot, compare_in_turn(before, snapshot)[1])
-        before = snapshot
-    tracer.expect_words()
-    facts = tracer.facts()
-    document = Document(
-        DIFF_TRACE,
-        InputPaths(directory),
-        scalars=facts,
-        rows={"trace": tracer.rows()},
-        lines=tuple(_trace_lines(facts)),
-    )
-    print_document(document, options)
-
-
-def _choose(directory: str, module: str | None) -> DumpedProgram:
+def choose_compilation(directory: str, module: str | None) -> DumpedProgram:
+    """Return the one compilation of a directory whose passes were dumped."""
     programs, _ = find_programs(directory)
     pattern = parse_module_pattern(module)
     matching = choose_programs(directory, programs, pattern) if pattern else programs
@@ -185,27 +164,37 @@ def _name(row: PassRow, link: str) -> str:
     return quote_braces(f"{words} (step {row.step})")
 
 
-def _notes(hidden_count: int, side_count: int) -> Iterator[Line]:
-    if hidden_count:
-        what = "changed nothing" if side_count == 1 else "left both sides the same"
-        steps = "1 step that" if hidden_count == 1 else f"{hidden_count:,} steps that"
-        yield Line(f"{steps} {what} not shown; --rows passes has all")
+def _choose_steps(rows: Sequence[PassRow], limit: int | None, *, is_one: bool) -> list[PassRow]:
+    """Return the steps worth a look, in order; all that changed something for a limit of 0.
+
+    Of one compilation these are the steps that changed collectives or memory, then those that
+    changed most instructions; of two the first that differ.
+    """
+    changed = [row for row in rows if row.differs_in]
+    most = _MOST_STEPS if limit is None else limit
+    if not most or len(changed) <= most:
+        return changed
+    if not is_one:
+        return changed[:most]
+    chosen = {id(row) for row in sorted(changed, key=_weigh, reverse=True)[:most]}
+    return [row for row in changed if id(row) in chosen]
 
 
-def _trace_lines(facts: TraceFacts) -> Iterator[Line]:
-    if facts.first_pass is None:
-        yield Line("no dump has an instruction for which the expression holds")
+def _weigh(row: PassRow) -> tuple[bool, int]:
+    counts = row.left_only_count, row.right_only_count, row.changed_count
+    is_rare = not {*row.differs_in} <= {STRUCTURE}
+    return is_rare, sum(count or 0 for count in counts)
+
+
+def _notes(rows: Sequence[PassRow], shown: Sequence[PassRow], side_count: int) -> Iterator[Line]:
+    """Say how many steps are left out."""
+    differing = sum(bool(row.differs_in) for row in rows)
+    less, none = differing - len(shown), len(rows) - differing
+    if len(shown) == len(rows):
         return
-    yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_step)}")
-    if facts.last_pass is None:
-        yield Line(f"{facts.left_count:,} of {facts.seen_count:,} are there to the end")
+    if side_count == 1:
+        words = (f"{less:,} that changed less", f"{none:,} that changed nothing")
     else:
-        yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
-
-
-def _write_pass(name: str, step: int | None) -> str:
-    """Write which pass it was; without a step it is a text before or after all passes."""
-    if step is None:
-        return f"in the text {name}"
-    link = "" if name.startswith(("between ", "before ")) else "by "
-    return quote_braces(f"{link}{name} (step {step})")
+        words = (f"{less:,} that differ later", f"{none:,} that left both sides the same")
+    parts = [word for word, count in zip(words, (less, none), strict=True) if count]
+    yield Line(f"steps not shown: {', '.join(parts)}; --rows passes has all")

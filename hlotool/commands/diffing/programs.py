@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from hlotool.commands.diffing.verdict import MOST_WHY, write_verdict
 from hlotool.commands.shared.command import RowOptions
 from hlotool.compare.answer import DIFF, FACTS, ORDER, DiffFacts, SideFacts, name_columns
+from hlotool.compare.blocks.flags import FlagChange
 from hlotool.compare.blocks.fold import InstructionChange
 from hlotool.compare.blocks.metrics import changed_metrics
 from hlotool.compare.report import DiffOptions, DiffReport
@@ -51,11 +52,18 @@ def diff_document(
         spec=name_columns(*labels, report.collectives) if options.is_for_eyes else DIFF,
         input=None,
         scalars=facts,
-        blocks={"left": left, "right": right, "triage": report.triage, "order": report.order},
+        blocks={
+            "left": left,
+            "right": right,
+            "triage": report.triage,
+            "time": report.time,
+            "order": report.order,
+        },
         rows={name: found for name, found in rows.items() if found or not is_brief},
         lines=tuple(say_difference(report, options.units)),
         notes=(
             *count_changes(report, labels),
+            *_explain_flags(report.flags),
             *(_hidden(report, rows["instructions"], compared) if is_brief else ()),
         ),
         limits_all=True,
@@ -116,6 +124,17 @@ def count_changes(report: DiffReport, labels: tuple[str, str]) -> Iterator[Line]
             "most of them in {computation}",
             ORDER,
             report.order,
+        )
+
+
+def _explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
+    """Say what it means that a side does not print a flag."""
+    count = sum(one.is_of_one_side for one in flags)
+    if count:
+        be = "is" if count == 1 else "are"
+        yield Line(
+            f"{count:,} of {len(flags):,} flags {be} printed on one side alone: XLA prints no "
+            "default, and a release no flag of another; --rows flags -n 0 lists all"
         )
 
 

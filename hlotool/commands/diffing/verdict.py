@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from hlotool.commands.diffing.why import write_cause, write_triage
+from hlotool.commands.diffing.who import write_triage
+from hlotool.commands.diffing.why import write_cause
 from hlotool.compare.answer import METRICS
 from hlotool.compare.blocks.headline import HEADLINE, pick_headline
 from hlotool.compare.blocks.metrics import MetricRow, by_path
+from hlotool.compare.blocks.run_time import TimeChange
 from hlotool.compare.blocks.spaces import SpaceChange
 from hlotool.compare.report import DiffReport
 from hlotool.fields import Line, Unit
@@ -29,6 +31,7 @@ _ESTIMATED: Final = {
 }
 _EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
 _EXPOSED_TIME: Final = "collectives.exposed_seconds"
+_OTHER_TYPES: Final = ("dtype widened", "dtype narrowed")
 _WORK: Final = {
     "cost.total_flops_per_run": "flops/run",
     "cost.memory_bytes_per_run": "memory traffic/run",
@@ -48,11 +51,7 @@ def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
     memory = "; ".join([*_memory(rows, units), *_spaces(report.spaces, units)])
     if memory:
         yield Line(f"memory: {memory}")
-    work = ", ".join(
-        _figure(rows[path], title, units) for path, title in _WORK.items() if _says(rows, path)
-    )
-    if work:
-        yield Line(f"work: {work}")
+    yield from _work(report, rows, units)
     more = len(report.causes) - MOST_WHY
     for index, cause in enumerate(report.causes[:MOST_WHY], start=1):
         rest = f"; and {more} more below" if index == MOST_WHY and more > 0 else ""
@@ -61,6 +60,54 @@ def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
         triage = write_triage(report.triage, report.flags, report.causes)
         if triage:
             yield Line(triage)
+
+
+def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iterator[Line]:
+    """Write how long a run takes by estimate, and the work that it does."""
+    work = ", ".join(
+        _figure(rows[path], title, units, is_brief=True)
+        for path, title in _WORK.items()
+        if _says(rows, path)
+    )
+    if report.time is not None and report.time.relative_delta is not None:
+        title = f"estimate at the peaks of {report.time.chip}, rough"
+        if any(cause.kind in _OTHER_TYPES for cause in report.causes):
+            title += ": every type taken as fast as bf16"
+        hint = "" if report.time.left_seconds is not None else "; --chip gives seconds"
+        parts = [_time(report.time, report.time.relative_delta, units), *[work] * bool(work)]
+        yield Line(f"time ({title}{hint}): {'; '.join(parts)}")
+    elif work:
+        is_cpu = report.triage is not None and report.triage.left_backend == "cpu"
+        no_time = " (no chip stands for CPU, so no time)" * is_cpu
+        yield Line(f"work{no_time}: {work}")
+
+
+def _time(time: TimeChange, change: float, units: str) -> str:
+    """Write the time of one run, and what takes how much of it."""
+    bounds = time.is_left_lower_bound, time.is_right_lower_bound
+    share = format_value(change, Unit.PERCENT, units, is_signed=True) if change else "+0"
+    text = format_bounds(share, is_lower=bounds[1], is_upper=bounds[0])
+    if time.left_seconds is not None and time.right_seconds is not None:
+        seconds = (time.left_seconds, time.right_seconds)
+        old, new = (
+            format_bounds(
+                format_value(each, Unit.SECONDS, units), is_lower=is_lower, is_upper=False
+            )
+            for each, is_lower in zip(seconds, bounds, strict=True)
+        )
+        text = f"{old} → {new} ({text})"
+    memory = _shares(time.left_memory_share, time.right_memory_share, units)
+    text += f", of which memory traffic takes {memory}"
+    if time.left_exposed_share or time.right_exposed_share:
+        exposed = _shares(time.left_exposed_share, time.right_exposed_share, units)
+        text += f", exposed transfers {exposed}"
+    return text
+
+
+def _shares(left: float | None, right: float | None, units: str) -> str:
+    """Write a part of the time on both sides, once where it reads the same."""
+    texts = [format_value(part, Unit.PERCENT, units) for part in (left, right)]
+    return " → ".join(dict.fromkeys(texts))
 
 
 def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
@@ -109,15 +156,22 @@ def _says(rows: Mapping[str, MetricRow], path: str) -> bool:
     return _is_known(rows, path) and bool(rows[path].left or rows[path].right)
 
 
-def _figure(row: MetricRow, title: str, units: str) -> str:
-    """Write a figure: both sides, and the difference; that alone where they read the same."""
+def _figure(row: MetricRow, title: str, units: str, *, is_brief: bool = False) -> str:
+    """Write a figure: both sides, and the difference; that alone where they read the same.
+
+    If brief, the difference is a part of the left side, where that is known.
+    """
     old, new = (format_field(METRICS.field(name), row, units) for name in ("left", "right"))
     share = format_field(METRICS.field("relative_delta"), row, units)
     if old == new:
         return f"{title} {_delta(row, units)}" + f" ({share})" * bool(row.delta and share)
     old = format_bounds(old, is_lower=row.is_left_lower_bound, is_upper=row.is_left_upper_bound)
     new = format_bounds(new, is_lower=row.is_right_lower_bound, is_upper=row.is_right_upper_bound)
-    parts = ", ".join([_delta(row, units), *[share] * bool(share)])
+    delta = _delta(row, units)
+    if is_brief and share:
+        parts = format_bounds(share, is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
+    else:
+        parts = ", ".join([delta, *[share] * bool(share)])
     return f"{title} {old} → {new} ({parts})"
 
 

@@ -1,20 +1,16 @@
-"""The reasons of a diff as sentences, and who did it."""
+"""The reasons of a diff as sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from hlotool.compare.blocks.flags import FlagChange
 from hlotool.compare.causes.cause import Cause, CauseKind
-from hlotool.compare.causes.triage import Triage
 from hlotool.fields import Unit
 from hlotool.render.units import format_value
 
 _Write: TypeAlias = Callable[[Cause, str], str]
-_FLAGS: Final = 3
-_LONGEST: Final = 40  # characters of a flag's value
 
 
 def write_cause(cause: Cause, units: str) -> str:
@@ -50,10 +46,23 @@ def _layers(cause: Cause, units: str) -> str:
     verb = "new" if cause.kind == "layers added" else "gone"
     be = "is" if cause.count == 1 else "are"
     flops = format_value(cause.delta_flops, Unit.FLOPS, units, is_signed=True)
-    parts = [f"{_bytes(cause, units)} at the peak", f"{flops} flops/run"]
+    held = f"all of {cause.scope} hold {_bytes(cause, units)} at the peak"
+    parts = [held, f"{flops} flops/run"]
     if cause.delta_wire_bytes:
         parts.append(f"{_signed(cause.delta_wire_bytes, units)} wire/run")
     return f"{cause.subject} {be} {verb} ({', '.join(parts)})"
+
+
+def _unrolled(cause: Cause, units: str) -> str:
+    del units
+    over = f"over {cause.left} layers " if cause.left else ""
+    return f"the loop {over}({cause.subject}) is unrolled: {cause.count} copies, {cause.scope}"
+
+
+def _rolled(cause: Cause, units: str) -> str:
+    del units
+    over = f"over {cause.right} layers " if cause.right else ""
+    return f"{cause.count} copies, {cause.scope}, are a loop {over}now ({cause.subject})"
 
 
 def _trip_count(cause: Cause, units: str) -> str:
@@ -92,10 +101,12 @@ def _dtype(cause: Cause, units: str) -> str:
 def _overlap(cause: Cause, units: str) -> str:
     word = "lost" if cause.kind == "overlap lost" else "gained"
     most = f", most of it {cause.subject}" if cause.subject else ""
-    return (
-        f"collectives {word} overlap: {cause.left} → {cause.right} have nothing that hides them "
-        f"({_bytes(cause, units)} exposed/run{most})"
-    )
+    exposed = f"({_bytes(cause, units)} exposed/run{most})"
+    more = int(cause.right or 0) - int(cause.left or 0)
+    if more == 0 or (more > 0) != (cause.kind == "overlap lost"):  # parts of others, then
+        return f"collectives {word} overlap {exposed}"
+    count = f"{cause.left} → {cause.right} have nothing that hides them"
+    return f"collectives {word} overlap: {count} {exposed}"
 
 
 def _collectives(cause: Cause, units: str) -> str:
@@ -140,6 +151,13 @@ def _values(cause: Cause, units: str) -> str:
     )
 
 
+def _inside_fusions(cause: Cause, units: str) -> str:
+    del units
+    operations = _number(cause.count, "operation")
+    be = "computes" if cause.count == 1 else "compute"
+    return f"{operations} inside fusions {be} in {cause.right} in place of {cause.left}"
+
+
 def _other(cause: Cause, units: str) -> str:
     del units
     return f"what differs is {cause.subject}"
@@ -152,6 +170,8 @@ _SENTENCES: Final[Mapping[CauseKind, _Write]] = {
     "donation gained": _donation,
     "layers added": _layers,
     "layers removed": _layers,
+    "loop unrolled": _unrolled,
+    "loop rolled": _rolled,
     "trip count": _trip_count,
     "dimension": _dimension,
     "products moved": _products,
@@ -165,52 +185,9 @@ _SENTENCES: Final[Mapping[CauseKind, _Write]] = {
     "operations": _operations,
     "fusing": _fusing,
     "values at the peak": _values,
+    "dtype inside fusions": _inside_fusions,
     "other": _other,
 }
-
-
-def write_triage(
-    triage: Triage,
-    flags: Sequence[FlagChange],
-    causes: Sequence[Cause],
-) -> str:
-    """Say who did it; '' where nothing tells."""
-    if triage.has_other_backend:  # then flags and builds are of different compilers
-        return f"compiled for {triage.left_backend} and for {triage.right_backend}"
-    parts = [*_input(triage, causes), *_builds(triage), *_flags(triage, flags)]
-    return "; ".join(parts)
-
-
-def _input(triage: Triage, causes: Sequence[Cause]) -> list[str]:
-    if triage.is_input_identical is None:
-        return []
-    if triage.is_input_identical:
-        return ["input program identical: the compiler or a flag did it"]
-    if not triage.has_same_operations:
-        return ["input program differs"]
-    if any(cause.kind.startswith("donation") for cause in causes):
-        return ["input program differs in donation, not in its operations"]
-    return ["input program has the same operations: the compiler, a flag or their order did it"]
-
-
-def _flags(triage: Triage, flags: Sequence[FlagChange]) -> list[str]:
-    if triage.flag_count == 0:
-        return ["no printed flag differs"]
-    ordered = sorted(flags, key=lambda one: one.left is None or one.right is None)
-    shown = [f"{one.flag} {_value(one.left)} → {_value(one.right)}" for one in ordered[:_FLAGS]]
-    more = f" and {len(flags) - _FLAGS} more" if len(flags) > _FLAGS else ""
-    return [f"flags: {', '.join(shown)}{more}"] if flags else []
-
-
-def _value(text: str | None) -> str:
-    if text is None:
-        return "(not printed)"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _builds(triage: Triage) -> list[str]:
-    old, new = triage.left_build, triage.right_build
-    return [f"build of the compiler {old} → {new}"] if old != new and old and new else []
 
 
 def _bytes(cause: Cause, units: str) -> str:

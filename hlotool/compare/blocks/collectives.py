@@ -13,7 +13,7 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.compare.blocks.collective_pairs import RowPair, pair_collectives
 from hlotool.compare.blocks.columns import CHANGE, LEFT, RIGHT, SOURCE_LINE, WHAT, Change
 from hlotool.compare.blocks.shared_scope import share_scope
-from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, Unit, column, figure
+from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
 from hlotool.ir.opcodes import COLLECTIVES
 from hlotool.ir.shape import DTYPES
 
@@ -27,9 +27,16 @@ _EXPOSED: Final = "wire bytes that no work hides,"
 _SECONDS: Final = "with --chip: time that no work hides,"
 
 
-def _exposed(meaning: str, unit: Unit, heading: str) -> Meta:
+def _exposed(meaning: str, unit: Unit, heading: str, give_way: int) -> Meta:
     """Declare what no work hides, with its own mark of a lower bound."""
-    return figure(meaning, unit, heading=heading, is_summed=True, lower_if="is_exposed_lower_bound")
+    return figure(
+        meaning,
+        unit,
+        heading=heading,
+        is_summed=True,
+        lower_if="is_exposed_lower_bound",
+        give_way=give_way,
+    )
 
 
 class CollectiveChange(Struct, frozen=True):
@@ -41,7 +48,7 @@ class CollectiveChange(Struct, frozen=True):
     """
 
     change: Annotated[Change, CHANGE]
-    kind: Annotated[str, column("what they amount to", words=COLLECTIVES)]
+    kind: Annotated[str, column("what they amount to", words=COLLECTIVES, wants=WHOLE)]
     network: Annotated[
         Network | None, column("what they run over, where the text tells", null_text="")
     ]
@@ -50,34 +57,34 @@ class CollectiveChange(Struct, frozen=True):
         column("mesh axes, as the right calls them, else the left", null_text=""),
     ]
     group_size: Annotated[
-        int | None, column("devices of a group", NUMBER, heading="n", null_text="", give_way=5)
+        int | None, column("devices of a group", NUMBER, heading="n", null_text="", give_way=8)
     ]
     dtype: Annotated[
         str | None,
         column(
             "element type, on the right if both have one; null where a document does not say",
             words=DTYPES,
-            give_way=4,
+            give_way=7,
         ),
     ]
     count: Annotated[
         int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)
     ]
     left_count: Annotated[
-        int, column(_HOW_MANY + LEFT, COUNT, heading="old", is_exact=True, give_way=2)
+        int, column(_HOW_MANY + LEFT, COUNT, heading="old", is_exact=True, give_way=3)
     ]
     right_count: Annotated[
-        int, column(_HOW_MANY + RIGHT, COUNT, heading="new", is_exact=True, give_way=1)
+        int, column(_HOW_MANY + RIGHT, COUNT, heading="new", is_exact=True, give_way=3)
     ]
-    left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs")]
-    right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs")]
+    left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", give_way=4)]
+    right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", give_way=4)]
     left_payload_bytes: Annotated[int, figure(_PAYLOAD + LEFT, BYTES)]
     right_payload_bytes: Annotated[int, figure(_PAYLOAD + RIGHT, BYTES)]
     left_bytes: Annotated[
-        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER, give_way=3)
+        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER, give_way=5)
     ]
     right_bytes: Annotated[
-        int, column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER, give_way=3)
+        int, column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER, give_way=5)
     ]
     delta_bytes: Annotated[
         int,
@@ -90,8 +97,8 @@ class CollectiveChange(Struct, frozen=True):
             upper_if="is_upper_bound",
         ),
     ]
-    left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed")]
-    right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed")]
+    left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed", 3)]
+    right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed", 2)]
     delta_exposed_bytes: Annotated[
         int | None,
         figure(
@@ -104,10 +111,10 @@ class CollectiveChange(Struct, frozen=True):
         ),
     ]
     left_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + LEFT, SECONDS, "old exposed time")
+        float | None, _exposed(_SECONDS + LEFT, SECONDS, "old exposed time", 3)
     ]
     right_exposed_seconds: Annotated[
-        float | None, _exposed(_SECONDS + RIGHT, SECONDS, "new exposed time")
+        float | None, _exposed(_SECONDS + RIGHT, SECONDS, "new exposed time", 2)
     ]
     is_left_lower_bound: Annotated[bool, figure(_UNSURE + LEFT)]
     is_right_lower_bound: Annotated[bool, figure(_UNSURE + RIGHT)]
@@ -116,7 +123,9 @@ class CollectiveChange(Struct, frozen=True):
     is_exposed_lower_bound: Annotated[
         bool, figure("whether for some of them nobody knows what work hides")
     ]
-    scope: Annotated[str | None, column("module path that they share", null_text="", is_path=True)]
+    scope: Annotated[
+        str | None, column("module path that they share", null_text="", is_path=True, give_way=6)
+    ]
     source_file: Annotated[str | None, figure("file of the largest")]
     source_line: Annotated[int | None, SOURCE_LINE]
     details: Annotated[

@@ -20,7 +20,7 @@ CHANGE: Final = column(
     },
 )
 ALIKE: Final = column("how many changed alike", TIMES, heading="×")
-WHAT: Final = column("the details as one text", heading="what differs")
+WHAT: Final = column("the details as one text", heading="what differs", give_way=1)
 DELTA_BYTES: Final = column("right minus left", BYTES, heading="difference", is_signed=True)
 RELATIVE_DELTA: Final = column(
     "the difference relative to the left", PERCENT, heading="%", is_signed=True, null_text=""

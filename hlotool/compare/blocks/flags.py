@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.compare.blocks.columns import LEFT, RIGHT
-from hlotool.fields import column, figure
+from hlotool.fields import WHOLE, column, figure
 
 _IGNORED: Final = "xla_dump_"  # where and how the dump was written is no part of the program
 _VALUE: Final = "its value"
@@ -23,7 +23,7 @@ class FlagChange(Struct, frozen=True):
     Of debug options that means its default, in `tpu_comp_env` that the release has none.
     """
 
-    flag: Annotated[str, column("the flag")]
+    flag: Annotated[str, column("the flag", wants=WHOLE)]
     left: Annotated[
         str | None, column(_VALUE + LEFT + _ABSENT, heading="old", null_text="(not printed)")
     ]
@@ -31,6 +31,11 @@ class FlagChange(Struct, frozen=True):
         str | None, column(_VALUE + RIGHT + _ABSENT, heading="new", null_text="(not printed)")
     ]
     file: Annotated[FlagFile, figure("the file that prints it")]
+
+    @property
+    def is_of_one_side(self) -> bool:
+        """Whether one side alone prints it."""
+        return self.left is None or self.right is None
 
 
 def compare_flags(

@@ -8,23 +8,12 @@ from typing import Annotated, Final
 from msgspec import Struct
 
 from hlotool.analysis.origin.scope import find_scope
-from hlotool.compare.blocks.columns import (
-    ALIKE,
-    CHANGE,
-    DELTA_BYTES,
-    LEFT,
-    OP_NAME,
-    RIGHT,
-    SCOPE,
-    SOURCE_FILE,
-    SOURCE_LINE,
-    WHAT,
-    Change,
-)
+from hlotool.compare.blocks import columns
+from hlotool.compare.blocks.columns import Change
 from hlotool.compare.blocks.reasons import REASON_MEANINGS, Reason
 from hlotool.compare.blocks.shared_scope import share_scope
 from hlotool.compare.match.shape_changes import describe_shape
-from hlotool.fields import BYTES, column, figure
+from hlotool.fields import BYTES, WHOLE, column, figure
 from hlotool.ir import Instruction
 from hlotool.ir.opcodes import FREE, OPCODES
 from hlotool.program.program import Program
@@ -41,9 +30,11 @@ class InstructionChange(Struct, frozen=True):
     `is_fused` says that it happened inside a fusion or another embedded computation.
     """
 
-    change: Annotated[Change, CHANGE]
-    count: Annotated[int, ALIKE]
-    opcode: Annotated[str, column("the opcode; if it changed, the new one", words=OPCODES)]
+    change: Annotated[Change, columns.CHANGE]
+    count: Annotated[int, columns.ALIKE]
+    opcode: Annotated[
+        str, column("the opcode; if it changed, the new one", words=OPCODES, give_way=3)
+    ]
     reasons: Annotated[
         tuple[str, ...],
         figure("what differs: shape, dtype, layout, operands, …", word_meanings=REASON_MEANINGS),
@@ -51,25 +42,28 @@ class InstructionChange(Struct, frozen=True):
     details: Annotated[
         tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")
     ]
-    name: Annotated[str, column("the new name; the old one if removed", heading="instruction")]
+    name: Annotated[
+        str, column("the new name; the old one if removed", heading="instruction", wants=WHOLE)
+    ]
     computation: Annotated[str, figure("the computation that holds it")]
-    left_name: Annotated[str | None, figure("its name" + LEFT)]
-    right_name: Annotated[str | None, figure("its name" + RIGHT)]
+    left_name: Annotated[str | None, figure("its name" + columns.LEFT)]
+    right_name: Annotated[str | None, figure("its name" + columns.RIGHT)]
     is_fused: Annotated[bool, figure("whether it runs inside a fusion or reducer", heading="fused")]
-    left_shape: Annotated[str | None, figure("shape of the result" + LEFT)]
-    right_shape: Annotated[str | None, figure("shape of the result" + RIGHT)]
+    left_shape: Annotated[str | None, figure("shape of the result" + columns.LEFT)]
+    right_shape: Annotated[str | None, figure("shape of the result" + columns.RIGHT)]
     left_bytes: Annotated[
-        int | None, figure("size of the results" + LEFT, BYTES, heading="old", null_text="")
+        int | None, figure("size of the results" + columns.LEFT, BYTES, heading="old", null_text="")
     ]
     right_bytes: Annotated[
-        int | None, figure("size of the results" + RIGHT, BYTES, heading="new", null_text="")
+        int | None,
+        figure("size of the results" + columns.RIGHT, BYTES, heading="new", null_text=""),
     ]
-    delta_bytes: Annotated[int | None, DELTA_BYTES]
-    op_name: Annotated[str | None, OP_NAME]
-    scope: Annotated[str | None, SCOPE]
-    source_file: Annotated[str | None, SOURCE_FILE]
-    source_line: Annotated[int | None, SOURCE_LINE]
-    what: Annotated[str, WHAT]  # of what is new or gone the shape
+    delta_bytes: Annotated[int | None, columns.DELTA_BYTES]
+    op_name: Annotated[str | None, columns.OP_NAME]
+    scope: Annotated[str | None, columns.SCOPE]
+    source_file: Annotated[str | None, columns.SOURCE_FILE]
+    source_line: Annotated[int | None, columns.SOURCE_LINE]
+    what: Annotated[str, columns.WHAT]  # of what is new or gone the shape
 
 
 class Found(Struct, frozen=True):

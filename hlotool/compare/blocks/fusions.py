@@ -9,24 +9,13 @@ from msgspec import Struct
 
 from hlotool.analysis.fusions.kinds import FUSION_KINDS, find_kind
 from hlotool.analysis.origin.origin import Origin, find_origin
-from hlotool.compare.blocks.columns import (
-    ALIKE,
-    CHANGE,
-    DELTA_BYTES,
-    LEFT,
-    OP_NAME,
-    RIGHT,
-    SCOPE,
-    SOURCE_FILE,
-    SOURCE_LINE,
-    WHAT,
-    Change,
-)
+from hlotool.compare.blocks import columns
+from hlotool.compare.blocks.columns import Change
 from hlotool.compare.blocks.fusion_events import Form, FusionEvent, find_events
 from hlotool.compare.blocks.reasons import Reasoner
 from hlotool.compare.blocks.shared_scope import share_scope
 from hlotool.compare.match.structure import Structure
-from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
+from hlotool.fields import BYTES, COUNT, FLOPS, WHOLE, column, figure
 from hlotool.fields.paths import fold_numbers
 from hlotool.ir import Instruction
 from hlotool.ir.opcodes import OPCODES
@@ -44,31 +33,33 @@ class FusionChange(Struct, frozen=True):
     one; `details` say what differs, the body's operations included.
     """
 
-    change: Annotated[Change, CHANGE]
-    count: Annotated[int, ALIKE]
+    change: Annotated[Change, columns.CHANGE]
+    count: Annotated[int, columns.ALIKE]
     form: Annotated[
         Form | None,
         column("whether one became several, or several became one", null_text="", give_way=5),
     ]
-    name: Annotated[str, column("the fusions, old and new", heading="fusion")]
+    name: Annotated[str, column("the fusions, old and new", heading="fusion", wants=WHOLE)]
     kind: Annotated[str | None, figure("the fusion kind", words=FUSION_KINDS)]
     root_opcode: Annotated[
         str, column("opcode of the body's root", heading="root", words=OPCODES, give_way=4)
     ]
     details: Annotated[tuple[str, ...], figure("what differs, the body's operations included")]
-    left_names: Annotated[tuple[str, ...], figure("the fusions" + LEFT)]
-    right_names: Annotated[tuple[str, ...], figure("the fusions" + RIGHT)]
-    left_instruction_count: Annotated[int, figure(_INSIDE + LEFT, COUNT, heading="old ops")]
-    right_instruction_count: Annotated[int, figure(_INSIDE + RIGHT, COUNT, heading="new ops")]
-    left_bytes: Annotated[int, column(_ACCESSED + LEFT, BYTES, heading="old", give_way=3)]
-    right_bytes: Annotated[int, column(_ACCESSED + RIGHT, BYTES, heading="new", give_way=2)]
-    delta_bytes: Annotated[int, DELTA_BYTES]
+    left_names: Annotated[tuple[str, ...], figure("the fusions" + columns.LEFT)]
+    right_names: Annotated[tuple[str, ...], figure("the fusions" + columns.RIGHT)]
+    left_instruction_count: Annotated[int, figure(_INSIDE + columns.LEFT, COUNT, heading="old ops")]
+    right_instruction_count: Annotated[
+        int, figure(_INSIDE + columns.RIGHT, COUNT, heading="new ops")
+    ]
+    left_bytes: Annotated[int, column(_ACCESSED + columns.LEFT, BYTES, heading="old", give_way=3)]
+    right_bytes: Annotated[int, column(_ACCESSED + columns.RIGHT, BYTES, heading="new", give_way=2)]
+    delta_bytes: Annotated[int, columns.DELTA_BYTES]
     delta_flops: Annotated[int, figure("flops in one run, right minus left", FLOPS, is_signed=True)]
-    op_name: Annotated[str | None, OP_NAME]
-    scope: Annotated[str | None, SCOPE]
-    source_file: Annotated[str | None, SOURCE_FILE]
-    source_line: Annotated[int | None, SOURCE_LINE]
-    what: Annotated[str, WHAT]
+    op_name: Annotated[str | None, columns.OP_NAME]
+    scope: Annotated[str | None, columns.SCOPE]
+    source_file: Annotated[str | None, columns.SOURCE_FILE]
+    source_line: Annotated[int | None, columns.SOURCE_LINE]
+    what: Annotated[str, columns.WHAT]
 
 
 def compare_fusions(

@@ -12,21 +12,12 @@ from typing import Annotated, Final
 from msgspec import Struct, field
 
 from hlotool.analysis.memory.values.value_rows import BufferRow
-from hlotool.compare.blocks.columns import (
-    ALIKE,
-    DELTA_BYTES,
-    LEFT,
-    OP_NAME,
-    RIGHT,
-    SCOPE,
-    SOURCE_FILE,
-    SOURCE_LINE,
-    Change,
-)
+from hlotool.compare.blocks import columns
+from hlotool.compare.blocks.columns import Change
 from hlotool.compare.blocks.memory_pairs import MemoryReason, ValuePair, pair_rows, stem
 from hlotool.compare.blocks.shared_scope import share_scope
 from hlotool.compare.match.matching import Pairs
-from hlotool.fields import BYTES, column, figure
+from hlotool.fields import BYTES, WHOLE, column, figure
 from hlotool.fields.paths import fold_numbers
 from hlotool.ir.buffers import AllocationClass
 from hlotool.ir.opcodes import OPCODES
@@ -42,32 +33,37 @@ class MemoryChange(Struct, frozen=True):
     peak now` or `not at the peak now` have one that is not live at its peak.
     """
 
-    change: Annotated[Change, figure("what happened")]
+    change: Annotated[
+        Change,
+        figure(
+            "added where only the right peak has it, removed where only the left one has, changed "
+            "where both have"
+        ),
+    ]
     reason: Annotated[
         MemoryReason,
         column(
-            "new and gone values have no partner; others are just not live at the other peak, "
-            "or hold more or less",
-            heading="change",
+            "why: new and gone values have no partner; others are just not live at the other "
+            "peak, or hold more or less"
         ),
     ]
-    count: Annotated[int, ALIKE]
-    value: Annotated[str, column("the value that holds memory")]
-    class_: Annotated[AllocationClass, column("class of its allocation", give_way=4)] = field(
+    count: Annotated[int, columns.ALIKE]
+    value: Annotated[str, column("the value that holds memory", wants=WHOLE)]
+    class_: Annotated[AllocationClass, column("class of its allocation", give_way=5)] = field(
         name="class"
     )
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
-    left_shape: Annotated[str | None, figure(_SHAPE + LEFT)]
-    right_shape: Annotated[str | None, figure(_SHAPE + RIGHT)]
-    shape: Annotated[str, column("its shape; both where they differ", give_way=3)]
-    left_bytes: Annotated[int, column(_HELD + LEFT, BYTES, heading="old", give_way=2)]
-    right_bytes: Annotated[int, column(_HELD + RIGHT, BYTES, heading="new", give_way=1)]
-    delta_bytes: Annotated[int, DELTA_BYTES]
-    op_name: Annotated[str | None, OP_NAME]
-    scope: Annotated[str | None, SCOPE]
-    source: Annotated[str | None, column("file and line, short", null_text="")]
-    source_file: Annotated[str | None, SOURCE_FILE]
-    source_line: Annotated[int | None, SOURCE_LINE]
+    left_shape: Annotated[str | None, figure(_SHAPE + columns.LEFT)]
+    right_shape: Annotated[str | None, figure(_SHAPE + columns.RIGHT)]
+    shape: Annotated[str, column("its shape; both where they differ", give_way=4)]
+    left_bytes: Annotated[int, column(_HELD + columns.LEFT, BYTES, heading="old", give_way=2)]
+    right_bytes: Annotated[int, column(_HELD + columns.RIGHT, BYTES, heading="new", give_way=1)]
+    delta_bytes: Annotated[int, columns.DELTA_BYTES]
+    op_name: Annotated[str | None, columns.OP_NAME]
+    scope: Annotated[str | None, columns.SCOPE]
+    source: Annotated[str | None, column("file and line, short", null_text="", give_way=3)]
+    source_file: Annotated[str | None, columns.SOURCE_FILE]
+    source_line: Annotated[int | None, columns.SOURCE_LINE]
     parameter_name: Annotated[str | None, figure("the program's name for the parameter")]
 
     @property

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hlotool.compare.blocks.columns import LEFT, RIGHT
 from hlotool.compare.causes.meanings import CAUSE_MEANINGS, MEASURE_MEANINGS
-from hlotool.fields import BYTES, COUNT, FLOPS, column, figure
+from hlotool.fields import BYTES, COUNT, FLOPS, WHOLE, column, figure
 
 CauseKind: TypeAlias = Literal[
     "rematerialization lost",
@@ -17,6 +17,8 @@ CauseKind: TypeAlias = Literal[
     "donation gained",
     "layers added",
     "layers removed",
+    "loop unrolled",
+    "loop rolled",
     "trip count",
     "dimension",
     "products moved",
@@ -30,35 +32,43 @@ CauseKind: TypeAlias = Literal[
     "operations",
     "fusing",
     "values at the peak",
+    "dtype inside fusions",
     "other",
 ]
-Measure: TypeAlias = Literal["peak", "donated", "results", "wire", "exposed", "traffic"]
+Measure: TypeAlias = Literal[
+    "peak", "peak of all layers", "donated", "results", "wire", "exposed", "traffic"
+]
 
 
 class Cause(Struct, frozen=True, kw_only=True):
     """One reason; which fields it has goes by its kind (docs/diff.md).
 
-    `delta_bytes` is right − left of what `measure` says: bytes held at the peak, donated, of
-    results in one run, sent in one run, sent with nothing that hides them, moved in memory in one
-    run.
+    `delta_bytes` is right − left of what `measure` says: bytes held at the peak, by all layers at
+    the peak, donated, of results in one run, sent in one run, sent with nothing that hides them,
+    moved in memory in one run.
     """
 
     kind: Annotated[
         CauseKind,
-        column("what kind of reason it is", heading="reason", word_meanings=CAUSE_MEANINGS),
+        column(
+            "what kind of reason it is",
+            heading="reason",
+            wants=WHOLE,
+            word_meanings=CAUSE_MEANINGS,
+        ),
     ]
-    count: Annotated[int, column("how many values, parameters, … it is about", COUNT)]
+    count: Annotated[int, column("how many values, parameters, … it is about", COUNT, give_way=2)]
     subject: Annotated[
         str | None, column("what it is about: names, opcodes, a collective", null_text="")
     ] = None
     scope: Annotated[
-        str | None, column("where in the user's program", null_text="", is_path=True)
+        str | None, column("where in the user's program", null_text="", is_path=True, give_way=3)
     ] = None
     left: Annotated[str | None, column("what it is" + LEFT, heading="old", null_text="")] = None
     right: Annotated[str | None, column("what it is" + RIGHT, heading="new", null_text="")] = None
     measure: Annotated[
         Measure | None,
-        column("what its bytes are", null_text="", word_meanings=MEASURE_MEANINGS),
+        column("what its bytes are", null_text="", give_way=1, word_meanings=MEASURE_MEANINGS),
     ] = None
     delta_bytes: Annotated[
         int | None,

@@ -15,16 +15,27 @@ _AXES: Final = "axes "
 
 
 def find_communication(evidence: Evidence) -> Iterator[Cause]:
-    """Yield the changes of axes, and of each kind the change of the number that weighs most."""
+    """Yield the changes of axes, and of each kind the change of the number that weighs most.
+
+    A number is no reason for bytes that changed the other way, nor where as many run: a loop over
+    layers has one for all of them.
+    """
     told: set[str] = set()
     for row in evidence.collectives:  # the largest difference comes first
         axes = next((each for each in row.details if each.startswith(_AXES)), None)
         if axes is not None:
             left, _, right = axes.removeprefix(_AXES).partition(" → ")
             yield _describe(row, left, right)
-        elif row.left_count != row.right_count and row.kind not in told:
+        elif _points_to_bytes(row) and row.kind not in told:
             told.add(row.kind)
             yield _describe(row)
+
+
+def _points_to_bytes(row: CollectiveChange) -> bool:
+    """Say whether there are more and more is sent, or fewer and less; or the same, if it is."""
+    more = row.right_count - row.left_count
+    is_opposed = row.delta_bytes * more < 0
+    return bool(more) and row.left_executions != row.right_executions and not is_opposed
 
 
 def _describe(row: CollectiveChange, left: str | None = None, right: str | None = None) -> Cause:

@@ -65,6 +65,11 @@ class Evidence:
         """Say whether partners have partners for operands."""
         return all(one.kind != "operands" for one in self._reasoner.reasons(left, right))
 
+    def has_same_opcode(self, one: Instruction) -> bool:
+        """Say whether an instruction of either side has a partner that is what it is."""
+        partner = self.pairs.get(one) or self._reasoner.back.get(one)
+        return partner is not None and partner.opcode == one.opcode
+
     def delta(self, path: str) -> float:
         """Return by how much a metric differs, 0 where a side does not know it."""
         row = self.metrics.get(path)

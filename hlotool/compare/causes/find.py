@@ -19,12 +19,14 @@ from hlotool.compare.causes.overlap import find_overlap
 from hlotool.compare.causes.products import find_products
 from hlotool.compare.causes.rematerialization import find_rematerialization
 from hlotool.compare.causes.rest import find_rest
+from hlotool.compare.causes.unrolling import find_unrolling
 from hlotool.compare.causes.values import find_values
 
 _FINDERS: Final = (
     find_rematerialization,
     find_donation,
     find_layers,
+    find_unrolling,
     find_loops,
     find_dimensions,
     find_operations,
@@ -39,12 +41,14 @@ _SHARE: Final = 0.5
 _LEAST: Final = 0.001  # of a peak, so that it needs a reason
 _PEAKS: Final = ("buffers.peak_bytes", "buffers.estimated.peak_bytes")
 _LAYERS: Final = ("layers added", "layers removed")
-_ABOUT_MEMORY: Final = frozenset(("peak", "donated", "results"))
+_UNROLLING: Final = ("loop unrolled", "loop rolled")
+_ABOUT_MEMORY: Final = frozenset(("peak", "peak of all layers", "donated", "results"))
 # What somebody changed, or who computes it. Others may follow from these.
 _FIRST: Final = frozenset(
     (
         *("rematerialization lost", "rematerialization gained"),
-        *("donation lost", "donation gained", "layers added", "layers removed", "trip count"),
+        *("donation lost", "donation gained", "layers added", "layers removed"),
+        *("loop unrolled", "loop rolled", "trip count"),
         *("dimension", "operations", "axes", "sharding", "products moved"),
     )
 )
@@ -84,9 +88,19 @@ def _on_memory(cause: Cause) -> int:
 
 
 def _without_those_of_layers(found: Sequence[Cause]) -> list[Cause]:
-    """Leave out collectives more or fewer if layers send all the bytes that these do."""
-    of_layers = sum(one.delta_wire_bytes or 0 for one in found if one.kind in _LAYERS)
+    """Leave out collectives more or fewer if layers send all the bytes that these do.
+
+    Of copies in place of a loop nobody counts what they send: more of them send more.
+    """
     counted = [one for one in found if one.kind == "collectives"]
-    if not of_layers or sum(one.delta_bytes or 0 for one in counted) != of_layers:
-        return list(found)
-    return [one for one in found if one.kind != "collectives"]
+    of_layers = sum(one.delta_wire_bytes or 0 for one in found if one.kind in _LAYERS)
+    sent = sum(one.delta_bytes or 0 for one in counted)
+    copies = [_count_more_rounds(one) for one in found if one.kind in _UNROLLING]
+    if (of_layers and sent == of_layers) or any(more * sent > 0 for more in copies):
+        return [one for one in found if one.kind != "collectives"]
+    return list(found)
+
+
+def _count_more_rounds(cause: Cause) -> int:
+    """Return how many layers more there are where a loop was unrolled, 0 where nobody knows."""
+    return int(cause.right) - int(cause.left) if cause.left and cause.right else 0

@@ -6,11 +6,12 @@ and one of them has members that the other has not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from hlotool.compare.causes.cause import Cause, CauseKind
 from hlotool.compare.causes.evidence import Evidence, find_inner_scope, list_executed
+from hlotool.compare.causes.families import find_families, list_members
 from hlotool.compare.causes.names import list_names
 from hlotool.compare.causes.op_names import is_within, list_scopes
 from hlotool.fields.paths import fold_numbers
@@ -27,7 +28,7 @@ def find_layers(evidence: Evidence) -> Iterator[Cause]:
     and parameters that only this side has and whose names differ from others in numbers. Flops
     are those of what runs in the members, wire bytes those of their collectives, in one run.
     """
-    left, right = (_find_families(list_scopes(names)) for names in evidence.op_names)
+    left, right = (find_families(list_scopes(names)) for names in evidence.op_names)
     told: list[str] = []
     for family in sorted(left.keys() & right.keys()):
         if any(is_within(family, outer) for outer in told):
@@ -43,23 +44,10 @@ def find_layers(evidence: Evidence) -> Iterator[Cause]:
             yield _describe("layers removed", family, gone, evidence.left, evidence.right)
 
 
-def _find_families(scopes: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Return the members of each family by its name, `decoder/layer_*`."""
-    found: dict[str, set[str]] = {}
-    for scope in scopes:
-        parts = scope.split("/")
-        for index, part in enumerate(parts):
-            if fold_numbers(part) != part:
-                member = "/".join(parts[: index + 1])
-                found.setdefault(fold_numbers(member), set()).add(member)
-    return {family: frozenset(members) for family, members in found.items()}
-
-
 def _describe(
     kind: CauseKind, family: str, members: frozenset[str], own: Program, other: Program
 ) -> Cause:
     sign = 1 if kind == "layers added" else -1
-    names = sorted(members, key=lambda name: (len(name), name))
     held = _add_up_held(own, other, family) - _add_up_held(other, own, family)
     flops = sum(
         own.costs.of(one).flops * runs
@@ -70,8 +58,9 @@ def _describe(
     return Cause(
         kind=kind,
         count=len(members),
-        subject=list_names(names),
-        measure="peak",
+        subject=list_names(list_members(members)),
+        scope=family,
+        measure="peak of all layers",
         delta_bytes=sign * held,
         delta_flops=sign * flops,
         delta_wire_bytes=sign * sum(row.known_wire_bytes_per_run for row in collectives),

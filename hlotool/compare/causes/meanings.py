@@ -15,11 +15,14 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
     "layers added": "members of a numbered family, layer_0 … layer_11, that only the new side has",
     "layers removed": "members of a numbered family, layer_0 … layer_11, that only the old side "
     "has",
+    "loop unrolled": "copies of a loop's body stand where the old side has the loop",
+    "loop rolled": "a loop stands where the old side has copies of its body",
     "trip count": "a loop makes more rounds, or fewer",
     "dimension": "arrays grew or shrank as a dimension of the inputs did: twice the batch, say",
     "products moved": "matrix products that other code computes: Triton, cuBLAS, YNNPACK, XLA",
     "dtype widened": "results of partners take more bits an element",
     "dtype narrowed": "results of partners take fewer bits an element",
+    "dtype inside fusions": "operations inside fusions compute in another element type",
     "overlap lost": "a larger part of what collectives send has nothing at all that hides it",
     "overlap gained": "a smaller part of what collectives send has nothing at all that hides it",
     "collectives": "collectives of a kind are more, or fewer, not by layers that are new or gone",
@@ -34,6 +37,7 @@ CAUSE_MEANINGS: Final[Mapping[str, str]] = {
 
 MEASURE_MEANINGS: Final[Mapping[str, str]] = {
     "peak": "bytes held at the peak",
+    "peak of all layers": "bytes that all layers of a numbered family hold at the peak",
     "donated": "bytes of donated parameters",
     "results": "bytes of the results of one run",
     "wire": "bytes that a device sends in one run",

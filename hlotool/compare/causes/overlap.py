@@ -20,7 +20,7 @@ def find_overlap(evidence: Evidence) -> Iterator[Cause]:
     `count` is how many more or fewer have nothing at all; `left` and `right` are how many of each
     side. Bytes are wire bytes in one run that nothing hides, beyond what would be if the part of
     those sent were the left side's: twice as much that is sent is no overlap lost. Less than a
-    hundredth of what is sent is no reason.
+    hundredth of what is sent is no reason, nor is a larger part of less that is exposed.
     """
     left, right = evidence.left.collectives, evidence.right.collectives
     parts = [_exposed_part(evidence, side) for side in ("left", "right")]
@@ -28,7 +28,8 @@ def find_overlap(evidence: Evidence) -> Iterator[Cause]:
     if None in parts or wire is None:
         return
     change = (parts[1] or 0) - (parts[0] or 0)
-    if abs(change) < _LEAST:
+    is_opposed = evidence.delta("collectives.exposed_wire_bytes_per_run") * change < 0
+    if abs(change) < _LEAST or is_opposed:
         return
     exposed = _count_exposed(left.rows), _count_exposed(right.rows)
     changes = [row for row in evidence.collectives if (_delta(row) > 0) == (change > 0)]

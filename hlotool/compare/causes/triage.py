@@ -1,4 +1,4 @@
-"""Who did it: the program that XLA was given, a flag, or the compiler?"""
+"""Who can have done it: the program that XLA was given, a flag, or the compiler?"""
 
 from __future__ import annotations
 

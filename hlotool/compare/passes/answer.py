@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.fields import BYTES, COUNT, NUMBER, Block, DocumentSpec, RowList, column, figure
+from hlotool.fields import BYTES, COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column, figure
 from hlotool.ir.opcodes import OPCODES
 
 Ending: TypeAlias = Literal["removed", "no match"]
@@ -25,9 +25,16 @@ class PassRow(Struct, frozen=True):
 
     step: Annotated[int | None, column(_STEP, NUMBER, null_text="")]
     pass_name: Annotated[
-        str, column("the pass that ran since the dump before, or what it ran between", heading="by")
+        str,
+        column(
+            "the pass that ran since the dump before, or what it ran between",
+            heading="by",
+            wants=WHOLE,
+        ),
     ]
-    pipeline: Annotated[str, column("the pipeline of that pass, blank where it is of none")]
+    pipeline: Annotated[
+        str, column("the pipeline of that pass, blank where it is of none", give_way=9)
+    ]
     path: Annotated[str, figure("the dump")]
     differs_in: Annotated[
         tuple[str, ...],
@@ -42,7 +49,11 @@ class PassRow(Struct, frozen=True):
     right_instruction_count: Annotated[
         int | None,
         column(
-            "instructions after the pass, or in NEW", COUNT, heading="instructions", null_text=""
+            "instructions after the pass, or in NEW",
+            COUNT,
+            heading="instructions",
+            give_way=7,
+            null_text="",
         ),
     ] = None
     left_only_count: Annotated[
@@ -51,6 +62,7 @@ class PassRow(Struct, frozen=True):
             "instructions before it that are not there after it",
             COUNT,
             heading="removed",
+            give_way=4,
             null_text="",
         ),
     ] = None
@@ -60,31 +72,40 @@ class PassRow(Struct, frozen=True):
             "instructions after it that were not there before it",
             COUNT,
             heading="added",
+            give_way=4,
             null_text="",
         ),
     ] = None
     changed_count: Annotated[
         int | None,
-        column("instructions that it changed in place", COUNT, heading="changed", null_text=""),
+        column(
+            "instructions that it changed in place",
+            COUNT,
+            heading="changed",
+            give_way=4,
+            null_text="",
+        ),
     ] = None
     left_collective_count: Annotated[int | None, figure("collectives before", COUNT)] = None
     right_collective_count: Annotated[
-        int | None, column("collectives after", COUNT, heading="collectives")
+        int | None, column("collectives after", COUNT, heading="collectives", give_way=2)
     ] = None
     left_wire_bytes: Annotated[int | None, figure(_WIRE + "before", BYTES)] = None
-    right_wire_bytes: Annotated[int | None, column(_WIRE + "after", BYTES, heading="wire/run")] = (
-        None
-    )
+    right_wire_bytes: Annotated[
+        int | None, column(_WIRE + "after", BYTES, heading="wire/run", give_way=5)
+    ] = None
     left_fusion_count: Annotated[int | None, figure("fusions before", COUNT)] = None
-    right_fusion_count: Annotated[int | None, column("fusions after", COUNT, heading="fusions")] = (
-        None
-    )
+    right_fusion_count: Annotated[
+        int | None, column("fusions after", COUNT, heading="fusions", give_way=6)
+    ] = None
     left_copy_count: Annotated[int | None, figure("copies before", COUNT)] = None
-    right_copy_count: Annotated[int | None, column("copies after", COUNT, heading="copies")] = None
+    right_copy_count: Annotated[
+        int | None, column("copies after", COUNT, heading="copies", give_way=6)
+    ] = None
     left_peak_bytes: Annotated[int | None, figure(_PEAK.format("before"), BYTES)] = None
     right_peak_bytes: Annotated[
         int | None,
-        column(_PEAK.format("after"), BYTES, heading="peak (estimate)", null_text=""),
+        column(_PEAK.format("after"), BYTES, heading="peak (estimate)", give_way=3, null_text=""),
     ] = None
     opcodes: Annotated[
         tuple[str, ...],
@@ -92,6 +113,7 @@ class PassRow(Struct, frozen=True):
             "the opcodes of which it left more or fewer, those that do work first; "
             "`--rows opcodes` has all",
             heading="opcodes",
+            give_way=1,
         ),
     ] = ()
 
