@@ -430,7 +430,7 @@ ENTRY main {
 SENT
 }
 """
-ALL_REDUCE = (
+REDUCE = (
     "  zN = f32[SIZE]{0} all-reduce(y), channel_id=N, replica_groups={{0,1,2,3}}, to_apply=sum"
 )
 
@@ -450,7 +450,7 @@ def test_a_number_is_no_reason_for_the_reverse(
 ) -> None:
     texts = []
     for count, size in zip(counts, sizes, strict=True):
-        lines = [ALL_REDUCE.replace("N", str(each + 1)) for each in range(count)]
+        lines = [REDUCE.replace("N", str(each + 1)) for each in range(count)]
         names = ", ".join(f"z{each + 1}" for each in range(count))
         shapes = ", ".join([f"f32[{size}]{{0}}"] * count)
         sent = "\n".join([*lines, f"  ROOT out = ({shapes}) tuple({names})"])
