@@ -16,6 +16,7 @@ from hlotool.compare.blocks.fold import InstructionChange
 from hlotool.compare.blocks.fusions import FusionChange, compare_fusions
 from hlotool.compare.blocks.header import HeaderChange, compare_headers
 from hlotool.compare.blocks.memory import MemoryChange, compare_memory
+from hlotool.compare.blocks.memory_pairs import are_held_alike
 from hlotool.compare.blocks.metrics import MetricRow, by_path, changed_metrics, compare_metrics
 from hlotool.compare.blocks.order import OrderChange, compare_order
 from hlotool.compare.blocks.reasons import Reasoner, make_reasoner
@@ -265,12 +266,17 @@ class _Comparison:
         if reports[0] is None or reports[1] is None:
             self.missing.append("memory")
             return ()
-        if reports[0].figures.peak.position is None or reports[1].figures.peak.position is None:
+        peaks = [one.figures.peak for one in reports if one]
+        if peaks[0].position is None or peaks[1].position is None:
             self.missing.append("values at the peak")
             return ()
         pairs: Pairs = self.reasoner.pairs if self.reasoner else {}
         if programs[0].assignment and programs[1].assignment:  # which know names alone
             pairs = {one: other for one, other in pairs.items() if _are_told_apart(one, other)}
+        if peaks[0].bytes == peaks[1].bytes and are_held_alike(
+            programs[0].find_peak_holdings(), programs[1].find_peak_holdings(), pairs
+        ):
+            return ()
         return compare_memory(programs[0].peak_rows, programs[1].peak_rows, pairs)
 
     def _collectives(self) -> tuple[CollectiveChange, ...]:
