@@ -14,6 +14,7 @@ from pathlib import Path
 from hlotool.compare.blocks.changes import compare_instructions
 from hlotool.compare.blocks.header import compare_headers
 from hlotool.compare.blocks.order import compare_order
+from hlotool.compare.blocks.reasons import make_reasoner
 from hlotool.compare.match.structure import compare_structure
 from hlotool.ir import Module
 from hlotool.parse import parse_module
@@ -77,7 +78,7 @@ def found_changes(left: str, right: str, *, is_strict: bool = False) -> list[str
     structure = compare_structure(read(left), read(right), is_strict=is_strict)
     headers = compare_headers(structure.left, structure.right)
     lines = [f"header {one.name}: {one.left} → {one.right}" for one in headers]
-    for row in compare_instructions(structure).rows:
+    for row in compare_instructions(structure, make_reasoner(structure)).rows:
         details = ": " + "; ".join(row.details) if row.details else ""
         times = f" ×{row.count}" if row.count > 1 else ""
         lines.append(f"{row.change} {row.opcode}{details}{times}")

@@ -16,9 +16,10 @@ from hlotool.compare.blocks.fold import InstructionChange
 from hlotool.compare.blocks.fusions import FusionChange, compare_fusions
 from hlotool.compare.blocks.header import HeaderChange, compare_headers
 from hlotool.compare.blocks.memory import MemoryChange, compare_memory
+from hlotool.compare.blocks.memory_pairs import are_held_alike
 from hlotool.compare.blocks.metrics import MetricRow, by_path, changed_metrics, compare_metrics
 from hlotool.compare.blocks.order import OrderChange, compare_order
-from hlotool.compare.blocks.reasons import Reasoner
+from hlotool.compare.blocks.reasons import Reasoner, make_reasoner
 from hlotool.compare.blocks.run_time import TimeChange, compare_times
 from hlotool.compare.blocks.spaces import SpaceChange, compare_spaces
 from hlotool.compare.causes.cause import Cause
@@ -166,11 +167,11 @@ class _Comparison:
             self.missing.append(_NOT_LEVEL)
         self.is_one = left.program is not None and left.program is right.program
         self.structure: Structure | None = None
-        self.pairs: Pairs = {}
+        self.reasoner: Reasoner | None = None
         if left.program and left.module and right.program and right.module:
             structure = compare_structure(left.program, right.program, is_strict=options.is_strict)
             self.structure = structure
-            self.pairs = structure.partners()
+            self.reasoner = make_reasoner(structure)
             self.missing += structure.terms.not_compared
         else:
             self.missing.append("structure")
@@ -182,13 +183,15 @@ class _Comparison:
         found = None
         order = None
         header: tuple[HeaderChange, ...] = ()
-        if structure is not None:
+        if structure is not None and self.reasoner is not None:
             header = compare_headers(structure.left, structure.right)
             headers = structure.left.header, structure.right.header
             if not self.is_one and all(one.is_scheduled for one in headers):
                 order = compare_order(structure.computations)
             if "instructions" in wants:
-                found = compare_instructions(structure, is_folded=self.options.is_folded)
+                found = compare_instructions(
+                    structure, self.reasoner, is_folded=self.options.is_folded
+                )
         flags = self._flags() if "flags" in wants else ()
         is_known = self.is_one and not flags
         report = DiffReport(
@@ -219,11 +222,11 @@ class _Comparison:
             time = compare_times(left.run_time, right.run_time)
         inputs = InputPair(self.left.before, self.right.before)
         causes: tuple[Cause, ...] = ()
-        if left and right and report.structure is not None:
+        if left and right and self.reasoner is not None:
             causes = find_causes(
                 Evidence(
                     (left, right),
-                    self._reasoner(report.structure),
+                    self.reasoner,
                     inputs,
                     by_path(report.metrics),
                     collectives=report.collectives,
@@ -268,12 +271,17 @@ class _Comparison:
         if reports[0] is None or reports[1] is None:
             self.missing.append("memory")
             return ()
-        if reports[0].figures.peak.position is None or reports[1].figures.peak.position is None:
+        peaks = [one.figures.peak for one in reports if one]
+        if peaks[0].position is None or peaks[1].position is None:
             self.missing.append("values at the peak")
             return ()
-        pairs = self.pairs
+        pairs: Pairs = self.reasoner.pairs if self.reasoner else {}
         if programs[0].assignment and programs[1].assignment:  # which know names alone
             pairs = {one: other for one, other in pairs.items() if _are_told_apart(one, other)}
+        if peaks[0].bytes == peaks[1].bytes and are_held_alike(
+            programs[0].find_peak_holdings(), programs[1].find_peak_holdings(), pairs
+        ):
+            return ()
         return compare_memory(programs[0].peak_rows, programs[1].peak_rows, pairs)
 
     def _collectives(self) -> tuple[CollectiveChange, ...]:
@@ -291,14 +299,11 @@ class _Comparison:
 
     def _fusions(self) -> tuple[FusionChange, ...]:
         left, right, structure = self.left.program, self.right.program, self.structure
-        if left is None or right is None or structure is None or structure.is_equal:
+        if left is None or right is None or self.reasoner is None:
             return ()
-        return compare_fusions(structure, self._reasoner(structure), left, right)
-
-    def _reasoner(self, structure: Structure) -> Reasoner:
-        exact = structure.numbers.signature
-        back = structure.back()
-        return Reasoner(structure.signatures, exact, self.pairs, back, structure.flow)
+        if structure is None or structure.is_equal:
+            return ()
+        return compare_fusions(structure, self.reasoner, left, right)
 
     def _flags(self) -> tuple[FlagChange, ...]:
         left, right = self.left, self.right

@@ -44,6 +44,7 @@ from hlotool.analysis.measured.facts import describe_runs
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.headroom import measure_headroom
+from hlotool.analysis.memory.holdings import Holding, find_holdings
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
 from hlotool.analysis.outline.rows import OutlineRow, outline_program
@@ -215,6 +216,13 @@ class Program:
         if report is None or report.figures.peak.position is None:
             return ()
         return tuple(rows_at(report, self.module, report.figures.peak.position, 0))
+
+    def find_peak_holdings(self) -> Sequence[Holding]:
+        """Return what holds memory in space 0 at its peak, not described; nothing as above."""
+        report = self.memory
+        if report is None or report.figures.peak.position is None:
+            return ()
+        return find_holdings(report.map, report.figures.peak.position, 0)
 
     def list_holders(self, most: int) -> tuple[BufferRow, ...]:
         """Return the largest of `peak_rows`, at most so many, without working out the others."""

@@ -18,6 +18,7 @@ from bench.parse import split_text
 from diff_cases import renamed
 
 from hlotool.compare.blocks.changes import InstructionDiff, compare_instructions
+from hlotool.compare.blocks.reasons import make_reasoner
 from hlotool.compare.match.structure import compare_structure
 from hlotool.ir import Module
 from hlotool.parse import parse_module
@@ -110,7 +111,8 @@ def _time_diff(left: Module, right: Module) -> float:
 
 
 def _compare(left: Module, right: Module) -> InstructionDiff:
-    return compare_instructions(compare_structure(Program("", left), Program("", right)))
+    structure = compare_structure(Program("", left), Program("", right))
+    return compare_instructions(structure, make_reasoner(structure))
 
 
 def _parse(text: str) -> Module:

@@ -32,16 +32,14 @@ class InstructionDiff(Struct, frozen=True):
     right_only_count: int
 
 
-def compare_instructions(structure: Structure, *, is_folded: bool = True) -> InstructionDiff:
+def compare_instructions(
+    structure: Structure, reasoner: Reasoner, *, is_folded: bool = True
+) -> InstructionDiff:
     """List what changed, each once however often its computation is compared.
 
     Follows the pairs of `compare_structure`; raises nothing of its own.
     """
-    pairs = structure.partners()
-    back = structure.back()
-    reasoner = Reasoner(
-        structure.signatures, structure.numbers.signature, pairs, back, structure.flow
-    )
+    pairs, back = reasoner.pairs, reasoner.back
     found = [] if structure.is_equal else _find(structure, reasoner)
     rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()
     # Of a computation that several on the other side are like, one has the partner.

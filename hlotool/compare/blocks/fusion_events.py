@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.compare.blocks.columns import Change
-from hlotool.compare.blocks.fusion_families import Lineage, find_splits, find_successors
+from hlotool.compare.blocks.fusion_families import Bags, Lineage, find_splits, find_successors
 from hlotool.compare.blocks.reasons import Reason, Reasoner
 from hlotool.compare.match.structure import Structure
 from hlotool.ir import Computation, Instruction
@@ -84,12 +84,13 @@ class _Finder:
         gone = [one for one in self.left if one not in pairs]
         new = [one for one in self.right if one not in back]
         signatures = self.structure.signatures
-        splits = find_splits([*changed, *gone], new, pairs, signatures)
+        bags = Bags(signatures)
+        splits = find_splits([*changed, *gone], new, pairs, bags)
         taken = _members(splits)
         backwards = [pairs[one] for one in changed if one not in taken]
         backwards += [one for one in new if one not in taken]
         left = [one for one in gone if one not in taken]
-        merges = find_splits(backwards, left, back, signatures)
+        merges = find_splits(backwards, left, back, bags)
         taken |= _members(merges)
         events = [FusionEvent((one.whole,), one.parts, "split") for one in splits]
         events += [FusionEvent(one.parts, (one.whole,), "merged") for one in merges]

@@ -7,7 +7,7 @@ fusion lost to its partner's absence, a new one may have taken over.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -32,9 +32,9 @@ class Lineage(Struct, frozen=True):
 
 def find_splits(
     wholes: Iterable[Instruction],
-    new: Iterable[Instruction],
+    new: Sequence[Instruction],
     partners: Pairs,
-    signatures: Signatures,
+    bags: Bags,
 ) -> tuple[Lineage, ...]:
     """Find fusions whose work several fusions of the other side do now.
 
@@ -42,7 +42,8 @@ def find_splits(
     side without partner. Merges are splits seen from the other side. Each new fusion has at
     most one origin: the one that most of it comes from.
     """
-    bags = _Bags(signatures)
+    if not new:
+        return ()
     losses = {one: bags.of(one) - bags.of(partners.get(one)) for one in wholes}
     makers: dict[Hashable, list[Instruction]] = {}
     for one, bag in losses.items():
@@ -86,7 +87,7 @@ def find_successors(
 
     Dimensions do not count, and they share more than half of what the larger one does.
     """
-    bags = _Bags(signatures, with_dims=False)
+    bags = Bags(signatures, with_dims=False)
     makers: dict[Hashable, list[Instruction]] = {}
     for one in gone:
         for operation in bags.of(one):
@@ -105,7 +106,7 @@ def find_successors(
     return {one: other for one, (_, other) in nearest.items()}
 
 
-class _Bags:
+class Bags:
     """What fusions compute."""
 
     def __init__(self, signatures: Signatures, *, with_dims: bool = True) -> None:
@@ -114,6 +115,7 @@ class _Bags:
         self._known: dict[Instruction, Bag] = {}
 
     def of(self, fusion: Instruction | None) -> Bag:
+        """Count what a fusion computes by opcode, dimensions and scope; nothing for no fusion."""
         if fusion is None:
             return Counter()
         bag = self._known.get(fusion)

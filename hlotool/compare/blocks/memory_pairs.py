@@ -9,12 +9,14 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.memory.holdings import Holding
 from hlotool.analysis.memory.values.value_rows import BufferRow
 from hlotool.compare.match.matching import Pairs
 from hlotool.ir import ArrayShape, Instruction
-from hlotool.ir.buffers import ValueKey
+from hlotool.ir.buffers import BufferValue, ValueKey
 
 MemoryReason: TypeAlias = Literal["new", "gone", "at the peak now", "not at the peak now", "size"]
+_Value: TypeAlias = BufferRow | BufferValue  # described or not: instruction and index
 
 _NUMBER: Final = re.compile(r"(?:\.\d+|\.clone|\.remat\d*)+$")
 
@@ -44,6 +46,21 @@ class ValuePair(Struct, frozen=True):
         return found
 
 
+def are_held_alike(left: Sequence[Holding], right: Sequence[Holding], partners: Pairs) -> bool:
+    """Say whether each value at a peak has its partner at the other, that holds as many bytes.
+
+    Then `pair_rows` finds nothing that differs, and no value needs to be described.
+    """
+    if [one.occupied_bytes for one in left] != [one.occupied_bytes for one in right]:
+        return False
+    names = _find_names(partners, [one.value for one in left], [one.value for one in right])
+    if not all(names.has_same(one.value) for one in left):
+        return False
+    here = {_key(one.value, names.right_of(one.value)): one.occupied_bytes for one in left}
+    there = {_key(one.value): one.occupied_bytes for one in right}
+    return here == there and len(here) == len(left)
+
+
 def pair_rows(
     left: Sequence[BufferRow], right: Sequence[BufferRow], partners: Pairs
 ) -> list[ValuePair]:
@@ -53,7 +70,7 @@ def pair_rows(
     and equal names are taken for partners. Values without a partner are paired by what they
     are: class, shape, opcode and origin.
     """
-    names = _Names(partners, left, right) if partners else _SameNames(left, right)
+    names = _find_names(partners, left, right)
     there = {_key(row): row for row in right}
     found, here = [], []
     for row in left:
@@ -79,6 +96,10 @@ def pair_rows(
     return found
 
 
+def _find_names(partners: Pairs, left: Sequence[_Value], right: Sequence[_Value]) -> _Names:
+    return _Names(partners, left, right) if partners else _SameNames(left, right)
+
+
 class _Names:
     """Which instructions are partners, by full name; and whether their values correspond.
 
@@ -86,9 +107,7 @@ class _Names:
     not paired by index.
     """
 
-    def __init__(
-        self, partners: Pairs, left: Sequence[BufferRow], right: Sequence[BufferRow]
-    ) -> None:
+    def __init__(self, partners: Pairs, left: Sequence[_Value], right: Sequence[_Value]) -> None:
         self._right: dict[str, str] = {}
         self._same: set[str] = set()
         self._had: set[str] = set()
@@ -103,19 +122,19 @@ class _Names:
                 self._had.add(partner)
         self._known = set(self._right.values())
 
-    def right_of(self, row: BufferRow) -> str | None:
+    def right_of(self, row: _Value) -> str | None:
         """Return the name of a left row's partner."""
         return self._right.get(row.instruction)
 
-    def known(self, row: BufferRow) -> str | None:
+    def known(self, row: _Value) -> str | None:
         """Return a right row's own name if it is somebody's partner."""
         return row.instruction if row.instruction in self._known else None
 
-    def has_same(self, row: BufferRow) -> bool:
+    def has_same(self, row: _Value) -> bool:
         """Say whether the same value of a left row exists on the right."""
         return row.instruction in self._same
 
-    def had_same(self, row: BufferRow) -> bool:
+    def had_same(self, row: _Value) -> bool:
         """Say whether the same value of a right row existed on the left."""
         return row.instruction in self._had
 
@@ -123,7 +142,7 @@ class _Names:
 class _SameNames(_Names):
     """Without modules, instructions of one name are taken for partners."""
 
-    def __init__(self, left: Sequence[BufferRow], right: Sequence[BufferRow]) -> None:
+    def __init__(self, left: Sequence[_Value], right: Sequence[_Value]) -> None:
         super().__init__({}, left, right)
         shared = {row.instruction for row in left} & {row.instruction for row in right}
         self._right = {name: name for name in shared}
@@ -136,7 +155,7 @@ def _indices(instruction: Instruction) -> list[tuple[int, ...]]:
     return [index for index, _ in instruction.shape.leaves_with_index()]
 
 
-def _key(row: BufferRow, name: str | None = None) -> ValueKey:
+def _key(row: _Value, name: str | None = None) -> ValueKey:
     return name or row.instruction, row.index or ()
 
 

@@ -19,6 +19,7 @@ from hlotool.compare.match.flow import Flow
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.shape_changes import scaling, shape_changes
 from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.structure import Structure
 from hlotool.compare.match.views import family
 from hlotool.ir import Instruction
 
@@ -178,6 +179,17 @@ class Reasoner(Struct, eq=False):
         """Say whether two operands are partners when fusions and calls are looked through."""
         meanings = self.flow.meanings(right)
         return any(self.pairs.get(one) in meanings for one in self.flow.meanings(left))
+
+
+def make_reasoner(structure: Structure) -> Reasoner:
+    """Return who tells why partners differ; all that asks about one comparison asks the same."""
+    return Reasoner(
+        structure.signatures,
+        structure.numbers.signature,
+        structure.partners(),
+        structure.back(),
+        structure.flow,
+    )
 
 
 def _leads_to(start: Instruction, goal: Instruction | None, paired: Pairs) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hlotool.compare.blocks.changes import compare_instructions
+from hlotool.compare.blocks.reasons import make_reasoner
 from hlotool.compare.match.structure import compare_structure
 from hlotool.compare.passes.answer import PassesFacts, PassOpcodeRow, PassRow
 from hlotool.compare.passes.by_name import NamedChanges, compare_by_name
@@ -39,7 +40,7 @@ def compare_in_step(left: Snapshot, right: Snapshot, *, is_strict: bool = False)
     if left.state.text == right.state.text:
         return _row(right, left, (), (0, 0, 0))
     structure = compare_structure(left.state.program, right.state.program, is_strict=is_strict)
-    found = compare_instructions(structure)
+    found = compare_instructions(structure, make_reasoner(structure))
     counts = found.left_only_count, found.right_only_count, found.changed_count
     differs_in = _list_respects(left, right, is_other=not structure.is_equal)
     return _row(right, left, differs_in, counts)
