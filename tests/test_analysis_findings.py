@@ -26,7 +26,7 @@ def collect(module: Module, assignment: str = "") -> Evidence:
     program = Program("", module)
     memory = None
     if assignment:
-        memory = analyze_memory(module, parse_buffer_assignment(Source(assignment))).figures
+        memory = analyze_memory(module, parse_buffer_assignment(Source(assignment)))
     return Evidence(
         module,
         program.executions,
