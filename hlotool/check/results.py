@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.check.budget import Severity
 from hlotool.check.limits import Number
@@ -20,6 +21,7 @@ from hlotool.fields import (
     column,
     figure,
 )
+from hlotool.inputs.saved import make_key
 
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 
@@ -32,6 +34,10 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     status: Annotated[Status, column("outcome of the budget", is_verdict=True)]
     name: Annotated[str, column("the budget's name", heading="budget")]
     module: Annotated[str | None, column("the module; null where none matches", null_text="")]
+    place: Annotated[
+        str | None,
+        column("where the module lies in the dump, if another has its name", null_text=""),
+    ] = None
     expression: Annotated[str, figure("the budget as an expression")]
     actual: Annotated[
         Number | None,
@@ -65,12 +71,21 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether the figure may be smaller")] = False
     reason: Annotated[
         str | None,
-        column("which rows were found, or why nothing was checked", null_text="", give_way=1),
+        column(
+            "which limits are broken, which rows were found, or why nothing was checked",
+            null_text="",
+            give_way=1,
+        ),
     ] = None
     message: Annotated[str | None, column("the message given in the budget", null_text="")] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
+
+    @property
+    def key(self) -> str:
+        """The module's name, with its place where that is needed to find it again."""
+        return make_key(self.module or "", self.place or "")
 
 
 class CheckFacts(Struct, frozen=True):
@@ -99,6 +114,12 @@ CHECK: Final = DocumentSpec(
     scalars=FACTS,
     row_lists=(RULES,),
 )
+
+
+def choose_check_columns(results: Iterable[RuleResult]) -> DocumentSpec:
+    """Return the declaration with places only where a module has one; JSON is always the same."""
+    hidden = set() if any(one.place for one in results) else {"place"}
+    return replace(CHECK, row_lists=(RULES.showing(RULES.shown() - hidden),))
 
 
 def count_results(results: Iterable[RuleResult]) -> CheckFacts:

@@ -61,6 +61,6 @@ def enforce_budgets(request: Request, rules: Sequence[Rule]) -> int:
     """Say on stderr what each budget came to; return the exit code of `hlotool check`."""
     run = run_rules(request, rules)
     for result in run.results:
-        module = f" in {result.module}" if result.module else ""
+        module = f" in {result.key}" if result.module else ""
         say(f"{_WORDS[result.status]}{module}: {write_sentence(result, format_value)}")
     return run.exit_code
