@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,9 @@ from hlotool.inputs.saved import make_key
 
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 
+Verdict: TypeAlias = Literal["fail", "no-match", "warning", "pass"]  # the worst first
+
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _BASELINE: Final = "the earlier figure, where an increase is limited"
 
 
@@ -122,12 +125,21 @@ def choose_check_columns(results: Iterable[RuleResult]) -> DocumentSpec:
     return replace(CHECK, row_lists=(RULES.showing(RULES.shown() - hidden),))
 
 
+def find_verdict(results: Iterable[RuleResult]) -> Verdict | None:
+    """Return the worst of what the budgets of a module came to, None where there was none."""
+    found = set(map(_weigh, results))
+    return next((one for one in VERDICTS if one in found), None)
+
+
+def _weigh(result: RuleResult) -> str:
+    """Return what a budget came to; one that only warns does not fail."""
+    is_warning = result.status == "fail" and result.severity == "warning"
+    return "warning" if is_warning else result.status
+
+
 def count_results(results: Iterable[RuleResult]) -> CheckFacts:
     """Count the results by what they came to; only a budget that is an error fails a run."""
-    found = [
-        "warning" if one.status == "fail" and one.severity == "warning" else one.status
-        for one in results
-    ]
+    found = [_weigh(one) for one in results]
     fails, unmatched, broken = map(found.count, ("fail", "no-match", "error"))
     return CheckFacts(
         ok=not (fails or unmatched or broken),

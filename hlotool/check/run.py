@@ -189,7 +189,7 @@ def _check(
     judged = (judge_rule(rule, program, earlier, task.missing) for rule in about)
     results = tuple(replace(one, place=task.module.place or None) for one in judged)
     strangers = tuple(list_strangers(rule, program) if rule in about else None for rule in rules)
-    line = measure_line(program, task.module.key) if is_recorded else None
+    line = measure_line(program, task.module.key, results) if is_recorded else None
     return _Checked(program.name, results, program.notes(), program.paths, line, strangers)
 
 
