@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,11 +11,24 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.findings.evidence import LEAST_BYTES, LEAST_SECONDS, Evidence
-from hlotool.analysis.findings.finding import SYNCHRONOUS_ADVICE, Finding, FindingCode, Severity
+from hlotool.analysis.findings.finding import (
+    MARKED_ADVICE,
+    SYNCHRONOUS_ADVICE,
+    Finding,
+    FindingCode,
+    Severity,
+)
 from hlotool.analysis.findings.precision import computes_in_16_bits
 from hlotool.analysis.findings.wording import first_source, name_all, percent
 from hlotool.ir.opcodes import COLLECTIVES, MAY_CALL
 
+_Mode: TypeAlias = Literal["pair", "marked", "alone"]
+
+_ADVICE: Final[dict[_Mode, str]] = {
+    "pair": "",
+    "marked": MARKED_ADVICE,
+    "alone": SYNCHRONOUS_ADVICE,
+}
 LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
 _REDUCING: Final = COLLECTIVES & MAY_CALL  # they call what adds up
 
@@ -46,7 +59,7 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
     With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
     is all of it. What runs synchronously is told apart, as no work could hide it.
     """
-    for rows in _group(evidence, _runs_synchronously):
+    for rows in _group(evidence, _find_mode):
         found = _expose_time(evidence, rows) or _expose_bytes(evidence, rows)
         if not found.is_large:
             continue
@@ -55,7 +68,7 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
             "warning",
             "exposed-collective",
             _say_exposed(found),
-            SYNCHRONOUS_ADVICE if _runs_synchronously(rows[0]) else "",
+            _ADVICE[_find_mode(rows[0])],
         )
         yield replace(
             one,
@@ -65,9 +78,15 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _runs_synchronously(row: CollectiveRow) -> bool:
-    """Whether nothing can be computed while it runs."""
-    return row.is_sync or not row.is_async
+def _find_mode(row: CollectiveRow) -> _Mode:
+    """Say whether something can be computed while it runs; if not, how the text tells.
+
+    XLA marks a pair where nothing is scheduled between start and done
+    (convert_async_collectives_to_sync.cc); a collective without a start was never asynchronous.
+    """
+    if not row.is_async:
+        return "alone"
+    return "marked" if row.is_sync else "pair"
 
 
 def _say_exposed(found: _Exposed) -> str:
@@ -78,11 +97,13 @@ def _say_exposed(found: _Exposed) -> str:
     over = f" over {', '.join(first.axes)}" if first.axes else ""
     over = " between slices" if first.network == "dcn" else over
     share = f"{percent(found.exposed, found.all_sent)} of {found.whole}."
-    if _runs_synchronously(first):
-        runs, them = ("runs", "it") if is_one else ("run", "them")
+    runs = "runs" if is_one else "run"
+    if _find_mode(first) == "alone":
+        return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
+    if _find_mode(first) == "marked":
         return (
-            f"{names} {runs} synchronously{over}, as asynchronous collectives or the "
-            f"latency-hiding scheduler are off for {them}: {share}"
+            f"{names} {runs} synchronously{over}, marked is_sync, as where nothing is scheduled "
+            f"between start and done: {share}"
         )
     is_busy = any(row.overlap_instructions for row in rows)
     what = "Too little" if is_busy else "Nothing"

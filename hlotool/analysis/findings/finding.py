@@ -31,7 +31,11 @@ Severity: TypeAlias = Literal["info", "warning"]
 # Their bytes are traffic, which takes time.
 TRAFFIC: Final[frozenset[FindingCode]] = frozenset(("large-copy", "missed-fusion"))
 
+# What to try where nothing can be computed meanwhile: without a start and a done, and with both.
 SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
+MARKED_ADVICE: Final = (
+    "turn on the latency-hiding scheduler, or give it work that does not need the result"
+)
 
 # When there is one, beside the sizes below which none is worth a look.
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
