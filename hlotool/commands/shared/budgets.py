@@ -10,6 +10,7 @@ from hlotool.check.entry import Earlier
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan
 from hlotool.check.sentence import write_sentence
+from hlotool.commands.shared.alike import fold_alike
 from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
@@ -52,8 +53,8 @@ def run_rules(
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
     request.tell(run.notes)
-    for failure in run.failures:
-        say(*failure.message.split("\n"))
+    for message in fold_alike([one.message for one in run.failures], "--json has all"):
+        say(*message.split("\n"))
     return run
 
 
