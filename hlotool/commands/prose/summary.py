@@ -13,7 +13,7 @@ from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
-from hlotool.analysis.summary.answer import BOUND, COLLECTIVES, MODULE
+from hlotool.analysis.summary.answer import BOUND, COLLECTIVES, COMPILATION, MODULE
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
 from hlotool.commands.prose.headroom import say_headroom
@@ -58,6 +58,9 @@ def say_what(found: Summary) -> tuple[Line, ...]:
     known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
     if known:
         lines.append(Line("; ".join(known)))
+    if compiled.tpu_flag_count is not None:
+        text = "tpu_comp_env.txt has {tpu_flag_count:flag}, default or not; `hlotool diff` compares"
+        lines.append(Line(f"{text} them", COMPILATION, compiled))
     return tuple(lines)
 
 
