@@ -49,13 +49,13 @@ def _compare(report: MemoryReport, headroom: Headroom) -> Line:
         )
         return Line(text, HEADROOM, headroom)
     size = ", tens of MiB," if report.figures.backend == "tpu" else ""
-    rest = f"(the program's code{size} is not in the dump and comes on top)"
+    rest = f"the program's code{size} is not in the dump and comes on top"
     tone = "error" if headroom.fits is False else ""
     estimated = report.figures.estimated
     if estimated is None:
         verdict = "fits" if headroom.fits else "does not fit"
         text = f"{verdict} in {{limit_bytes}}: headroom {{headroom_bytes}}"
-        return Line(f"{text}, allocated {{allocated_bytes}} {rest}", HEADROOM, headroom, tone=tone)
+        return Line(f"{text}, allocated {{allocated_bytes}}; {rest}", HEADROOM, headroom, tone=tone)
     verdict = {
         None: "an estimate cannot tell whether it fits",
         True: "fits, by estimate,",
@@ -64,4 +64,4 @@ def _compare(report: MemoryReport, headroom: Headroom) -> Line:
     allocated = write_promised("allocated", estimated, report.figures.backend)
     unknown = "; some sizes are unknown" if estimated.is_lower_bound else ""
     text = f"{verdict} in {{limit_bytes}}: headroom {{headroom_bytes}}"
-    return Line(f"{text}, allocated {allocated}{unknown} {rest}", HEADROOM, headroom, tone=tone)
+    return Line(f"{text}, allocated {allocated}{unknown}; {rest}", HEADROOM, headroom, tone=tone)
