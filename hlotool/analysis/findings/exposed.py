@@ -1,8 +1,8 @@
-"""What is worth a look about what crosses the interconnect?"""
+"""Which collectives does no work hide, and why?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -11,16 +11,15 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.findings.evidence import LEAST_BYTES, LEAST_SECONDS, Evidence
-from hlotool.analysis.findings.finding import (
-    MARKED_ADVICE,
-    SYNCHRONOUS_ADVICE,
-    Finding,
-    FindingCode,
-    Severity,
+from hlotool.analysis.findings.finding import MARKED_ADVICE, SYNCHRONOUS_ADVICE, Finding
+from hlotool.analysis.findings.sent import (
+    LEAST_WIRE_SHARE,
+    add_all_sent,
+    add_sent,
+    group_collectives,
+    make_finding,
 )
-from hlotool.analysis.findings.precision import computes_in_16_bits
-from hlotool.analysis.findings.wording import first_source, name_all, percent
-from hlotool.ir.opcodes import COLLECTIVES, MAY_CALL
+from hlotool.analysis.findings.wording import name_all, percent
 
 _Mode: TypeAlias = Literal["pair", "marked", "alone"]
 
@@ -29,8 +28,6 @@ _ADVICE: Final[dict[_Mode, str]] = {
     "marked": MARKED_ADVICE,
     "alone": SYNCHRONOUS_ADVICE,
 }
-LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
-_REDUCING: Final = COLLECTIVES & MAY_CALL  # they call what adds up
 
 
 class _Exposed(Struct, frozen=True):
@@ -59,11 +56,11 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
     With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
     is all of it. What runs synchronously is told apart, as no work could hide it.
     """
-    for rows in _group(evidence, _find_mode):
+    for rows in group_collectives(evidence, _find_mode):
         found = _expose_time(evidence, rows) or _expose_bytes(evidence, rows)
         if not found.is_large:
             continue
-        one = _make(
+        one = make_finding(
             found.rows,
             "warning",
             "exposed-collective",
@@ -144,8 +141,8 @@ def _expose_bytes(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed:
     return _Exposed(
         exposed,
         sum(row.known_exposed_wire_bytes_per_run for row in exposed),
-        _sent(exposed),
-        _all_sent(evidence),
+        add_sent(exposed),
+        add_all_sent(evidence),
         LEAST_BYTES,
         "all bytes sent",
     )
@@ -155,74 +152,3 @@ def _add_seconds(rows: list[CollectiveRow]) -> float | None:
     """Add up the time that no work hides, None where no time is known."""
     known = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
     return sum(known) if known else None
-
-
-def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
-    """Find large collectives of f32 in a program whose matrix products have 16-bit operands.
-
-    Of one that sends several types, the f32 counts. A warning where data only moves, which could
-    be converted before; else, in a reduction, the wider sum may be meant.
-    """
-    large = [
-        (rows, size)
-        for rows in _group(evidence)
-        if (size := sum(_sent_f32(row) for row in rows)) and _is_large(evidence, size)
-    ]
-    if not large or not computes_in_16_bits(evidence.executions):
-        return
-    for rows, size in large:
-        is_sum = rows[0].kind in _REDUCING
-        names = name_all([row.name for row in rows])
-        verb = "sends" if len(rows) == 1 else "send"
-        others = [dtype for dtype in rows[0].dtype.split(",") if dtype != "f32"]
-        beside = f" beside {', '.join(others)}" if others else ""
-        one = _make(
-            rows,
-            "info" if is_sum else "warning",
-            "f32-collective",
-            f"{names} ({rows[0].kind}) {verb} f32{beside} in a program that computes in 16 bits.",
-        )
-        yield replace(one, bytes=size)
-
-
-def _sent_f32(row: CollectiveRow) -> int:
-    return dict(row.wire_bytes_by_dtype).get("f32", 0)
-
-
-def _group(
-    evidence: Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
-) -> list[list[CollectiveRow]]:
-    """Group collectives of one line of the program that differ in name and scope alone."""
-    report = evidence.collectives
-    if report is None or evidence.backend == "cpu":
-        return []
-    groups: dict[tuple[object, ...], list[CollectiveRow]] = {}
-    for row in report.rows:
-        place = row.source_file, row.source_line
-        key = row.kind, row.dtype, row.axes, row.network, tell_apart(row), *place
-        groups.setdefault(key, []).append(row)
-    return list(groups.values())
-
-
-def _is_large(evidence: Evidence, size_bytes: int) -> bool:
-    return size_bytes >= max(LEAST_BYTES, LEAST_WIRE_SHARE * _all_sent(evidence))
-
-
-def _all_sent(evidence: Evidence) -> int:
-    return evidence.collectives.totals.wire_bytes_per_run if evidence.collectives else 0
-
-
-def _sent(rows: list[CollectiveRow]) -> int:
-    return sum(row.known_wire_bytes_per_run for row in rows)
-
-
-def _make(
-    rows: list[CollectiveRow],
-    severity: Severity,
-    code: FindingCode,
-    message: str,
-    advice: str = "",
-) -> Finding:
-    largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)
-    source = first_source((row.source_file, row.source_line) for row in [largest, *rows])
-    return Finding(_sent(rows), severity, code, message, largest.name, source, advice)
