@@ -26,11 +26,11 @@ from hlotool.fields.quantity import parse_bandwidth, parse_time
     [
         ("450GB/s", 450e9),
         ("450 GB/s", 450e9),
-        ("90e9B", 90e9),
+        ("90e9B/s", 90e9),
         ("1.5TB/s", 1.5e12),
         ("45GiB/s", 45 * 2**30),
-        ("45KiB", 45 * 2**10),
-        ("12B", 12),
+        ("45KiB/s", 45 * 2**10),
+        ("12Bps", 12),
         ("100GBps", 100e9),
         ("45kiB/s", 45 * 2**10),
         ("0.5PB/s", 5e14),
@@ -41,11 +41,17 @@ def test_bandwidths(text: str, expected: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "fast", "0", "-1GB/s", "1Gb/s", "1GB/h", "0GB/s", "∞", "450", "90e9"]
+    "text", ["", "fast", "0", "-1GB/s", "1Gb/s", "1GB/h", "0GB/s", "∞", "450", "90e9", "12B"]
 )
 def test_bandwidths_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="--bandwidth"):
         parse_bandwidth(text, "--bandwidth")
+
+
+def test_a_size_is_no_speed() -> None:
+    with pytest.raises(UsageError) as error:
+        parse_bandwidth("450 GB", "--bandwidth")
+    assert str(error.value) == "--bandwidth 450 GB is a size, no speed; write 450GB/s."
 
 
 def test_a_bare_number_is_asked_for_its_unit() -> None:

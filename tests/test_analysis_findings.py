@@ -9,7 +9,7 @@ from cost_cases import Case, list_dumps
 
 from hlotool.analysis.collectives.overlap.machine import find_machine
 from hlotool.analysis.findings import FINDERS, Evidence, Finding, find_findings
-from hlotool.analysis.findings.finding import ADVICE, FINDINGS, SYNCHRONOUS_ADVICE
+from hlotool.analysis.findings.finding import ADVICE, FINDINGS, MARKED_ADVICE, SYNCHRONOUS_ADVICE
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir import Module
 from hlotool.parse import parse_module
@@ -26,7 +26,7 @@ def collect(module: Module, assignment: str = "") -> Evidence:
     program = Program("", module)
     memory = None
     if assignment:
-        memory = analyze_memory(module, parse_buffer_assignment(Source(assignment))).figures
+        memory = analyze_memory(module, parse_buffer_assignment(Source(assignment)))
     return Evidence(
         module,
         program.executions,
@@ -59,7 +59,9 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
         (one.severity == "warning", one.weighted_bytes or -1, one.bytes or -1) for one in findings
     ]
     assert ranks == sorted(ranks, reverse=True)
-    assert all(one.advice in {ADVICE[one.code], SYNCHRONOUS_ADVICE} for one in findings)
+    assert all(
+        one.advice in {ADVICE[one.code], SYNCHRONOUS_ADVICE, MARKED_ADVICE} for one in findings
+    )
     for one in findings:
         assert one.code in FINDINGS.field("code").values
         assert one.instruction is None or one.instruction in names
@@ -320,10 +322,22 @@ def test_a_synchronous_collective_is_told_apart() -> None:
     text = collective("bf16", "all-reduce").replace("-start", "").replace("all-reduce-done", "copy")
     (found,) = [one for one in find(text) if one.code == "exposed-collective"]
     assert found.message == (
-        "s (all-reduce) runs synchronously, as asynchronous collectives or the latency-hiding "
-        "scheduler are off for it: 100 % of all bytes sent."
+        "s (all-reduce) runs synchronously, not as a start and a done: 100 % of all bytes sent."
     )
     assert found.advice == SYNCHRONOUS_ADVICE
+
+
+def test_a_pair_marked_synchronous_is_told_apart() -> None:
+    config = '{"collective_backend_config":{"is_sync":true}}'
+    text = collective("bf16", "all-reduce")
+    start = next(line for line in text.splitlines() if "all-reduce-start" in line)
+    marked = text.replace(start, f"{start}, backend_config={config}")
+    (found,) = [one for one in find(marked) if one.code == "exposed-collective"]
+    assert found.message == (
+        "s (all-reduce) runs synchronously, marked is_sync, as where nothing is scheduled between "
+        "start and done: 100 % of all bytes sent."
+    )
+    assert found.advice == MARKED_ADVICE
 
 
 def test_traffic_and_transfers_are_ranked_on_one_scale() -> None:

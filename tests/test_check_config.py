@@ -8,7 +8,10 @@ import pytest
 
 from hlotool.check.budget import Budget
 from hlotool.check.config import Config, find_config, read_config
-from hlotool.errors import UsageError
+from hlotool.check.key_lines import TableLines
+from hlotool.check.rule import compile_rule
+from hlotool.check.written_calls import compile_call_costs
+from hlotool.errors import QueryError, UsageError
 
 BAD = sorted((Path(__file__).parents[1] / "testdata" / "check" / "bad").glob("*.toml"))
 BUDGET = """
@@ -22,7 +25,7 @@ READ = Budget(
     metric="buffers.temp_bytes",
     max="8GiB",
     max_increase_abs=1024,
-    line=2,
+    lines=TableLines(2, {"metric": 3, "max": 4, "max_increase_abs": 5}),
 )
 
 
@@ -115,4 +118,42 @@ def test_what_is_out_of_proportion_is_refused(tmp_path: Path, text: str, words: 
     path = tmp_path / "hlotool.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=words):
+        read_config(str(path))
+
+
+def test_mistakes_are_placed_at_their_keys(tmp_path: Path) -> None:
+    text = """chip = "h100"
+[[budget]]
+message = '''
+max = 1
+[[budget]]
+'''
+  "metric" = "buffers.temp_byte"
+max = "1 GB"
+[[budget]] # the second
+metric = "buffers.temp_bytes"
+
+max="1 Gib"
+[[custom_call]]
+target = "x"
+# bytes = 3
+flops = "one"
+"""
+    path = tmp_path / "hlotool.toml"
+    path.write_text(text, encoding="utf-8")
+    found = read_config(str(path))
+    first, second = found.budgets
+    assert (first.line, second.line) == (2, 9)
+    with pytest.raises(QueryError, match=r"^x\.toml:7: metric: there is no metric"):
+        compile_rule(first, "x.toml")
+    with pytest.raises(QueryError, match=r"^x\.toml:12: max: expected"):
+        compile_rule(second, "x.toml")
+    with pytest.raises(QueryError, match=r"hlotool\.toml:16: flops: "):
+        compile_call_costs(found)
+
+
+def test_keys_of_pyproject_are_found_in_their_table(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text("[project]\nstage = 1\n[tool.hlotool]\nstage = 2\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"pyproject\.toml:4: stage"):
         read_config(str(path))

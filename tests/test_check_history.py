@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from hlotool.api import load
+from hlotool.check.budget import Budget
 from hlotool.check.history import (
     HISTORY_SCHEMA,
     HistoryLine,
@@ -21,7 +22,10 @@ from hlotool.check.history import (
     read_lines,
     write_lines,
 )
+from hlotool.check.judge import judge_rule
+from hlotool.check.rule import compile_rule
 from hlotool.check.trend import TrendRow, find_trends
+from hlotool.check.verdict_trend import find_verdicts
 from hlotool.errors import InputError, UsageError
 from hlotool.program.program import Program
 from hlotool.render.sparkline import draw_sparkline, fit_encoding
@@ -57,6 +61,40 @@ def test_lines_are_read_again_and_fit_their_schema() -> None:
     assert read_lines(text.encode(), "h") == {1: made, 2: made}
     schema = json.loads((ROOT / "docs" / "schema" / "check-history.json").read_text("utf-8"))
     jsonschema.Draft202012Validator(schema).validate(json.loads(text.splitlines()[0]))
+
+
+def test_a_line_says_what_the_budgets_came_to() -> None:
+    dump = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "pallas_kernel")
+    program = Program("f", dump.module, dump.assignment)
+    budgets = (
+        Budget(name="a", metric=TEMP, max="0"),
+        Budget(name="b", metric=TEMP, max="0", severity="warning"),
+        Budget(metric=TEMP, min="0"),
+    )
+    results = [judge_rule(compile_rule(one), program) for one in budgets]
+    made = measure_line(program, "f", results)
+    assert (made.verdict, made.exceeded) == ("fail", ("a", "b"))
+    assert measure_line(program, "f", results[1:]).verdict == "warning"
+    assert measure_line(program, "f", results[2:]).verdict == "pass"
+    assert measure_line(program, "f").verdict is None
+    schema = json.loads((ROOT / "docs" / "schema" / "check-history.json").read_text("utf-8"))
+    told = json.loads(write_lines([made]))
+    jsonschema.Draft202012Validator(schema).validate(told)
+    assert schema["properties"]["verdict"]["description"]
+
+
+def test_since_when_a_module_passes() -> None:
+    told = (None, "pass", "fail", "pass", None, "pass")
+    lines = {
+        number: line(1, verdict=verdict, commit=f"c{number}")
+        for number, verdict in enumerate(told, 1)
+    }
+    lines[9] = line(1, module="g", verdict="fail", exceeded=("a",))
+    lines[10] = line(1, module="h")
+    first, second = find_verdicts(lines)
+    assert (first.module, first.verdict, first.exceeded) == ("g", "fail", ("a",))
+    assert (second.verdict, second.since_line, second.since_commit) == ("pass", 4, "c4")
+    assert (second.fail_count, second.line_count) == (1, 4)
 
 
 def test_lines_of_other_versions_are_read() -> None:

@@ -152,6 +152,18 @@ def test_limits_hold_without_a_baseline(
     assert found.margin is not None
     assert (found.margin < 0) == (status == "fail")
     assert "baseline" in (found.reason or "")
+    named = " and ".join(f"{name} {limit}" for name, limit in limits.items())
+    assert (found.reason or "").startswith(f"beyond {named}; ") == (status == "fail")
+
+
+def test_a_failure_names_the_limits_that_are_broken() -> None:
+    saved = SavedFigures("x", make_summary({"buffers.temp_bytes": 1000}))
+    limits = {"max": "1KiB", "max_increase": "2%", "max_increase_abs": "1KiB"}
+    found = judge("metric", "buffers.temp_bytes", PROGRAM, saved, **limits)
+    assert found.reason == "beyond max 1KiB and max_increase 2% and max_increase_abs 1KiB"
+    found = judge("metric", "buffers.temp_bytes", PROGRAM, saved, max="1GiB", max_increase="2%")
+    assert (found.status, found.reason) == ("fail", "beyond max_increase 2%")
+    assert judge("require", 'fusions: name == "none"', PROGRAM).reason == "no row matches"
 
 
 def test_rows_have_increases_against_a_dump() -> None:
@@ -187,8 +199,12 @@ def test_modules_are_chosen_by_pattern() -> None:
 def test_mistakes(
     kind: str, text: str, limits: dict[str, str], error: type[HlotoolError], message: str
 ) -> None:
+    lines = {"line": 3, "keys": {}}
     with pytest.raises(error, match=message) as caught:
-        compile_rule(convert({kind: text, "line": 3, **limits}, Budget), "hlotool.toml")
+        compile_rule(
+            convert({kind: text, "lines": lines, **limits}, Budget),
+            "hlotool.toml",
+        )
     assert "hlotool.toml:3" in str(caught.value)
     assert caught.value.exit_code == 2
 

@@ -119,6 +119,6 @@ def test_options(number: str, capsys: pytest.CaptureFixture[str]) -> None:
     expect_answer_or_sentence(capsys, "fusions", DUMP, "--where", f"flops >= {number}")
     expect_answer_or_sentence(capsys, "summary", DUMP, "-n", number)
     link = ("collectives", DUMP, "--bandwidth")
-    for unit in ("GB/s", "B"):
+    for unit in ("GB/s", "B/s"):
         expect_answer_or_sentence(capsys, *link, f"{number}{unit}", "--json")
-        expect_answer_or_sentence(capsys, *link, "1B", "--latency", f"{number}s")
+        expect_answer_or_sentence(capsys, *link, "1B/s", "--latency", f"{number}s")

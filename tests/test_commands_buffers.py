@@ -308,7 +308,10 @@ def test_without_is_not_about_a_limit(limit: tuple[str, str]) -> None:
 
 
 def test_a_chip_is_a_limit() -> None:
-    assert answer(GPU, "--chip", "h100")["headroom"]["fits"] is True
+    headroom = answer(GPU, "--chip", "h100")["headroom"]
+    assert (headroom["fits"], headroom["chip"]) == (True, "h100")
+    assert "JAX takes 75 % of a GPU's by default" in run(GPU, "--chip", "h100").stdout
+    assert answer(GPU, "--hbm", "80GiB")["headroom"]["chip"] is None
     assert "give only one" in refusal(GPU, "--chip", "h100", "--hbm", "8GiB")
     assert "v5e" in refusal(GPU, "--chip", "v5e")
 
@@ -318,7 +321,8 @@ def test_what_does_not_fit_is_told_what_would_have_to_go() -> None:
     sets = {row["set"] for row in found["relief"]}
     assert sets
     assert all(row["headroom_bytes"] >= 0 for row in found["relief"])
-    assert "Without these" in run(GPU, "--hbm", "1500MiB").stdout
+    said = run(GPU, "--hbm", "1500MiB").stdout
+    assert 0 < said.index("does not fit in") < said.index("Without the parts of one set")
     assert answer(GPU, "--hbm", "80GiB")["relief"] == []
 
 

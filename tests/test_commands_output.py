@@ -7,9 +7,12 @@ from typing import Any
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
+from dump_files import TESTDATA
 from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
 
+from hlotool.commands.collectives import collectives
 from hlotool.commands.shared.output import check_options, find_target, render_document
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import QueryError, UsageError
@@ -17,6 +20,7 @@ from hlotool.fields import Document, DocumentSpec
 from hlotool.fields.schema import make_schema
 from hlotool.render.look import Look
 
+TRANSFORMER = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
 SECOND = replace(SAMPLES, name="seconds", title="Seconds", limit=1, sort="name")
 THIRD = replace(SAMPLES, name="thirds", is_optional=True, title="Thirds")
 SPEC = DocumentSpec("two", "two lists", row_lists=(SAMPLES, SECOND, THIRD))
@@ -120,3 +124,25 @@ def test_the_target_of_row_options() -> None:
     assert find_target(SPEC, RowOptions()) is SAMPLES
     assert find_target(SPEC, RowOptions(rows="thirds")) is THIRD
     assert find_target(EMPTY, RowOptions()) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--sort", "-exposed_seconds"),
+            "--sort exposed_seconds orders nothing: no row tells it; it is known with --chip.\n",
+        ),
+        (
+            ("--sort", "name,measured_seconds", "--json"),
+            "measured_seconds orders nothing: no row tells it; it is known from a profile.\n",
+        ),
+        (("--sort", "-exposed_seconds", "--chip", "h100"), ""),
+        (("--sort", "-wire_bytes_per_run"), ""),
+    ],
+)
+def test_a_sort_by_what_no_row_tells_is_noted(options: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(collectives, [str(TRANSFORMER), *options])
+    assert result.exit_code == 0
+    assert result.stderr.endswith(said)
+    assert bool(result.stderr) == bool(said)

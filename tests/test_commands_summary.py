@@ -105,3 +105,29 @@ def test_which_programs_fit() -> None:
     found = find_too_large(rows, 10)
     assert found.too_large == (rows[1], rows[3])
     assert found.unknown_count == 2
+
+
+def test_flags_of_which_no_default_is_known_are_counted(tmp_path: Path) -> None:
+    folder = copytree(DUMPS / "tpu_v5e" / "mlp_train", tmp_path / "mlp_train")
+    flags = folder / "module_0000.jit_train_step.cl_1003875606.tpu_comp_env.txt"
+    flags.write_text('xla_a: AUTO\nxla_b: ""\nxla_c {\n  x: 1\n}\nxla_a: 2\n', encoding="utf-8")
+    compilation = json.loads(run(folder, "--json").stdout)["compilation"]
+    assert (compilation["tpu_flag_count"], compilation["tpu_flags_path"]) == (3, str(flags))
+    assert compilation["flags"]
+    assert "\ntpu_comp_env.txt has 3 flags, default or not;" in run(folder).stdout
+    flags.unlink()
+    compilation = json.loads(run(folder, "--json").stdout)["compilation"]
+    assert (compilation["tpu_flag_count"], compilation["tpu_flags_path"]) == (None, None)
+
+
+def test_many_alike_errors_are_one_line(tmp_path: Path) -> None:
+    broken = "HloModule m, is_scheduled=true\n\nENTRY e {\n  ROOT a = f32[] negate(b)\n}\n"
+    for number in range(5):
+        text = broken.replace("(b)", f"(b{number})")
+        (tmp_path / f"module_000{number}.jit_f.after_optimizations.txt").write_text(text, "utf-8")
+    done = run(tmp_path)
+    first, last = done.stderr.splitlines()
+    assert first.startswith("hlotool: 5 files, first ")
+    assert last.endswith("5 errors; --where 'error != null' --columns error -n 0 lists all")
+    rows = json.loads(run(tmp_path, "--json").stdout)["modules"]
+    assert len({row["error"] for row in rows}) == 5

@@ -430,9 +430,7 @@ ENTRY main {
 SENT
 }
 """
-REDUCE = (
-    "  zN = f32[SIZE]{0} all-reduce(y), channel_id=N, replica_groups={{0,1,2,3}}, to_apply=sum"
-)
+REDUCE = "  zN = f32[SIZE]{0} all-reduce(y), channel_id=N, replica_groups={{0,1,2,3}}, to_apply=sum"
 
 
 @pytest.mark.parametrize(

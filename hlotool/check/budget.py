@@ -7,6 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.check.key_lines import NO_LINES, TableLines
+
 KINDS: Final = ("expression", "metric", "forbid", "require")
 LIMITS: Final = ("max", "min", "max_increase", "max_increase_abs")
 
@@ -66,6 +68,15 @@ class BudgetTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Budget(BudgetTable, frozen=True, kw_only=True):
-    """One budget as written; `line` is where, 0 where it came from the command line."""
+    """One budget as written; `lines` says where, none where it came from the command line."""
 
-    line: int = 0
+    lines: TableLines = NO_LINES
+
+    @property
+    def line(self) -> int:
+        """Where it begins, 0 where that is not known."""
+        return self.lines.line
+
+    def place(self, config: str, key: str) -> str:
+        """Return where a key of it stands, `hlotool.toml:4`; without a file, the option."""
+        return self.lines.place(config, key) or "--budget"

@@ -26,28 +26,26 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
-from typing import Annotated, Final, TypeVar, get_args
+from typing import Annotated, Final, TypeVar
 
-from msgspec import Meta, Struct, ValidationError, convert
-from msgspec.structs import asdict, fields, replace
+from msgspec import Meta, Struct
+from msgspec.structs import asdict, replace
 
 from hlotool.check.budget import Budget, BudgetTable
+from hlotool.check.convert_table import TABLES, convert_table
 from hlotool.check.custom_call import CustomCallTable, WrittenCall
+from hlotool.check.key_lines import NO_LINES, TableLines, find_tables
 from hlotool.errors import UsageError
 from hlotool.inputs import StageChoice
 from hlotool.inputs.read.text import display_name, read_bytes
-from hlotool.query.names import either, suggest
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
-_TABLE_LINE: Final = re.compile(r"\s*\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]")
+_TABLE_LINE: Final = re.compile(r"\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]")
+_OWN_LINE: Final = re.compile(r"\[\s*tool\.hlotool\s*\]")
 _MOST_BYTES: Final = 1 << 18
 _MOST_TABLES: Final = {"budget": 1000, "custom_call": 100}
 _DEEP_KEY: Final = re.compile(r"(?:[\w\"'-]++[ \t]*+\.[ \t]*+){32}")
-_TABLES: Final = {"budget": "budgets", "custom_call": "custom calls"}  # of which there are many
-_OF: Final = {BudgetTable: " of a budget", CustomCallTable: " of a custom_call"}
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
-_NO_CHOICE: Final = "Invalid enum value "
 
 Record = TypeVar("Record", bound=Struct)
 
@@ -154,15 +152,14 @@ def _make_config(table: object, path: str, text: str) -> Config:
     name = display_name(path)
     if not isinstance(table, dict):
         raise UsageError(f"{name}: [tool.hlotool] must be a table.")
-    said = _convert(table, _File, name)
+    tables = tuple(find_tables(text))
+    said = convert_table(table, _File, name, _find_own(tables, name))
     budgets = [
-        Budget(**asdict(read), line=line)
-        for read, line in _read_tables(said.budget, BudgetTable, "budget", text, name)
+        Budget(**asdict(read), lines=lines)
+        for read, lines in _read_tables(said.budget, BudgetTable, "budget", tables, name)
     ]
-    custom_calls = tuple(
-        WrittenCall(**asdict(read), line=line)
-        for read, line in _read_tables(said.custom_call, CustomCallTable, "custom_call", text, name)
-    )
+    calls = _read_tables(said.custom_call, CustomCallTable, "custom_call", tables, name)
+    custom_calls = tuple(WrittenCall(**asdict(read), lines=lines) for read, lines in calls)
     return Config(
         path,
         said.baseline,
@@ -175,16 +172,27 @@ def _make_config(table: object, path: str, text: str) -> Config:
     )
 
 
+def _find_own(tables: Iterable[tuple[str, TableLines]], name: str) -> TableLines:
+    """Return the lines of the keys that stand in no table of their own."""
+    if os.path.basename(name) != PYPROJECT_NAME:  # noqa: PTH119
+        return next((lines for _, lines in tables), NO_LINES)
+    return next((lines for header, lines in tables if _OWN_LINE.match(header)), NO_LINES)
+
+
 def _read_tables(
-    tables: Sequence[dict[str, object]], record: type[Record], key: str, text: str, name: str
-) -> Iterator[tuple[Record, int]]:
-    """Read the tables written as `[[key]]`, each with its line; 0 for those inside an array."""
+    tables: Sequence[dict[str, object]],
+    record: type[Record],
+    key: str,
+    lines: Iterable[tuple[str, TableLines]],
+    name: str,
+) -> Iterator[tuple[Record, TableLines]]:
+    """Read the tables written as `[[key]]`, each with its lines; none for those in an array."""
     if len(tables) > _MOST_TABLES[key]:
-        raise UsageError(f"{name}: more than {_MOST_TABLES[key]:,} {_TABLES[key]} are refused.")
-    found = (_TABLE_LINE.match(line) for line in text.splitlines())
-    lines = [n for n, match in enumerate(found, 1) if match and match[1] == key]
-    for table, line in zip(tables, chain(lines, repeat(0)), strict=False):
-        yield _convert(table, record, f"{name}:{line}" if line else name), line
+        raise UsageError(f"{name}: more than {_MOST_TABLES[key]:,} {TABLES[key]} are refused.")
+    found = ((one, _TABLE_LINE.match(header)) for header, one in lines)
+    own = (one for one, match in found if match and match[1] == key)
+    for table, place in zip(tables, chain(own, repeat(NO_LINES)), strict=False):
+        yield convert_table(table, record, name, place), place
 
 
 def _told_apart(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
@@ -196,30 +204,3 @@ def _told_apart(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
         number = seen[one.title]
         found.append(replace(one, name=one.title if number == 1 else f"{one.title} ({number})"))
     return tuple(found)
-
-
-def _convert(table: dict[str, object], record: type[Record], place: str) -> Record:
-    """Read a table; raise UsageError with its place where it does not fit the record."""
-    try:
-        return convert(table, record)
-    except ValidationError as error:
-        message = _explain(str(error), record)
-        raise UsageError(f"{place}: {message}{'' if message.endswith('?') else '.'}") from error
-
-
-def _explain(error: str, record: type[Struct]) -> str:
-    """Put what msgspec found into the words of a configuration."""
-    keys = {each.name: each.type for each in fields(record)}
-    unknown = _UNKNOWN.match(error)
-    if unknown:
-        of = _OF.get(record, "")
-        return f"there is no key {unknown[1]!r}{of}; {suggest(unknown[1], keys)}"
-    what, _, place = error.replace(" | null`", "`").partition(" - at `$.")
-    key = place.rstrip("`").partition("[")[0]
-    if key in _TABLES:
-        return f"{_TABLES[key]} are written as [[{key}]], each a table of its own"
-    if what.startswith(_NO_CHOICE):
-        choices = [word for part in (keys[key], *get_args(keys[key])) for word in get_args(part)]
-        words = [word for word in choices if isinstance(word, str)]
-        return f"{key} is {either(words)}, not {what.removeprefix(_NO_CHOICE)}"
-    return f"{key}: {what[:1].lower()}{what[1:]}" if key else what

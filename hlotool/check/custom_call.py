@@ -6,6 +6,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from hlotool.check.key_lines import NO_LINES, TableLines
+
 Count: TypeAlias = str | int | float | None  # an expression, or a number as it stands
 
 
@@ -25,6 +27,6 @@ class CustomCallTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class WrittenCall(CustomCallTable, frozen=True, kw_only=True):
-    """A `[[custom_call]]`; `line` is where it stands, 0 where that is not known."""
+    """A `[[custom_call]]`; `lines` says where it stands, none where that is not known."""
 
-    line: int = 0
+    lines: TableLines = NO_LINES

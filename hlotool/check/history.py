@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
@@ -12,6 +12,7 @@ from msgspec import Meta, Struct, convert, to_builtins
 
 from hlotool import __version__
 from hlotool.check.baseline import known_metrics
+from hlotool.check.results import RuleResult, Verdict, find_verdict
 from hlotool.errors import InputError, UsageError
 from hlotool.program.program import Program
 
@@ -33,6 +34,13 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
         dict[str, int | float | None],
         Meta(description="figures by the names that budgets have; one that is missing is unknown"),
     ]
+    verdict: Annotated[
+        Verdict | None,
+        Meta(description="the worst of what the module's budgets came to; null where none was"),
+    ] = None
+    exceeded: Annotated[
+        tuple[str, ...], Meta(description="the budgets that were exceeded, by name")
+    ] = ()
     lower_bounds: Annotated[
         tuple[str, ...], Meta(description="metrics of which a part is unknown")
     ] = ()
@@ -41,8 +49,11 @@ class HistoryLine(Struct, frozen=True, kw_only=True, tag_field="schema", tag=HIS
     ] = ()
 
 
-def measure_line(program: Program, module: str) -> HistoryLine:
-    """Return the figures of a program, as far as they are known, without time and commit."""
+def measure_line(program: Program, module: str, results: Sequence[RuleResult] = ()) -> HistoryLine:
+    """Return the figures of a program, as far as they are known, and what its budgets came to.
+
+    Time and commit are the caller's to add.
+    """
     metrics: dict[str, int | float | None] = {
         path: value
         for path, value in known_metrics(program).items()
@@ -54,6 +65,8 @@ def measure_line(program: Program, module: str) -> HistoryLine:
         module=module,
         machine=program.collectives.totals.machine if program.module else None,
         metrics=metrics,
+        verdict=find_verdict(results),
+        exceeded=tuple(one.name for one in results if one.status == "fail"),
         lower_bounds=tuple(path for path, (is_lower, _) in bounds.items() if is_lower),
         upper_bounds=tuple(path for path, (_, is_upper) in bounds.items() if is_upper),
     )

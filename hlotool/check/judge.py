@@ -109,7 +109,6 @@ def _judge_figure(
     if actual is None:
         return _result(rule, program, "no-match", reason=_NOTHING_MEASURED)
     margin = find_margin(actual, limits, before)
-    is_forbidden = rule.counted is not None and rule.budget.kind == "forbid"
     kept: Status = "no-match" if missing else "pass"
     return _result(
         rule,
@@ -120,8 +119,19 @@ def _judge_figure(
         limit=margin.limit,
         margin=margin.left,
         baseline=before,
-        reason=name_rows(rule.counted, program) if rule.counted and is_forbidden else missing,
+        reason=_explain(rule, program, limits.list_broken(actual, before), missing),
     )
+
+
+def _explain(rule: Rule, program: Program, broken: Sequence[str], missing: str) -> str:
+    """Say which limits are broken, or which rows were counted; and why one was not held."""
+    if rule.counted:
+        names = name_rows(rule.counted, program) if rule.budget.kind == "forbid" else ""
+        return names or ("no row matches" if broken else "")
+    if not broken:
+        return missing
+    said = " and ".join(f"{name} {getattr(rule.budget, name)}" for name in broken)
+    return f"beyond {said}" + (f"; no increase was checked, as {missing}" if missing else "")
 
 
 def _measure_baseline(

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 Number: TypeAlias = int | float
 
@@ -33,6 +34,18 @@ class Limits(Struct, frozen=True):
         if self.needs_baseline and baseline is not None:
             bounds.append(baseline + self._allowance(baseline))
         return min(bounds, default=None)
+
+    def list_broken(self, actual: Number, baseline: Number | None) -> tuple[str, ...]:
+        """Name the limits that a figure breaks; both increases, as the looser of them counts."""
+        increases = ("max_increase", "max_increase_abs")
+        grown = replace(self, max=None).upper(baseline)
+        broken = (
+            (("max",), self.max is not None and actual > self.max),
+            (("min",), self.min is not None and actual < self.min),
+            (increases, grown is not None and actual > grown),
+        )
+        named = (name for names, is_broken in broken if is_broken for name in names)
+        return tuple(name for name in named if getattr(self, name) is not None)
 
     def _allowance(self, baseline: Number) -> Number:
         part = Fraction(baseline) * (self.max_increase or 0)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.check.budget import Severity
 from hlotool.check.limits import Number
@@ -20,9 +21,13 @@ from hlotool.fields import (
     column,
     figure,
 )
+from hlotool.inputs.saved import make_key
 
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 
+Verdict: TypeAlias = Literal["fail", "no-match", "warning", "pass"]  # the worst first
+
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 _BASELINE: Final = "the earlier figure, where an increase is limited"
 
 
@@ -44,6 +49,10 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     ]
     name: Annotated[str, column("the budget's name", heading="budget")]
     module: Annotated[str | None, column("the module; null where none matches", null_text="")]
+    place: Annotated[
+        str | None,
+        column("where the module lies in the dump, if another has its name", null_text=""),
+    ] = None
     expression: Annotated[str, figure("the budget as an expression")]
     actual: Annotated[
         Number | None,
@@ -77,12 +86,21 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether the figure may be smaller")] = False
     reason: Annotated[
         str | None,
-        column("which rows were found, or why nothing was checked", null_text="", give_way=1),
+        column(
+            "which limits are broken, which rows were found, or why nothing was checked",
+            null_text="",
+            give_way=1,
+        ),
     ] = None
     message: Annotated[str | None, column("the message given in the budget", null_text="")] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
+
+    @property
+    def key(self) -> str:
+        """The module's name, with its place where that is needed to find it again."""
+        return make_key(self.module or "", self.place or "")
 
 
 class CheckFacts(Struct, frozen=True):
@@ -113,12 +131,27 @@ CHECK: Final = DocumentSpec(
 )
 
 
+def choose_check_columns(results: Iterable[RuleResult]) -> DocumentSpec:
+    """Return the declaration with places only where a module has one; JSON is always the same."""
+    hidden = set() if any(one.place for one in results) else {"place"}
+    return replace(CHECK, row_lists=(RULES.showing(RULES.shown() - hidden),))
+
+
+def find_verdict(results: Iterable[RuleResult]) -> Verdict | None:
+    """Return the worst of what the budgets of a module came to, None where there was none."""
+    found = set(map(_weigh, results))
+    return next((one for one in VERDICTS if one in found), None)
+
+
+def _weigh(result: RuleResult) -> str:
+    """Return what a budget came to; one that only warns does not fail."""
+    is_warning = result.status == "fail" and result.severity == "warning"
+    return "warning" if is_warning else result.status
+
+
 def count_results(results: Iterable[RuleResult]) -> CheckFacts:
     """Count the results by what they came to; only a budget that is an error fails a run."""
-    found = [
-        "warning" if one.status == "fail" and one.severity == "warning" else one.status
-        for one in results
-    ]
+    found = [_weigh(one) for one in results]
     fails, unmatched, broken = map(found.count, ("fail", "no-match", "error"))
     return CheckFacts(
         ok=not (fails or unmatched or broken),

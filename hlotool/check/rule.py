@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.analysis.collectives.overlap.machine import Machine
-from hlotool.check.budget import Budget, Limit
+from hlotool.check.budget import LIMITS, Budget, Limit
 from hlotool.check.estimates import expect_machine
 from hlotool.check.limits import Limits, Number, tidy
 from hlotool.check.pattern import expect_pattern
@@ -80,8 +80,9 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     what does not exist, and UsageError for a bad pattern or limit, and for a budget on times
     that no `machine` is known for.
     """
-    place = f"{config}:{budget.line}" if budget.line else config or "--budget"
-    module = expect_pattern(budget.module, "module", place) if budget.module else None
+    place = budget.place(config, budget.kind)
+    where = budget.place(config, "module")
+    module = expect_pattern(budget.module, "module", where) if budget.module else None
     limits: Limits | None = None
     says, source = budget.text, Source(budget.text, place)
     if budget.kind == "expression":
@@ -89,7 +90,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     elif budget.kind == "metric":
         source = Source(budget.text, f"{place}: metric")
         tree = parse_number(budget.text, VOCABULARY, source.name)
-        limits = _read_limits(budget, place)
+        limits = _read_limits(budget, config)
         says = _describe_limits(budget)
     else:
         rows, condition = _split_rows(budget.text, f"{place}: {budget.kind}")
@@ -123,12 +124,13 @@ def _count_rows(rows: str, condition: Source) -> Aggregate:
     return Aggregate("count", rows, where=where)
 
 
-def _read_limits(budget: Budget, place: str) -> Limits:
+def _read_limits(budget: Budget, config: str) -> Limits:
+    places = {key: f"{budget.place(config, key)}: {key}" for key in LIMITS}
     return Limits(
-        max=_read_limit(budget.max, f"{place}: max"),
-        min=_read_limit(budget.min, f"{place}: min"),
-        max_increase=_read_share(budget.max_increase, f"{place}: max_increase"),
-        max_increase_abs=_read_limit(budget.max_increase_abs, f"{place}: max_increase_abs"),
+        max=_read_limit(budget.max, places["max"]),
+        min=_read_limit(budget.min, places["min"]),
+        max_increase=_read_share(budget.max_increase, places["max_increase"]),
+        max_increase_abs=_read_limit(budget.max_increase_abs, places["max_increase_abs"]),
     )
 
 

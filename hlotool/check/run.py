@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.check.entry import find_entry
 from hlotool.check.history import HistoryLine, measure_line
@@ -145,7 +146,7 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
     )
     outcomes = map_inputs(check, plan.tasks, progress=progress)
     checked = [
-        _broken(task.module.name, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
+        _broken(task.module, outcome, plan.rules) if isinstance(outcome, Failure) else outcome
         for task, outcome in zip(plan.tasks, outcomes, strict=True)
     ]
     _expect_words(plan.rules, checked)
@@ -185,14 +186,15 @@ def _check(
     if task.baseline is not None:
         earlier = read_side(task.baseline, "baseline", assumptions)[0].figures
     about = [rule for rule in rules if rule.applies_to(program.name)]
-    results = tuple(judge_rule(rule, program, earlier, task.missing) for rule in about)
+    judged = (judge_rule(rule, program, earlier, task.missing) for rule in about)
+    results = tuple(replace(one, place=task.module.place or None) for one in judged)
     strangers = tuple(list_strangers(rule, program) if rule in about else None for rule in rules)
-    line = measure_line(program, task.module.key) if is_recorded else None
+    line = measure_line(program, task.module.key, results) if is_recorded else None
     return _Checked(program.name, results, program.notes(), program.paths, line, strangers)
 
 
-def _broken(name: str, failure: Failure, rules: Sequence[Rule]) -> _Checked:
+def _broken(module: Candidate, failure: Failure, rules: Sequence[Rule]) -> _Checked:
     """Return the results of a module that could not be read."""
-    reason = failure.message.partition("\n")[0]
-    about = [rule for rule in rules if rule.applies_to(name)]
-    return _Checked(name, tuple(not_judged(rule, name, "error", reason) for rule in about))
+    name, reason = module.name, failure.message.partition("\n")[0]
+    about = (not_judged(rule, name, "error", reason) for rule in rules if rule.applies_to(name))
+    return _Checked(name, tuple(replace(one, place=module.place or None) for one in about))

@@ -9,6 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.check.history import HistoryLine
+from hlotool.check.verdict_trend import VERDICT_ROWS
 from hlotool.compare.blocks.metrics import DIFFED
 from hlotool.fields import (
     COUNT,
@@ -43,7 +44,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         Value,
         column(
             "the figure in the first line", MEASURE, unit_from="unit",
-            lower_if="is_first_lower_bound", upper_if="is_first_upper_bound",
+            lower_if="is_first_lower_bound", upper_if="is_first_upper_bound", give_way=2,
         ),
     ]  # fmt: skip
     last: Annotated[
@@ -56,7 +57,8 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     delta: Annotated[
         Value,
         column(
-            "last minus first", MEASURE, heading="change", is_signed=True, unit_from="unit",
+            "last minus first", MEASURE,
+            heading="change", is_signed=True, unit_from="unit", give_way=1,
             lower_if="is_delta_lower_bound", upper_if="is_delta_upper_bound",
         ),
     ]  # fmt: skip
@@ -72,11 +74,17 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         str | None, column("commit of the last step", heading="since", null_text="")
     ] = None
     since_time: Annotated[
-        str | None, column("time of the last step", heading="time", null_text="")
+        str | None, column("time of the last step", heading="time", null_text="", give_way=4)
     ] = None
     since_line: Annotated[
         int | None,
-        column("line of the last step in the history", NUMBER, heading="line", null_text=""),
+        column(
+            "line of the last step in the history",
+            NUMBER,
+            heading="line",
+            null_text="",
+            give_way=3,
+        ),
     ] = None
     unknown_count: Annotated[int, figure("lines that do not tell the figure", COUNT)]
     is_first_lower_bound: Annotated[bool, figure("whether the first may be larger")]
@@ -127,7 +135,7 @@ TRENDS: Final = RowList(
 )
 TREND_FACTS: Final = Block("facts", TrendFacts, "the whole history")
 TREND: Final = DocumentSpec(
-    "check-trend", "a history of checks", scalars=TREND_FACTS, row_lists=(TRENDS,)
+    "check-trend", "a history of checks", scalars=TREND_FACTS, row_lists=(TRENDS, VERDICT_ROWS)
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from hlotool.analysis.cost.call_figures import CALL_FIGURES
@@ -28,11 +29,11 @@ def compile_call_costs(config: Config) -> tuple[CallRule, ...]:
 
 
 def _compile(written: WrittenCall, name: str) -> CallRule:
-    place = f"{name}:{written.line}" if written.line else name
+    place = partial(written.lines.place, name)
     return CallRule(
-        expect_pattern(written.target, "target", place),
-        _parse(written.flops, f"{place}: flops"),
-        _parse(written.bytes, f"{place}: bytes"),
+        expect_pattern(written.target, "target", place("target")),
+        _parse(written.flops, f"{place('flops')}: flops"),
+        _parse(written.bytes, f"{place('bytes')}: bytes"),
     )
 
 

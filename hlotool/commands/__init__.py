@@ -1,8 +1,8 @@
 """One file a subcommand: its options, and what it asks of a program.
 
 Long prose is in `prose`, a file a command. An answer of another kind has a file of its own: the
-table of a directory, formats of other tools, a message in place of a dump. Those of `diff`, `check`
-and `report` have rooms: `diffing`, `checking`, `pages`. What all share is in `shared`.
+table of a directory, formats of other tools. Those of `buffers`, `diff`, `check` and `report` have
+rooms: `holding`, `diffing`, `checking`, `pages`. What all share is in `shared`.
 
 `COMMANDS` is what `hlotool --help` shows without importing any of them; the module of a
 command has its name and holds a click command of that name.

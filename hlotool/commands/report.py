@@ -14,9 +14,9 @@ from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.commands.pages.pair import write_pair
 from hlotool.commands.pages.tables import Listed, link_by, list_tables, no_link
+from hlotool.commands.prose.headroom import say_headroom
 from hlotool.commands.prose.summary import (
     say_collectives,
-    say_headroom,
     say_measured,
     say_memory,
     say_what,

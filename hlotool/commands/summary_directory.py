@@ -8,6 +8,7 @@ from typing import Final
 
 from hlotool.analysis.summary.answer import MODULES, choose_directory_columns
 from hlotool.analysis.summary.program_row import ProgramRow, find_too_large
+from hlotool.commands.shared.alike import fold_alike
 from hlotool.commands.shared.directory_options import DirectoryMeans
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.progress import progress
@@ -64,7 +65,7 @@ def print_modules(
 ) -> int:
     """Print the table of a directory; a program that cannot be read costs one row.
 
-    Its error goes to stderr too, and the exit code returned is then that of the first one.
+    Errors go to stderr too, alike ones as one; the exit code returned is that of the first one.
     """
     found = request.find()
     members = [Member(one, found.path) for one in found.inputs]
@@ -76,9 +77,9 @@ def print_modules(
         if opened.cache:
             say_all(opened.cache.notes)
     say_all(note for each in measured for note in each.notes)
-    for each in measured:
-        if each.row.error is not None:
-            say(each.row.error)
+    errors = [each.row.error for each in measured if each.row.error is not None]
+    for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
+        say(error)
     rows = [each.row for each in measured]
     notes = _say_deeper(request, rows) if options.wants_overview else ()
     if limit_bytes is not None:

@@ -56,16 +56,18 @@ def parse_size(text: str, option: str) -> int:
 
 
 def parse_bandwidth(text: str, option: str) -> float:
-    """Return bytes a second, more than 0: a size, with `/s` or `ps` behind its unit or without.
+    """Return bytes a second, more than 0: a size with `/s` or `ps` behind its unit.
 
-    A lone G is none: it may be bits that are meant. Nor is a bare number. Raises UsageError for
-    anything else.
+    A lone G is none: it may be bits that are meant. Nor is a bare number, or a size. Raises
+    UsageError for anything else.
     """
     number, unit = _split(text)
     if number and not unit:
         raise UsageError(f"{option} {number} has no unit; write {_either(number, _SPEED_UNITS)}.")
     size = re.sub(r"(?<=B)(?:/s|ps)$", "", unit)
     value = float(number or 0) * SIZES.get(size.replace("k", "K"), 0)
+    if value and size == unit:
+        raise UsageError(f"{option} {text} is a size, no speed; write {number}{unit}/s.")
     if not value:
         raise UsageError(f"{option} {text}: expected bytes per second, as in 450GB/s.")
     return value

@@ -1,10 +1,12 @@
-"""Which flags was a program compiled with? Those of the `.debug_options` beside its text."""
+"""Which flags was a program compiled with? Those of the files beside its text."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hlotool.analysis.summary.compilation import Compilation, list_flags
 from hlotool.errors import HlotoolError
-from hlotool.inputs import Input, find_build
+from hlotool.inputs import DumpFile, Input, find_build, find_tpu_flags
 from hlotool.parse.debug_options import parse_debug_options
 
 
@@ -14,12 +16,21 @@ def read_compilation(chosen: Input) -> Compilation:
     A file of flags that cannot be read tells nothing: no figure depends on it.
     """
     text = chosen.module or chosen.buffers
-    build = find_build(text.raw_path) if text and not text.part else None
-    options = chosen.debug_options
-    if options is None:
-        return Compilation(build=build)
+    path = text.raw_path if text and not text.part else ""
+    options, tpu_options = chosen.debug_options, find_tpu_flags(path)
+    flags, tpu_flags = _read(options), _read(tpu_options)
+    return Compilation(
+        flags=None if flags is None else list_flags(flags),
+        build=find_build(path),
+        flags_path=options.path if options and flags is not None else None,
+        tpu_flag_count=None if tpu_flags is None else len(tpu_flags),
+        tpu_flags_path=tpu_options.path if tpu_options and tpu_flags is not None else None,
+    )
+
+
+def _read(file: DumpFile | None) -> Mapping[str, tuple[str, ...]] | None:
+    """Return the flags of a file, None without one."""
     try:
-        flags = list_flags(parse_debug_options(options.read()))
+        return parse_debug_options(file.read()) if file else None
     except HlotoolError:
-        return Compilation(build=build)
-    return Compilation(flags=flags, build=build, flags_path=options.path)
+        return None

@@ -321,14 +321,13 @@ class Program:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What is worth a look."""
-        memory = self.memory.figures if self.memory else None
         evidence = Evidence(
             self.expect_module(),
             self.executions,
             self.costs,
             self.cost,
             self.collectives,
-            memory,
+            self.memory,
             self.machine,
             describe_runs(self.measured),
             self.fusions.rows if self.measured and self.machine else (),
@@ -394,7 +393,7 @@ class Program:
             memory_unknown=self._why_memory_is_unknown(),
             bound=bound_run(self.cost, chip) if chip else None,
             headroom=(
-                measure_headroom(self.memory, limit_bytes)
+                measure_headroom(self.memory, limit_bytes, chip)
                 if self.memory and limit_bytes is not None
                 else None
             ),

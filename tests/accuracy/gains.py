@@ -16,9 +16,9 @@ from typing import Final
 
 from dump_files import ROOT, SHARED
 
-from hlotool.analysis.memory.gains.fitting import Reserved
 from hlotool.analysis.memory.gains.part import divide_memory
 from hlotool.analysis.memory.gains.remedy import PartKind
+from hlotool.analysis.memory.gains.reserved import Reserved
 from hlotool.analysis.memory.gains.space_peak import SpacePeak
 from hlotool.inputs import find_inputs
 from hlotool.program.loading import load_program

@@ -1,9 +1,9 @@
 """What is worth a look in a module?
 
-A `finding` is one sentence with a size; `evidence` are the analyses it is made from. Those
-about `communication`, `compute` (with the `precision` a program computes in) and `memory`,
-and about times that were `measured`, are found by the functions of `FINDERS`, which write them
-with `wording`.
+A `finding` is one sentence with a size; `evidence` are the analyses it is made from. Those about
+collectives (`exposed`, `wide_collectives`, both by what is `sent`), about `compute` (with the
+`precision` a program computes in) and `memory`, and about times that were `measured`, are found by
+the functions of `FINDERS`, which write them with `wording`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import Chip
-from hlotool.analysis.findings.communication import (
-    find_exposed_collectives,
-    find_f32_collectives,
-)
 from hlotool.analysis.findings.compute import (
     find_contradicted_trip_counts,
     find_large_copies,
@@ -27,6 +23,7 @@ from hlotool.analysis.findings.compute import (
     find_unknown_trip_counts,
 )
 from hlotool.analysis.findings.evidence import Evidence
+from hlotool.analysis.findings.exposed import find_exposed_collectives
 from hlotool.analysis.findings.finding import ADVICE, TRAFFIC, Finding
 from hlotool.analysis.findings.measured import find_slow_collectives, find_slow_fusions
 from hlotool.analysis.findings.memory import (
@@ -34,6 +31,7 @@ from hlotool.analysis.findings.memory import (
     find_missed_donations,
     find_padding,
 )
+from hlotool.analysis.findings.wide_collectives import find_f32_collectives
 
 __all__ = ["FINDERS", "Evidence", "Finding", "find_findings"]
 

@@ -19,7 +19,7 @@ from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured.facts import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, find_donations
-from hlotool.analysis.memory.figures import MemoryFigures
+from hlotool.analysis.memory.report import MemoryReport
 from hlotool.ir.module import Module
 
 LEAST_BYTES: Final = 1 << 20
@@ -35,7 +35,7 @@ class Evidence(Struct, frozen=True, dict=True):
     costs: CostModel
     cost: CostReport
     collectives: CollectiveReport | None = None
-    memory: MemoryFigures | None = None
+    memory: MemoryReport | None = None
     machine: Machine | None = None
     measured: MeasuredFacts | None = None
     fusions: tuple[FusionRow, ...] = ()  # where their times were measured, and are estimated

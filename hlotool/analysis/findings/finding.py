@@ -31,7 +31,11 @@ Severity: TypeAlias = Literal["info", "warning"]
 # Their bytes are traffic, which takes time.
 TRAFFIC: Final[frozenset[FindingCode]] = frozenset(("large-copy", "missed-fusion"))
 
+# What to try where nothing can be computed meanwhile: without a start and a done, and with both.
 SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
+MARKED_ADVICE: Final = (
+    "turn on the latency-hiding scheduler, or give it work that does not need the result"
+)
 
 # When there is one, beside the sizes below which none is worth a look.
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
@@ -40,7 +44,10 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "donation-copied": "the output in the memory of a donated parameter, of 1 MiB, is made of a "
     "copy of the parameter, in the same layout",
     "donation-missed": "parameters of 1 MiB each are not donated although results have their "
-    "shapes; `info` if the program donates nothing",
+    "shapes; the bytes, 1 MiB at least, are what `allocated_bytes` would fall by, as "
+    "`buffers --hbm` has it: less than the sizes where temporaries lie in the results' memory. "
+    "Where nothing tells they are the sizes. `info` if the program donates "
+    "nothing",
     "exposed-collective": "of what collectives of one kind, type, network, axis and source line "
     "send, no work hides 1 MiB and 1 % of all bytes sent in a run; not on CPU, where it hides "
     "nothing. With `--chip` it goes by time, where that is known: 10 μs and 1 % of the time of all "

@@ -10,6 +10,7 @@ from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.findings.wording import percent
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
+from hlotool.analysis.memory.gains.donating import measure_donation
 
 LEAST_PADDING_SHARE: Final = 0.1
 LEAST_FRAGMENTATION_SHARE: Final = 0.05
@@ -20,17 +21,21 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
     """Find parameters with a result of their shape in memory of its own, 1 MiB of them or more.
 
     One finding for all. A warning where the program donates other parameters; a program
-    that donates none may be meant so.
+    that donates none may be meant so. Its bytes are what the program would reserve less, and
+    where that is under 1 MiB there is none; where nobody knows, the sizes of the parameters.
     """
     rows = evidence.donations
     missed = [row for row in rows if row.status == "not-donated"]
-    if missed:
+    gain = (
+        measure_donation(evidence.memory, evidence.module) if missed and evidence.memory else None
+    )
+    if missed and (gain is None or gain >= LEAST_BYTES):
         donates = any(row.status != "not-donated" for row in rows)
         yield Finding(
-            sum(row.size_bytes for row in missed),
+            sum(row.size_bytes for row in missed) if gain is None else gain,
             "warning" if donates else "info",
             "donation-missed",
-            _missed_message(missed),
+            _missed_message(missed, is_gain=gain is not None),
         )
     for row in rows:
         if row.status == "copied":
@@ -40,16 +45,18 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-def _missed_message(missed: list[DonationRow]) -> str:
-    if len(missed) == 1:
-        return (
-            f"{_name(missed[0])} is not donated, although a result has its shape: donating it "
-            "saves at most its size."
-        )
-    return (
-        f"{len(missed)} parameters, the largest {_name(missed[0])}, are not donated, although "
-        "results have their shapes: donating them saves at most their size."
+def _missed_message(missed: list[DonationRow], *, is_gain: bool) -> str:
+    is_one = len(missed) == 1
+    said = (
+        f"{_name(missed[0])} is not donated, although a result has its shape"
+        if is_one
+        else f"{len(missed)} parameters, the largest {_name(missed[0])}, are not donated, although "
+        "results have their shapes"
     )
+    if is_gain:
+        return f"{said}: with donation the allocated size would be that much less."
+    them, whose = ("it", "its") if is_one else ("them", "their")
+    return f"{said}: donating {them} saves at most {whose} size."
 
 
 def _name(row: DonationRow) -> str:
@@ -80,7 +87,7 @@ def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
     Not on TPU where temporaries hold a tenth of it at most: each table of a tuple, of some
     hundred bytes, lies 16 KiB behind the one before, and no other order helps.
     """
-    is_tpu = evidence.memory is not None and evidence.memory.backend == "tpu"
+    is_tpu = evidence.memory is not None and evidence.memory.figures.backend == "tpu"
     for space in _spaces(evidence):
         gaps, allocated = space.fragmentation_bytes or 0, space.allocated_bytes or 0
         if is_tpu and (space.temp_peak_bytes or 0) <= _LEAST_HELD * gaps:
@@ -96,7 +103,7 @@ def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _spaces(evidence: Evidence) -> tuple[SpaceRow, ...]:
-    return evidence.memory.spaces if evidence.memory else ()
+    return evidence.memory.figures.spaces if evidence.memory else ()
 
 
 def _space_name(space: SpaceRow) -> str:

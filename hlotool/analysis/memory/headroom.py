@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.memory.estimate.promise import find_promise
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.fields import BYTES, figure
@@ -25,14 +26,22 @@ class Headroom(Struct, frozen=True):
         bool | None, figure("whether it fits; null where an estimate is too near to tell")
     ]
     is_estimate: Annotated[bool, figure("whether the allocated size is an estimate")]
+    chip: Annotated[
+        str | None,
+        figure("the chip whose whole memory the limit is, of which programs get less; else null"),
+    ] = None
 
 
-def measure_headroom(report: MemoryReport, limit_bytes: int) -> Headroom:
-    """Compare what space 0 reserves with a limit; the program's code is not in a dump."""
+def measure_headroom(report: MemoryReport, limit_bytes: int, chip: Chip | None = None) -> Headroom:
+    """Compare what space 0 reserves with a limit; the program's code is not in a dump.
+
+    `chip` is named where its memory is the limit.
+    """
+    name = chip.name if chip and chip.hbm_bytes == limit_bytes else None
     estimated = report.figures.estimated
     allocated = (estimated or report.figures.totals).allocated_bytes
     if allocated is None:
-        return Headroom(limit_bytes, None, None, None, estimated is not None)
+        return Headroom(limit_bytes, None, None, None, estimated is not None, name)
     left = limit_bytes - allocated
     fits: bool | None = left >= 0
     if estimated:
@@ -40,4 +49,4 @@ def measure_headroom(report: MemoryReport, limit_bytes: int) -> Headroom:
         is_near = promise is not None and abs(left) <= promise.margin_bytes(allocated)
         if is_near or (fits and estimated.is_lower_bound):
             fits = None
-    return Headroom(limit_bytes, allocated, left, fits, estimated is not None)
+    return Headroom(limit_bytes, allocated, left, fits, estimated is not None, name)

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.fields import NUMBER, figure
+from hlotool.fields import COUNT, NUMBER, figure
 from hlotool.ir import Mesh
 
 _DUMPING: Final = "xla_dump_"  # where and how the dump was written is no part of the program
@@ -31,6 +31,15 @@ class Compilation(Struct, frozen=True):
         int | None, figure("the build of TPU's compiler, N of cl_N in the file's name", NUMBER)
     ] = None
     flags_path: Annotated[str | None, figure("the file that prints the flags")] = None
+    tpu_flag_count: Annotated[
+        int | None,
+        figure(
+            "flags that tpu_comp_env.txt prints, at their default or not, which nothing tells; "
+            "null without that file",
+            COUNT,
+        ),
+    ] = None
+    tpu_flags_path: Annotated[str | None, figure("the tpu_comp_env.txt of the program")] = None
 
 
 def list_axes(mesh: Mesh | None) -> tuple[str, ...] | None:

@@ -6,7 +6,7 @@ import os
 
 from hlotool import __version__
 from hlotool.check.config import Config
-from hlotool.check.results import CHECK, FACTS, CheckFacts, RuleResult
+from hlotool.check.results import FACTS, CheckFacts, RuleResult, choose_check_columns
 from hlotool.check.run import Run
 from hlotool.check.sentence import write_sentence
 from hlotool.commands.shared.command import RowOptions, print_document, write_text
@@ -26,7 +26,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 def print_run(run: Run, settings: Config, options: RowOptions) -> None:
     """Print what a check came to."""
     document = Document(
-        spec=CHECK,
+        spec=choose_check_columns(run.results),
         input=run.paths,
         scalars=run.facts,
         rows={"rules": run.results},
@@ -69,7 +69,7 @@ def _outcome(result: RuleResult, settings: Config) -> Outcome:
     line = lines.get(result.name, 0) if result.source_file is None else result.source_line
     return Outcome(
         rule=result.name,
-        module=result.module or "",
+        module=result.key,
         status=result.status,
         is_warning=result.severity == "warning",
         text=write_sentence(result, format_value),

@@ -11,6 +11,7 @@ from hlotool.check.entry import expect_keys
 from hlotool.check.history import HistoryLine, parse_time, read_lines, write_lines
 from hlotool.check.pattern import expect_pattern
 from hlotool.check.trend import TREND, TREND_FACTS, count_trends, find_trends
+from hlotool.check.verdict_trend import find_verdicts
 from hlotool.commands.shared.files import add_to_file
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request
@@ -79,7 +80,7 @@ def print_trend(history: HistoryOptions, module: str | None, options: RowOptions
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{name}: the history has no line{of}.")
-    rows = find_trends(lines)
+    rows, verdicts = find_trends(lines), find_verdicts(lines)
     facts = count_trends(lines, rows)
     headline = Line(
         "{changed_count} of {metric_count:figure} changed in {line_count:line}",
@@ -91,8 +92,9 @@ def print_trend(history: HistoryOptions, module: str | None, options: RowOptions
             TREND,
             InputPaths(history.path),
             scalars=facts,
-            rows={"trends": rows},
+            rows={"trends": rows, "verdicts": verdicts},
             lines=(headline,),
+            shown=("verdicts", "trends") if verdicts else (),
         ),
         options,
     )

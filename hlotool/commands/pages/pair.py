@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hlotool import __version__
 from hlotool.commands.diffing.programs import count_changes, say_difference
 from hlotool.commands.pages.tables import Listed, list_tables, no_link
-from hlotool.commands.prose.summary import say_headroom
+from hlotool.commands.prose.headroom import say_headroom
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
 from hlotool.compare.answer import name_columns

@@ -1,1 +1,1 @@
-"""The sentences around the tables of a command, a file a command."""
+"""The sentences around the tables of a command, a file a command; `headroom` is of several."""

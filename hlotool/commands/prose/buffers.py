@@ -127,16 +127,20 @@ def _space(report: MemoryReport, color: int) -> str:
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
-def notes(
-    report: MemoryReport, color: int, headroom: Headroom | None, relief: Sequence[ReliefRow]
-) -> tuple[Line, ...]:
+def say_relief(headroom: Headroom, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
+    """Return the line above the sets of parts: what becomes of the program without them."""
+    text = "Without the parts of one set it fits; the easiest remedy comes first."
+    if any(row.headroom_bytes < 0 for row in relief):
+        beside = " beside donation" if relief[0].kind == "missed-donation" else ""
+        text = (
+            f"No {MOST_TOGETHER} parts{beside} bring it under {{limit_bytes}}; these go furthest."
+        )
+    return (Line(text, HEADROOM, headroom),)
+
+
+def notes(report: MemoryReport, color: int) -> tuple[Line, ...]:
     """Return the lines below the tables: what the reader should know about the figures."""
     lines: list[Line] = []
-    if headroom is not None:
-        lines.append(_headroom(report, headroom))
-    if headroom is not None and any(row.headroom_bytes < 0 for row in relief):
-        text = f"No {MOST_TOGETHER} parts bring it under {{limit_bytes}}; these go furthest."
-        lines.append(Line(text, HEADROOM, headroom))
     if report.figures.sizes_from == "buffer-assignment" and report.figures.lifetimes == "derived":
         lines.append(
             Line("Lifetimes are derived from the schedule, as no live ranges were dumped.")
@@ -168,35 +172,3 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
     if difference.misses_tuples:
         text += f" XLA misses the peak at {{position}}: there it {_REASONS['tuples']}."
     return [Line(text, PEAK, report.figures.peak)]
-
-
-def _headroom(report: MemoryReport, headroom: Headroom) -> Line:
-    if headroom.allocated_bytes is None:
-        text = (
-            "{limit_bytes}: there is no estimate of the allocated size on an unknown backend; "
-            "compare the peak instead."
-        )
-        return Line(text, HEADROOM, headroom)
-    size = ", tens of MiB," if report.figures.backend == "tpu" else ""
-    rest = f"(the program's code{size} is not in the dump and comes on top)"
-    estimated = report.figures.estimated
-    if estimated is None:
-        verdict = "fits" if headroom.fits else "does not fit"
-        figures = "allocated {allocated_bytes}, headroom {headroom_bytes}"
-        tone = "" if headroom.fits else "error"
-        text = f"{verdict} in {{limit_bytes}}: {figures} {rest}"
-        return Line(text, HEADROOM, headroom, tone=tone)
-    verdict = {
-        None: "an estimate cannot tell whether it fits",
-        True: "fits, by estimate,",
-        False: "does not fit, by estimate,",
-    }[headroom.fits]
-    allocated = write_promised("allocated", estimated, report.figures.backend)
-    unknown = "; some sizes are unknown" if estimated.is_lower_bound else ""
-    return Line(
-        f"{verdict} in {{limit_bytes}}: allocated {allocated}{unknown}, "
-        f"headroom {{headroom_bytes}} {rest}",
-        HEADROOM,
-        headroom,
-        tone="error" if headroom.fits is False else "",
-    )

@@ -12,12 +12,11 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
-from hlotool.analysis.memory.answer import HEADROOM
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
-from hlotool.analysis.memory.headroom import Headroom
-from hlotool.analysis.summary.answer import BOUND, COLLECTIVES, MODULE
+from hlotool.analysis.summary.answer import BOUND, COLLECTIVES, COMPILATION, MODULE
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
+from hlotool.commands.prose.headroom import say_headroom
 from hlotool.commands.shared.promised import write_promised
 from hlotool.fields import Block, Line, quote_braces
 
@@ -59,6 +58,9 @@ def say_what(found: Summary) -> tuple[Line, ...]:
     known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
     if known:
         lines.append(Line("; ".join(known)))
+    if compiled.tpu_flag_count is not None:
+        text = "tpu_comp_env.txt has {tpu_flag_count:flag}, default or not; `hlotool diff` compares"
+        lines.append(Line(f"{text} them", COMPILATION, compiled))
     return tuple(lines)
 
 
@@ -98,17 +100,6 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
     if found.headroom is not None:
         lines.append(say_headroom(found.headroom))
     return tuple(lines)
-
-
-def say_headroom(headroom: Headroom) -> Line:
-    """Say whether it fits, and what is left."""
-    if headroom.allocated_bytes is None:
-        return Line("{limit_bytes}: nothing tells how much is allocated", HEADROOM, headroom)
-    said = {None: "may fit in", True: "fits in", False: "does not fit in"}[headroom.fits]
-    by = ", by estimate" if headroom.is_estimate else ""
-    text = f"{said} {{limit_bytes}}{by}: headroom {{headroom_bytes}}"
-    tone = "error" if headroom.fits is False else ""
-    return Line(f"{text}, the program's code not counted", HEADROOM, headroom, tone=tone)
 
 
 def say_work(found: Summary) -> tuple[Line, ...]:

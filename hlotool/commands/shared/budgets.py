@@ -10,6 +10,7 @@ from hlotool.check.entry import Earlier
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan
 from hlotool.check.sentence import write_sentence
+from hlotool.commands.shared.alike import fold_alike
 from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
@@ -52,8 +53,8 @@ def run_rules(
     with progress("checking", plan.size_bytes) as advance:
         run = run_plan(plan, advance)
     request.tell(run.notes)
-    for failure in run.failures:
-        say(*failure.message.split("\n"))
+    for message in fold_alike([one.message for one in run.failures], "--json has all"):
+        say(*message.split("\n"))
     return run
 
 
@@ -61,6 +62,6 @@ def enforce_budgets(request: Request, rules: Sequence[Rule]) -> int:
     """Say on stderr what each budget came to; return the exit code of `hlotool check`."""
     run = run_rules(request, rules)
     for result in run.results:
-        module = f" in {result.module}" if result.module else ""
+        module = f" in {result.key}" if result.module else ""
         say(f"{_WORDS[result.status]}{module}: {write_sentence(result, format_value)}")
     return run.exit_code

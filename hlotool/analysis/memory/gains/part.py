@@ -16,16 +16,13 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from hlotool.analysis.dataflow.dataflow import find_values
-from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
-from hlotool.analysis.memory.donation import find_donations
+from hlotool.analysis.memory.gains.missed_donation import find_missed
 from hlotool.analysis.memory.gains.remedy import TITLES, PartKind
 from hlotool.analysis.memory.gains.tenure import Tenure
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.values.parameter_name import find_parameter_tree
 from hlotool.analysis.memory.values.value_rows import BufferRow, all_rows
 from hlotool.fields.paths import ANY, fold_numbers
-from hlotool.ir.buffers import ValueKey
 from hlotool.ir.module import Module
 
 # Names of optimizers' states in trees of arguments: optax's, and what hand-written ones use.
@@ -37,7 +34,6 @@ _OPTIMIZER: Final = re.compile(
 _LOGITS: Final = re.compile(
     r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
 )
-_ARGUMENT: Final = re.compile(r"[^.\[{]+")
 _FORWARD: Final = "jvp("
 _BACKWARD: Final = "transpose("
 
@@ -61,7 +57,7 @@ def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
     for row in all_rows(report, module, 0):
         if row.held and row.held.tenure:
             told.setdefault(row.held.tenure, {})[row.value] = row
-    missed = dict(_find_missed(module)) if module else {}
+    missed = dict(find_missed(module)) if module else {}
     turn = _find_turn(report, module) if module else None
     parts: dict[tuple[PartKind, str], Part] = {}
     kind: PartKind
@@ -172,19 +168,3 @@ def _find_turn(report: MemoryReport, module: Module) -> int | None:
     backward = [place for place, name in enumerate(sequence) if _BACKWARD in name]
     quarter = forward[len(forward) // 4] if forward else 0
     return next((place for place in backward if place > quarter), None)
-
-
-def _find_missed(module: Module) -> Iterator[tuple[ValueKey, str]]:
-    """Yield the outputs that could lie in a parameter, and the argument that it is of."""
-    rows = [row for row in find_donations(module) if row.status == "not-donated"]
-    if not rows or find_problem(module):
-        return
-    flow = find_values(require_schedule(module))
-    for row in rows:
-        value = flow.value_at(module.entry.root, row.output_index or ())
-        if value is None:
-            continue
-        argument = _ARGUMENT.match(row.parameter_name or "")
-        of = argument[0] if argument else f"parameter {row.parameter_number}"
-        yield (value.instruction.name, value.index), of  # as assignments name it
-        yield (value.instruction.full_name, value.index), of  # and estimates

@@ -1,47 +1,50 @@
-"""What does one usually do about a part of a program's memory?"""
+"""What does one usually do about a part of a program's memory, and what first?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
+# The easiest first. A donation costs nothing; what follows costs some time of each run, and a few
+# lines; then what changes what a program gets, gives and learns, or needs more devices.
 PartKind: TypeAlias = Literal[
+    "missed-donation",
     "saved-activations",
     "logits",
-    "optimizer-state",
-    "parameters",
-    "inputs",
-    "missed-donation",
     "parameter-copy",
+    "optimizer-state",
     "outputs",
     "temporaries",
+    "inputs",
+    "parameters",
     "constants",
 ]
+EASIEST_FIRST: Final[tuple[PartKind, ...]] = get_args(PartKind)
 
 # What a part is called; `{}` is the scope or the part of the arguments' tree.
 TITLES: Final[Mapping[PartKind, str]] = {
+    "missed-donation": "outputs beside {}",
     "saved-activations": "saved activations of {}",
     "logits": "logits in {}",
-    "optimizer-state": "optimizer state {}",
-    "parameters": "parameters {}",
-    "inputs": "input {}",
-    "missed-donation": "outputs beside {}",
     "parameter-copy": "copies of {}",
+    "optimizer-state": "optimizer state {}",
     "outputs": "outputs of {}",
     "temporaries": "temporaries of {}",
+    "inputs": "input {}",
+    "parameters": "parameters {}",
     "constants": "constants",
 }
 REMEDIES: Final[Mapping[PartKind, str]] = {
-    "saved-activations": "checkpoint, or offload",
-    "logits": "compute the loss in chunks, or lower precision",
-    "optimizer-state": "shard, offload, or lower precision",
-    "parameters": "shard, or lower precision",
-    "inputs": "shard",
     "missed-donation": "donate",
-    "parameter-copy": "keep them in the layout and precision they are used in",
-    "outputs": "shard, or return less",
-    "temporaries": "shard, smaller batches, or lower precision",
-    "constants": "pass them as arguments, and shard",
+    "saved-activations": "checkpoint, or offload",
+    "logits": "compute the loss in chunks",
+    "parameter-copy": "keep one layout and precision",
+    "optimizer-state": "offload, shard, lower precision",
+    "outputs": "return less, or shard",
+    "temporaries": "smaller batches, or shard",
+    "inputs": "shard",
+    "parameters": "shard, or lower precision",
+    "constants": "pass as arguments, and shard",
 }
 
 PART_MEANINGS: Final[Mapping[PartKind, str]] = {

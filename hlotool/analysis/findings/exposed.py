@@ -1,9 +1,9 @@
-"""What is worth a look about what crosses the interconnect?"""
+"""Which collectives does no work hide, and why?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,13 +11,23 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.findings.evidence import LEAST_BYTES, LEAST_SECONDS, Evidence
-from hlotool.analysis.findings.finding import SYNCHRONOUS_ADVICE, Finding, FindingCode, Severity
-from hlotool.analysis.findings.precision import computes_in_16_bits
-from hlotool.analysis.findings.wording import first_source, name_all, percent
-from hlotool.ir.opcodes import COLLECTIVES, MAY_CALL
+from hlotool.analysis.findings.finding import MARKED_ADVICE, SYNCHRONOUS_ADVICE, Finding
+from hlotool.analysis.findings.sent import (
+    LEAST_WIRE_SHARE,
+    add_all_sent,
+    add_sent,
+    group_collectives,
+    make_finding,
+)
+from hlotool.analysis.findings.wording import name_all, percent
 
-LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
-_REDUCING: Final = COLLECTIVES & MAY_CALL  # they call what adds up
+_Mode: TypeAlias = Literal["pair", "marked", "alone"]
+
+_ADVICE: Final[dict[_Mode, str]] = {
+    "pair": "",
+    "marked": MARKED_ADVICE,
+    "alone": SYNCHRONOUS_ADVICE,
+}
 
 
 class _Exposed(Struct, frozen=True):
@@ -46,16 +56,16 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
     With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
     is all of it. What runs synchronously is told apart, as no work could hide it.
     """
-    for rows in _group(evidence, _runs_synchronously):
+    for rows in group_collectives(evidence, _find_mode):
         found = _expose_time(evidence, rows) or _expose_bytes(evidence, rows)
         if not found.is_large:
             continue
-        one = _make(
+        one = make_finding(
             found.rows,
             "warning",
             "exposed-collective",
             _say_exposed(found),
-            SYNCHRONOUS_ADVICE if _runs_synchronously(rows[0]) else "",
+            _ADVICE[_find_mode(rows[0])],
         )
         yield replace(
             one,
@@ -65,9 +75,15 @@ def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _runs_synchronously(row: CollectiveRow) -> bool:
-    """Whether nothing can be computed while it runs."""
-    return row.is_sync or not row.is_async
+def _find_mode(row: CollectiveRow) -> _Mode:
+    """Say whether something can be computed while it runs; if not, how the text tells.
+
+    XLA marks a pair where nothing is scheduled between start and done
+    (convert_async_collectives_to_sync.cc); a collective without a start was never asynchronous.
+    """
+    if not row.is_async:
+        return "alone"
+    return "marked" if row.is_sync else "pair"
 
 
 def _say_exposed(found: _Exposed) -> str:
@@ -78,11 +94,13 @@ def _say_exposed(found: _Exposed) -> str:
     over = f" over {', '.join(first.axes)}" if first.axes else ""
     over = " between slices" if first.network == "dcn" else over
     share = f"{percent(found.exposed, found.all_sent)} of {found.whole}."
-    if _runs_synchronously(first):
-        runs, them = ("runs", "it") if is_one else ("run", "them")
+    runs = "runs" if is_one else "run"
+    if _find_mode(first) == "alone":
+        return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
+    if _find_mode(first) == "marked":
         return (
-            f"{names} {runs} synchronously{over}, as asynchronous collectives or the "
-            f"latency-hiding scheduler are off for {them}: {share}"
+            f"{names} {runs} synchronously{over}, marked is_sync, as where nothing is scheduled "
+            f"between start and done: {share}"
         )
     is_busy = any(row.overlap_instructions for row in rows)
     what = "Too little" if is_busy else "Nothing"
@@ -123,8 +141,8 @@ def _expose_bytes(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed:
     return _Exposed(
         exposed,
         sum(row.known_exposed_wire_bytes_per_run for row in exposed),
-        _sent(exposed),
-        _all_sent(evidence),
+        add_sent(exposed),
+        add_all_sent(evidence),
         LEAST_BYTES,
         "all bytes sent",
     )
@@ -134,74 +152,3 @@ def _add_seconds(rows: list[CollectiveRow]) -> float | None:
     """Add up the time that no work hides, None where no time is known."""
     known = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
     return sum(known) if known else None
-
-
-def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
-    """Find large collectives of f32 in a program whose matrix products have 16-bit operands.
-
-    Of one that sends several types, the f32 counts. A warning where data only moves, which could
-    be converted before; else, in a reduction, the wider sum may be meant.
-    """
-    large = [
-        (rows, size)
-        for rows in _group(evidence)
-        if (size := sum(_sent_f32(row) for row in rows)) and _is_large(evidence, size)
-    ]
-    if not large or not computes_in_16_bits(evidence.executions):
-        return
-    for rows, size in large:
-        is_sum = rows[0].kind in _REDUCING
-        names = name_all([row.name for row in rows])
-        verb = "sends" if len(rows) == 1 else "send"
-        others = [dtype for dtype in rows[0].dtype.split(",") if dtype != "f32"]
-        beside = f" beside {', '.join(others)}" if others else ""
-        one = _make(
-            rows,
-            "info" if is_sum else "warning",
-            "f32-collective",
-            f"{names} ({rows[0].kind}) {verb} f32{beside} in a program that computes in 16 bits.",
-        )
-        yield replace(one, bytes=size)
-
-
-def _sent_f32(row: CollectiveRow) -> int:
-    return dict(row.wire_bytes_by_dtype).get("f32", 0)
-
-
-def _group(
-    evidence: Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
-) -> list[list[CollectiveRow]]:
-    """Group collectives of one line of the program that differ in name and scope alone."""
-    report = evidence.collectives
-    if report is None or evidence.backend == "cpu":
-        return []
-    groups: dict[tuple[object, ...], list[CollectiveRow]] = {}
-    for row in report.rows:
-        place = row.source_file, row.source_line
-        key = row.kind, row.dtype, row.axes, row.network, tell_apart(row), *place
-        groups.setdefault(key, []).append(row)
-    return list(groups.values())
-
-
-def _is_large(evidence: Evidence, size_bytes: int) -> bool:
-    return size_bytes >= max(LEAST_BYTES, LEAST_WIRE_SHARE * _all_sent(evidence))
-
-
-def _all_sent(evidence: Evidence) -> int:
-    return evidence.collectives.totals.wire_bytes_per_run if evidence.collectives else 0
-
-
-def _sent(rows: list[CollectiveRow]) -> int:
-    return sum(row.known_wire_bytes_per_run for row in rows)
-
-
-def _make(
-    rows: list[CollectiveRow],
-    severity: Severity,
-    code: FindingCode,
-    message: str,
-    advice: str = "",
-) -> Finding:
-    largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)
-    source = first_source((row.source_file, row.source_line) for row in [largest, *rows])
-    return Finding(_sent(rows), severity, code, message, largest.name, source, advice)
