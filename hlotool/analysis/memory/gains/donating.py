@@ -20,13 +20,16 @@ def measure_donation(report: MemoryReport, module: Module) -> int | None:
     if report.map.lifetimes is None or find_problem(module):
         return None
     missed = {key for key, _ in find_missed(module)}
-    tenures = Tenures(report.map)
+    outputs = [
+        one
+        for one in report.map.assignment.allocations
+        if one.allocation_class == "output"
+        and not one.color
+        and any(value.key in missed for value in one.values)
+    ]
+    tenures = Tenures(report.map, {value for one in outputs for value in one.values})
     gone, kept = Part("missed-donation", ""), Part("temporaries", "")
-    for allocation in report.map.assignment.allocations:
-        if allocation.color or allocation.allocation_class != "output":
-            continue
-        if not any(value.key in missed for value in allocation.values):
-            continue
+    for allocation in outputs:
         for tenure in set(tenures.of(allocation).values()):
             is_missed = tenure.is_owner and any(value.key in missed for value in tenure.values)
             (gone if is_missed else kept).tenures.append(tenure)
