@@ -31,6 +31,7 @@ def rerun(match: re.Match[str]) -> str:
 def test_sessions(page: Path, request: pytest.FixtureRequest) -> None:
     text = page.read_text(encoding="utf-8")
     actual = BLOCK.sub(rerun, text)
+    assert "[exit 70]" not in actual, "an internal error is no session"
     if request.config.getoption("--update-golden"):
         page.write_text(actual, encoding="utf-8")
         return

@@ -112,6 +112,7 @@ def test_golden(path: Path, request: pytest.FixtureRequest) -> None:
     if any("../shared/" in command for command in commands) and not SHARED.is_dir():
         pytest.skip("needs ../shared")
     actual = "".join(run(command) for command in commands)
+    assert "[exit 70]" not in actual, "an internal error is no session"
     if request.config.getoption("--update-golden"):
         path.write_text(actual, encoding="utf-8")
         return
