@@ -30,21 +30,21 @@ target = "kernel"
 # What a rule says, and where and why it is refused.
 REFUSED = {
     'flops = "operand0_byte"': (
-        "hlotool.toml:2: flops: there is no field 'operand0_byte' (column 1)\n"
+        "hlotool.toml:4: flops: there is no field 'operand0_byte' (column 1)\n"
         "  |\n1 | operand0_byte\n  | ^^^^^^^^^^^^^\n"
     ),
-    'bytes = "2 * (operand_bytes"': "hlotool.toml:2: bytes: ",
-    'flops = "operand0_dim8"': "hlotool.toml:2: flops: there is no field 'operand0_dim8'",
-    'flops = "result16_bytes"': "hlotool.toml:2: flops: there is no field 'result16_bytes'",
-    'flops = "operand_bytes > 3"': "hlotool.toml:2: flops: expected a number (column 1)",
-    'flops = "fusions.count()"': "hlotool.toml:2: flops: count() does not work on rows",
+    'bytes = "2 * (operand_bytes"': "hlotool.toml:4: bytes: ",
+    'flops = "operand0_dim8"': "hlotool.toml:4: flops: there is no field 'operand0_dim8'",
+    'flops = "result16_bytes"': "hlotool.toml:4: flops: there is no field 'result16_bytes'",
+    'flops = "operand_bytes > 3"': "hlotool.toml:4: flops: expected a number (column 1)",
+    'flops = "fusions.count()"': "hlotool.toml:4: flops: count() does not work on rows",
 }
 # The same for keys, which are read before any expression.
 MISFITS = {
     KERNEL: "hlotool.toml:2: a custom_call needs flops, bytes or both.",
-    f"{KERNEL}flops = true": "hlotool.toml:2: flops: expected `int | float | str`, got `bool`.",
+    f"{KERNEL}flops = true": "hlotool.toml:4: flops: expected `int | float | str`, got `bool`.",
     f"{KERNEL}flop = 3": (
-        "hlotool.toml:2: there is no key 'flop' of a custom_call; did you mean flops?"
+        "hlotool.toml:4: there is no key 'flop' of a custom_call; did you mean flops?"
     ),
     "\n\n[[custom_call]]\nflops = 1": ("hlotool.toml:3: a custom_call needs a target."),
     "custom_call = [1]": (
@@ -115,7 +115,7 @@ def test_a_key_that_does_not_fit(text: str, message: str, tmp_path: Path) -> Non
 def test_a_target_that_is_no_pattern(tmp_path: Path) -> None:
     error = refuse('[[custom_call]]\ntarget = "("\nflops = 1', tmp_path)
     assert str(error).startswith(
-        f"{tmp_path}/hlotool.toml:1: target '(' is not a regular expression: missing )"
+        f"{tmp_path}/hlotool.toml:2: target '(' is not a regular expression: missing )"
     )
 
 
@@ -212,4 +212,4 @@ def test_a_broken_configuration_is_told(
     write(tmp_path, RULES.replace("operand0_bytes", "operand0"))
     for command in (["summary", "a.txt"], ["diff", "a.txt", "b.txt"]):
         assert run(command) == 2
-        assert "hlotool.toml:2: flops: there is no field" in capsys.readouterr().err
+        assert "hlotool.toml:4: flops: there is no field" in capsys.readouterr().err

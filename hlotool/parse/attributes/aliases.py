@@ -43,9 +43,9 @@ def _parse_index(scanner: Scanner) -> ShapeIndex:
     scanner.expect("{", "before a shape index")
     index: list[int] = []
     if not scanner.accept_token("}"):
-        index.append(scanner.expect_integer("an index"))
+        index.append(scanner.expect_count("an index"))
         while scanner.accept_token(","):
-            index.append(scanner.expect_integer("an index"))
+            index.append(scanner.expect_count("an index"))
         scanner.expect("}", "or ',' after an index")
     return tuple(index)
 
@@ -59,7 +59,7 @@ def _parse_alias(scanner: Scanner) -> Alias:
     output = _parse_index(scanner)
     scanner.expect(":", "after the output's index")
     scanner.expect("(", "before the aliased number")
-    number = scanner.expect_integer("a number")
+    number = scanner.expect_count("a number")
     scanner.expect(",", "after the number")
     index = _parse_index(scanner)
     kind = ""
@@ -72,7 +72,7 @@ def _parse_alias(scanner: Scanner) -> Alias:
 def _parse_donor(scanner: Scanner) -> Donor:
     """Read `(parameter, {index})`."""
     scanner.expect("(", "before a donated parameter")
-    parameter = scanner.expect_integer("a parameter number")
+    parameter = scanner.expect_count("a parameter number")
     scanner.expect(",", "after the parameter number")
     index = _parse_index(scanner)
     scanner.expect(")", "after the donated parameter")
