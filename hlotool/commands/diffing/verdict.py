@@ -32,6 +32,7 @@ _ESTIMATED: Final = {
 _EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
 _EXPOSED_TIME: Final = "collectives.exposed_seconds"
 _OTHER_TYPES: Final = ("dtype widened", "dtype narrowed")
+_SAME_TIME: Final = 0.0005  # what would read as 0.0 %
 _WORK: Final = {
     "cost.total_flops_per_run": "flops/run",
     "cost.memory_bytes_per_run": "memory traffic/run",
@@ -85,8 +86,10 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iter
 def _time(time: TimeChange, change: float, units: str) -> str:
     """Write the time of one run, and what takes how much of it."""
     bounds = time.is_left_lower_bound, time.is_right_lower_bound
-    share = format_value(change, Unit.PERCENT, units, is_signed=True) if change else "+0"
+    share = format_value(change, Unit.PERCENT, units, is_signed=True)
     text = format_bounds(share, is_lower=bounds[1], is_upper=bounds[0])
+    if abs(change) < _SAME_TIME:
+        text = "the same, as far as it is known" if any(bounds) else "the same"
     if time.left_seconds is not None and time.right_seconds is not None:
         seconds = (time.left_seconds, time.right_seconds)
         old, new = (
