@@ -227,3 +227,10 @@ def test_mistakes(
 )
 def test_units(text: str, unit: Unit) -> None:
     assert find_unit(parse_expression(text, "x"), VOCABULARY) is unit
+
+
+def test_findings_are_named_by_their_kind() -> None:
+    found = judge(
+        "forbid", "summary.findings", load(ROOT / "testdata/hlo/gpu_train_step.txt").program
+    )
+    assert found.reason == "exposed-collective, exposed-collective, exposed-collective and 6 more"

@@ -21,7 +21,7 @@ _WEIGHTS: Final = {
     "cost": "known_flops_per_run",
 }
 _ROWS_OF: Final = {"cost": "fusions"}
-_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype")
+_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "code")
 
 
 def name_rows(counted: Aggregate, program: Program) -> str:
@@ -59,4 +59,4 @@ def _find_rows(counted: Aggregate, program: Program) -> Sequence[object]:
 
 def _name_of(row: object) -> str:
     found = (getattr(row, name, None) for name in _NAMES)
-    return next((name for name in found if isinstance(name, str)), "")
+    return next((name for name in found if isinstance(name, str) and name), "")

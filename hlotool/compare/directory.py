@@ -66,7 +66,7 @@ class ModuleDiff(Struct, frozen=True):
         column(
             "wire bytes per run, right minus left",
             BYTES,
-            heading="wire/run",
+            heading="Δ wire/run",
             is_signed=True,
             give_way=3,
         ),
@@ -84,7 +84,7 @@ class ModuleDiff(Struct, frozen=True):
         column(
             "flops per run, right minus left",
             FLOPS,
-            heading="flops/run",
+            heading="Δ flops/run",
             is_signed=True,
             give_way=2,
         ),

@@ -54,7 +54,7 @@ def _missed_message(missed: list[DonationRow], *, is_gain: bool) -> str:
         "results have their shapes"
     )
     if is_gain:
-        return f"{said}: with donation the allocated size would be that much less."
+        return f"{said}: with donation the allocated size would be up to that much less."
     them, whose = ("it", "its") if is_one else ("them", "their")
     return f"{said}: donating {them} saves at most {whose} size."
 

@@ -100,11 +100,11 @@ def _time(time: TimeChange, change: float, units: str) -> str:
         )
         text = f"{old} → {new} ({text})"
     memory = _shares(time.left_memory_share, time.right_memory_share, units)
-    text += f", of which memory traffic takes {memory}"
+    parts = [f"{memory} is memory traffic"]
     if time.left_exposed_share or time.right_exposed_share:
         exposed = _shares(time.left_exposed_share, time.right_exposed_share, units)
-        text += f", exposed transfers {exposed}"
-    return text
+        parts.append(f"{exposed} exposed transfers")
+    return f"{text}; of each side's time {', '.join(parts)}"
 
 
 def _shares(left: float | None, right: float | None, units: str) -> str:

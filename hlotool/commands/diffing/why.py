@@ -56,13 +56,24 @@ def _layers(cause: Cause, units: str) -> str:
 def _unrolled(cause: Cause, units: str) -> str:
     del units
     over = f"over {cause.left} layers " if cause.left else ""
-    return f"the loop {over}({cause.subject}) is unrolled: {cause.count} copies, {cause.scope}"
+    more = _more_layers(cause.left, str(cause.count))
+    return (
+        f"the loop {over}({cause.subject}) is unrolled: {cause.count} copies, {cause.scope}{more}"
+    )
 
 
 def _rolled(cause: Cause, units: str) -> str:
     del units
     over = f"over {cause.right} layers " if cause.right else ""
-    return f"{cause.count} copies, {cause.scope}, are a loop {over}now ({cause.subject})"
+    more = _more_layers(str(cause.count), cause.right)
+    return f"{cause.count} copies, {cause.scope}, are a loop {over}now ({cause.subject}){more}"
+
+
+def _more_layers(left: str | None, right: str | None) -> str:
+    """Say how many layers are new or gone, as work grows with them; '' where none, or unknown."""
+    more = int(right) - int(left) if left and right else 0
+    word = "more" if more > 0 else "fewer"
+    return f", and so {_number(abs(more), 'layer')} {word}" if more else ""
 
 
 def _trip_count(cause: Cause, units: str) -> str:
@@ -105,7 +116,7 @@ def _overlap(cause: Cause, units: str) -> str:
     more = int(cause.right or 0) - int(cause.left or 0)
     if more == 0 or (more > 0) != (cause.kind == "overlap lost"):  # parts of others, then
         return f"collectives {word} overlap {exposed}"
-    count = f"{cause.left} → {cause.right} have nothing that hides them"
+    count = f"{cause.left} → {cause.right} instructions have nothing that hides them"
     return f"collectives {word} overlap: {count} {exposed}"
 
 

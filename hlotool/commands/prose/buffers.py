@@ -127,6 +127,11 @@ def _space(report: MemoryReport, color: int) -> str:
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
+_CAVEAT: Final = (
+    "Gains are of this schedule and do not add up; what is compiled again mostly gains less."
+)
+
+
 def say_relief(headroom: Headroom, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
     """Return the line above the sets of parts: what becomes of the program without them."""
     text = "Without the parts of one set it fits; the easiest remedy comes first."
@@ -135,7 +140,7 @@ def say_relief(headroom: Headroom, relief: Sequence[ReliefRow]) -> tuple[Line, .
         text = (
             f"No {MOST_TOGETHER} parts{beside} bring it under {{limit_bytes}}; these go furthest."
         )
-    return (Line(text, HEADROOM, headroom),)
+    return (Line(f"{text} {_CAVEAT}", HEADROOM, headroom),)
 
 
 def notes(report: MemoryReport, color: int) -> tuple[Line, ...]:

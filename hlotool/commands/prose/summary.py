@@ -99,6 +99,8 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
         lines = [Line(text, TOTALS, memory.totals)]
     if found.headroom is not None:
         lines.append(say_headroom(found.headroom))
+        if found.headroom.fits is False:
+            lines.append(Line("`buffers` with the same option says what to shrink"))
     return tuple(lines)
 
 
