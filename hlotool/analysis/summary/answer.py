@@ -12,6 +12,7 @@ from hlotool.analysis.collectives.host_rows import HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.measured.facts import MEASURED
+from hlotool.analysis.measured.instructions import MEASURED_INSTRUCTIONS
 from hlotool.analysis.memory.answer import HEADROOM, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures
 from hlotool.analysis.summary.compilation import Compilation
@@ -83,7 +84,10 @@ SUMMARY: Final = DocumentSpec(
         replace(HEADROOM, meaning=f"with --hbm or --chip: {HEADROOM.meaning}"),
         *(COLLECTIVES, HOST_TOTALS, MEASURED),
     ),
-    row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
+    row_lists=(
+        *(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
+        MEASURED_INSTRUCTIONS,
+    ),
 )
 
 
