@@ -16,6 +16,10 @@ from hlotool.inputs import short_path
         ("d/step.txt", "step.txt"),
         ("d/step.txt#2", "step.txt#2"),
         ("d#2", "#2"),
+        ("d/plugins/profile/2026_11_22/host.xplane.pb#12", "2026_11_22 #12"),
+        ("d/a/plugins/profile/2026_11_22/host.xplane.pb.gz#3", "a/2026_11_22 #3"),
+        ("d/host.xplane.pb#12", "#12"),
+        ("d/plugins/profile/2026_11_22/host.xplane.pb", "2026_11_22/host.xplane.pb"),
     ],
 )
 def test_short_path(path: str, expected: str) -> None:

@@ -19,6 +19,7 @@ from hlotool.analysis.fusions.answer import (
 )
 from hlotool.analysis.fusions.call_totals import CustomCallTotals
 from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
+from hlotool.analysis.fusions.outside import OUTSIDE, OutsideFusions
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.shared.command import RowOptions, document_command, print_document
@@ -98,8 +99,13 @@ def fusions(
             **answer,
             "custom_calls": program.custom_calls_by_place if is_by_place else program.custom_calls,
         },
-        blocks={"totals": report.totals, "custom_call_totals": calls},
+        blocks={
+            "totals": report.totals,
+            "custom_call_totals": calls,
+            **({OUTSIDE.name: program.outside_fusions} if is_measured else {}),
+        },
         lines=lines,
+        notes=() if lists or shows_calls else _say_outside(program.outside_fusions),
         shown=tuple(lists) or ("rows",),
         focus=next(iter(lists), ""),
         find_words=program.find_words,
@@ -118,7 +124,7 @@ def _with_stacks(
         document,
         spec=show_stacks(document.spec),
         rows={**document.rows, **rows},
-        notes=explain_missing_stacks(module),
+        notes=(*document.notes, *explain_missing_stacks(module)),
     )
 
 
@@ -136,6 +142,18 @@ def _header(report: FusionReport, calls: CustomCallTotals, chip: Chip | None) ->
     if calls.estimated_seconds:
         said += "; custom calls take {estimated_seconds} beside what is listed here"
     return (*lines, Line(said, CALL_TOTALS, calls))
+
+
+def _say_outside(outside: OutsideFusions | None) -> tuple[Line, ...]:
+    """Say how much was measured that the table does not show, and where that is listed."""
+    if outside is None or not outside.measured_seconds:
+        return ()
+    text = (
+        "measured outside fusions: {measured_seconds} in one run, {share} of what all instructions "
+        "take, most of it {longest_seconds} of {longest}; `hlotool summary --rows instructions` "
+        "lists them"
+    )
+    return (Line(text, OUTSIDE, outside),)
 
 
 def _point_to_calls(calls: CustomCallTotals) -> tuple[Line, ...]:

@@ -7,7 +7,12 @@ from typing import Final
 
 import click
 
-from hlotool.analysis.show.answer import SHOW, SHOW_SEVERAL, SUBJECTS, choose_show_columns
+from hlotool.analysis.show.answer import (
+    SHOW,
+    SUBJECTS,
+    choose_several_columns,
+    choose_show_columns,
+)
 from hlotool.analysis.show.report import ShowReport
 from hlotool.commands.prose.show import describe_one
 from hlotool.commands.shared.command import (
@@ -65,7 +70,7 @@ def _document(program: Program, report: ShowReport) -> Document:
     }
     if len(report.subjects) > 1:
         return Document(
-            SHOW_SEVERAL,
+            choose_several_columns(report.subjects),
             program.paths,
             find_words=program.find_words,
             rows=rows,

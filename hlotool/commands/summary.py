@@ -79,6 +79,8 @@ def _describe(
         "dtypes": found.dtypes,
         "loops": found.loops,
     }
+    if found.measured is not None:
+        rows["instructions"] = found.instructions
     if has_findings:
         rows["findings"] = found.findings
     if options.wants_overview or options.rows == "holders":

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.overlap.machine import Machine
 from hlotool.analysis.collectives.totals import KindRow
+from hlotool.analysis.measured.facts import MEASURED
 from hlotool.compare.blocks.collectives import (
     CollectiveChange,
     Sums,
@@ -44,7 +45,8 @@ class SavedFigures(Struct, frozen=True):
         """Return a metric, None where the document does not hold it."""
         block, _, name = path.rpartition(".")
         record = self.summary.record(block)
-        is_of_machine = METRICS[path].unit is Unit.SECONDS or name in _EXPOSED
+        is_time = METRICS[path].unit is Unit.SECONDS and block != MEASURED.name
+        is_of_machine = is_time or name in _EXPOSED
         if is_of_machine and not self._is_for_machine(record):
             return None
         found = record.get(name)

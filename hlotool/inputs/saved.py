@@ -33,6 +33,7 @@ _PLACES: Final = {
     "collectives": ("collectives",),
     "collectives.host": ("host",),
     "cost": ("cost",),
+    "measured": ("measured",),
     "module": ("module",),
     "fusions": ("fusions",),
 }
@@ -61,6 +62,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     host: Record | None = None
     cost: Record | None = None
     fusions: Record | None = None
+    measured: Record | None = None
     opcodes: tuple[SavedOpcode, ...] | None = None
 
     def record(self, block: str) -> Mapping[str, object]:

@@ -12,6 +12,7 @@ from hlotool.analysis.collectives.host_rows import HOST_ROWS, HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTALS
+from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
 from hlotool.analysis.summary.answer import DTYPES, LOOPS, MODULE, OPCODES
@@ -39,6 +40,7 @@ BLOCKS: Final[Mapping[str, NamedBlock]] = {
     "collectives.host": NamedBlock(HOST_TOTALS, "collectives.host.totals"),
     "fusions": NamedBlock(FUSION_TOTALS, "fusions.totals"),
     "cost": NamedBlock(COST, "cost"),
+    "measured": NamedBlock(MEASURED, "measured_runs"),
     "module": NamedBlock(MODULE, "counts.module"),
 }
 

@@ -32,6 +32,7 @@ from hlotool.analysis.fusions.call_census import CustomCallRow, count_custom_cal
 from hlotool.analysis.fusions.call_totals import CustomCallTotals, add_up_calls
 from hlotool.analysis.fusions.measured import add_measured_calls, add_measured_times
 from hlotool.analysis.fusions.missed import MissedRow, find_missed
+from hlotool.analysis.fusions.outside import OutsideFusions, measure_outside
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
 from hlotool.analysis.fusions.roofline import estimate_call_times, estimate_fusion_times
@@ -40,7 +41,8 @@ from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.fingerprint import Fingerprints
-from hlotool.analysis.measured.facts import describe_runs
+from hlotool.analysis.measured.facts import MeasuredFacts, describe_runs
+from hlotool.analysis.measured.instructions import MeasuredInstruction, rank_instructions
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
 from hlotool.analysis.memory.headroom import measure_headroom
@@ -187,6 +189,21 @@ class Program:
         opcodes = measure_opcodes(found.opcodes, self.executions, self.measured)
         return replace(found, opcodes=opcodes)
 
+    @property
+    def measured_runs(self) -> MeasuredFacts | None:
+        """How often a profiler saw it run, and how long; None without a profile."""
+        return describe_runs(self.measured)
+
+    @cached_property
+    def measured_instructions(self) -> tuple[MeasuredInstruction, ...]:
+        """What takes most of the measured time; nothing without a profile."""
+        return rank_instructions(self.executions, self.measured) if self.measured else ()
+
+    @cached_property
+    def outside_fusions(self) -> OutsideFusions | None:
+        """How much of the measured time lies outside fusions; None where none was measured."""
+        return measure_outside(self.measured_instructions)
+
     @cached_property
     def loops(self) -> tuple[LoopRow, ...]:
         """Which loops there are, and what each moves and sends."""
@@ -329,7 +346,7 @@ class Program:
             self.collectives,
             self.memory,
             self.machine,
-            describe_runs(self.measured),
+            self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
         )
         return find_findings(evidence)
@@ -346,6 +363,7 @@ class Program:
             self.memory,
             self.collectives.rows,
             self.findings,
+            self.measured,
         )
 
     def show(self, names: Sequence[str], hops: int = 1) -> ShowReport:
@@ -389,7 +407,7 @@ class Program:
             report.totals,
             report.host.totals,
             self.findings if with_findings else (),
-            measured=describe_runs(self.measured),
+            measured=self.measured_runs,
             memory_unknown=self._why_memory_is_unknown(),
             bound=bound_run(self.cost, chip) if chip else None,
             headroom=(
@@ -398,6 +416,7 @@ class Program:
                 else None
             ),
             worst_collective=find_worst(report.rows),
+            instructions=self.measured_instructions,
         )
 
     @property

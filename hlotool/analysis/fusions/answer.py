@@ -10,6 +10,7 @@ from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.call_totals import CustomCallTotals
 from hlotool.analysis.fusions.expansion import BodyRow
 from hlotool.analysis.fusions.missed import MissedRow
+from hlotool.analysis.fusions.outside import OUTSIDE
 from hlotool.analysis.fusions.recompute import RecomputeRow
 from hlotool.analysis.fusions.rows import FusionRow, FusionTotals
 from hlotool.fields import Block, DocumentSpec, RowList
@@ -76,7 +77,7 @@ CALL_TOTALS: Final = Block("custom_call_totals", CustomCallTotals, "all custom c
 FUSIONS: Final = DocumentSpec(
     "fusions",
     "what each fusion costs",
-    blocks=(FUSION_TOTALS, CALL_TOTALS),
+    blocks=(FUSION_TOTALS, CALL_TOTALS, OUTSIDE),
     row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, BODY),
 )
 

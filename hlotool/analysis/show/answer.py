@@ -107,3 +107,11 @@ SHOW_SEVERAL: Final = replace(
         FOUND,
     ),
 )
+
+
+def choose_several_columns(subjects: Sequence[SubjectRow]) -> DocumentSpec:
+    """Return the declaration for several names, with measured times if a profile has any."""
+    if all(row.measured_seconds is None for row in subjects):
+        return SHOW_SEVERAL
+    timed = SUBJECTS.showing(SUBJECTS.shown() | {"measured_seconds"})
+    return replace(SHOW_SEVERAL, row_lists=(timed, *SHOW_SEVERAL.row_lists[1:]))

@@ -17,6 +17,7 @@ from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.show.names import Names
 from hlotool.ir.buffers import Allocation, BufferValue
+from hlotool.ir.measurement import Measurement
 from hlotool.ir.module import Computation, Instruction, Module
 
 
@@ -33,7 +34,10 @@ class Runs(Struct, frozen=True):
 
 
 class ShowEvidence(Struct, frozen=True, dict=True):
-    """The analyses of one program; `memory` is None where nothing tells of it."""
+    """The analyses of one program.
+
+    `memory` is None where nothing tells of it, `measured` without a profile.
+    """
 
     module: Module
     graph: CallGraph
@@ -43,6 +47,7 @@ class ShowEvidence(Struct, frozen=True, dict=True):
     memory: MemoryReport | None
     collectives: Sequence[CollectiveRow]
     findings: Sequence[Finding]
+    measured: Measurement | None = None
 
     @cached_property
     def names(self) -> Names:

@@ -7,6 +7,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.cost import Cost
+from hlotool.analysis.measured.columns import MeasuredCount, MeasuredSeconds
+from hlotool.analysis.measured.join import JoinedTime, join_times
 from hlotool.analysis.origin.origin import Origin, find_origin
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.analysis.show.definition import write_definition
@@ -81,6 +83,8 @@ class SubjectRow(Struct, frozen=True, kw_only=True):
             give_way=3,
         ),
     ]
+    measured_count: MeasuredCount
+    measured_seconds: MeasuredSeconds
     flops: Annotated[int, figure("flops of one execution", FLOPS, is_summed=False)]
     memory_bytes: Annotated[
         int, figure("bytes that cross memory space 0 in one execution", BYTES, is_summed=False)
@@ -144,6 +148,7 @@ class _Subject(Struct, frozen=True, kw_only=True):
     definition: tuple[str, ...]
     origin: Origin
     op_name: str | None
+    time: JoinedTime = JoinedTime()
 
 
 def describe_instruction(
@@ -167,6 +172,7 @@ def describe_instruction(
         definition=write_definition(instruction, meant.index),
         origin=origin,
         op_name=origin.op_name,
+        time=join_times(evidence.measured, (instruction.name,)),
     )
     return _describe(subject, meant, evidence)
 
@@ -214,6 +220,8 @@ def _describe(subject: _Subject, meant: Meant, evidence: ShowEvidence) -> Subjec
         flops_share=_share(run.total_flops, evidence.cost.total_flops_per_run),
         memory_bytes_per_run=memory_per_run,
         memory_share=_share(memory_per_run, evidence.cost.memory_bytes_per_run),
+        measured_count=subject.time.count,
+        measured_seconds=subject.time.seconds,
         flops=once.total_flops,
         memory_bytes=0 if subject.is_inside else once.memory_bytes,
         computation=subject.holder,

@@ -12,6 +12,7 @@ from hlotool.analysis.collectives.host_rows import HOST_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
 from hlotool.analysis.measured.facts import MEASURED
+from hlotool.analysis.measured.instructions import MEASURED_INSTRUCTIONS
 from hlotool.analysis.memory.answer import HEADROOM, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures
 from hlotool.analysis.summary.compilation import Compilation
@@ -22,7 +23,7 @@ from hlotool.analysis.summary.opcode_rows import OpcodeRow
 from hlotool.analysis.summary.program_row import ProgramRow
 from hlotool.analysis.summary.report import Summary
 from hlotool.analysis.summary.run_bound import RunBound
-from hlotool.fields import Block, DocumentSpec, RowList
+from hlotool.fields import Block, DocumentSpec, Field, RowList
 
 MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are per device")
 OPCODES: Final = RowList(
@@ -83,7 +84,10 @@ SUMMARY: Final = DocumentSpec(
         replace(HEADROOM, meaning=f"with --hbm or --chip: {HEADROOM.meaning}"),
         *(COLLECTIVES, HOST_TOTALS, MEASURED),
     ),
-    row_lists=(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
+    row_lists=(
+        *(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
+        MEASURED_INSTRUCTIONS,
+    ),
 )
 
 
@@ -110,6 +114,12 @@ MODULES: Final = RowList(
     has_total=False,
 )
 _MEASURED_COLUMNS: Final = {"measured_count", "measured_seconds"}
+_GIVE_WAY_TO_TIMES: Final = {
+    "measured_count": 4,
+    "allocated_bytes": 1,
+    "finding_count": 1,
+    "worst_finding": 1,
+}
 SUMMARY_DIRECTORY: Final = DocumentSpec(
     "summary-directory", "the programs of a dump directory", row_lists=(MODULES,)
 )
@@ -120,4 +130,10 @@ def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
     if all(row.measured_count is None for row in rows):
         return SUMMARY_DIRECTORY
     shown = MODULES.showing(MODULES.shown() | _MEASURED_COLUMNS)
-    return replace(SUMMARY_DIRECTORY, row_lists=(shown,))
+    fields = tuple(replace(each, give_way=_ways(each)) for each in shown.fields)
+    return replace(SUMMARY_DIRECTORY, row_lists=(replace(shown, chosen=fields),))
+
+
+def _ways(field: Field) -> int:
+    """Return when a column leaves a table of measured programs: their times are the answer."""
+    return _GIVE_WAY_TO_TIMES.get(field.name, field.give_way)

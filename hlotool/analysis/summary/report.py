@@ -12,6 +12,7 @@ from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost import CostReport
 from hlotool.analysis.findings import Finding
 from hlotool.analysis.measured.facts import MeasuredFacts
+from hlotool.analysis.measured.instructions import MeasuredInstruction
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.headroom import Headroom
 from hlotool.analysis.summary.compilation import Compilation
@@ -26,7 +27,8 @@ class Summary(Struct, frozen=True):
     """The answer of `hlotool summary`.
 
     `memory` is None where nothing tells of it: `memory_unknown` is the reason. `bound` and
-    `headroom` are None without a chip, or a limit.
+    `headroom` are None without a chip, or a limit. `instructions` are those that a profile has
+    times of, the longest first.
     """
 
     module: ModuleFacts
@@ -44,6 +46,7 @@ class Summary(Struct, frozen=True):
     bound: RunBound | None = None
     headroom: Headroom | None = None
     worst_collective: CollectiveRow | None = None
+    instructions: tuple[MeasuredInstruction, ...] = ()
 
 
 def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:

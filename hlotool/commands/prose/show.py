@@ -26,6 +26,14 @@ def describe_one(row: SubjectRow) -> Iterator[Line]:
     yield Line(_write_way(row))
     yield from _write_origin(row)
     yield _write_cost(row)
+    yield from _write_time(row)
+
+
+def _write_time(row: SubjectRow) -> Iterator[Line]:
+    """Return what a profile says of it; nothing where it did not run there."""
+    if row.measured_count is not None:
+        seconds = "{measured_seconds} in one run, " if row.measured_seconds is not None else ""
+        yield Line(f"measured: {seconds}{{measured_count:event}} in all", SUBJECT, row)
 
 
 def _shorten(shape: str) -> str:

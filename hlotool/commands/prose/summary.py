@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -12,6 +12,7 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
+from hlotool.analysis.measured.instructions import MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
 from hlotool.analysis.summary.answer import BOUND, COLLECTIVES, COMPILATION, MODULE
 from hlotool.analysis.summary.module_facts import ModuleFacts
@@ -23,6 +24,8 @@ from hlotool.fields import Block, Line, quote_braces
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
 _MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
+_INSTRUCTION: Final = Block("instruction", MeasuredInstruction, MEASURED_INSTRUCTIONS.meaning)
+_MOST_INSTRUCTIONS: Final = 3  # one line each; --rows instructions has all
 _FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
 # Whose work it is, where that is not one device's.
 _SCOPES: Final = {
@@ -168,7 +171,18 @@ def say_measured(found: Summary) -> tuple[Line, ...]:
             "{measured_exposed_seconds} of it"
         )
         lines.append(Line(text, COLLECTIVES, found.collectives))
-    return tuple(lines)
+    return (*lines, *_name_longest(found.instructions))
+
+
+def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
+    """Name what took most of the time; nothing where the profile does not tell of runs."""
+    timed = [row for row in rows if row.measured_seconds]
+    if timed:
+        yield Line("most of it (--rows instructions has all):")
+    for row in timed[:_MOST_INSTRUCTIONS]:
+        share = " ({share})" if row.share is not None else ""
+        place = quote_braces(f" ({row.source})" if row.source else "")
+        yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
 
 
 def say_findings(found: Summary) -> tuple[Line, ...]:
