@@ -182,15 +182,15 @@ def test_the_program_is_found(
     "case",
     [
         # Their temporaries are 336 KiB, 32 MiB and 116 MiB of 2.3, 50 and 216 MiB.
-        ("2.3M", "1.0M", "mlp_train", "2.3 MiB, 1.0 MiB were there: only its temporaries, 336.5"),
-        ("33M", "10M", "offload", "50.1 MiB, 10.0 MiB were there: it does not fit"),
+        ("2.3M", "1.0M", "mlp_train", "2.28 MiB, 1.00 MiB were there: only its temporaries, 336"),
+        ("33M", "10M", "offload", "50.08 MiB, 10.00 MiB were there: it does not fit"),
         (
             "51M",
             "50M",
             "offload",
-            "50.1 MiB, 50.0 MiB were there: only its temporaries, 32.1 MiB, fit",
+            "50.08 MiB, 50.00 MiB were there: only its temporaries, 32.08 MiB, fit",
         ),
-        ("218M", "300M", "scan_train", "216.5 MiB, 300.0 MiB were there: it fits"),
+        ("218M", "300M", "scan_train", "216.54 MiB, 300.00 MiB were there: it fits"),
     ],
 )
 def test_the_size_chooses_among_programs_of_a_name(
@@ -212,7 +212,7 @@ def test_a_program_far_too_small_is_not_the_cause(
     shown = show_beside(LOAD.format("6.74G", "147.64M"), tmp_path, capsys, monkeypatch)
     assert "No program found needs what the message asks; the nearest is jit_train" in shown.err
     assert "by its size, in scan_train #0." in shown.err
-    said = "this program needs 216.5 MiB at most, the message asks 6.7 GiB: it is not of this"
+    said = "this program needs 216.54 MiB at most, the message asks 6.74 GiB: it is not of this"
     assert said in shown.out
     # A limit of vmem is none of the memory that a program has.
     vmem = "Ran out of memory in memory space vmem. Used 9G of 1M vmem.\n"
@@ -281,3 +281,31 @@ def test_time_is_linear(unit: str) -> None:
     size = 1_000_000 // len(unit)
     small = min(measure(size // 8) for _ in range(2))
     assert measure(size) < 40 * small + 0.5
+
+
+def test_the_first_line_adds_up_in_its_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, said in (
+        ("tpu_e1000", "31.50 GiB asked, 15.75 GiB there, 15.75 GiB too much"),
+        ("tpu_compile", "63.80 GiB asked, 30.75 GiB there, 33.05 GiB too much"),
+    ):
+        assert run(["buffers", str(MESSAGES / f"{name}.txt")]) == 0
+        assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("tpu_2019", ("fusion.213.remat4", "symbols/softmax/MatMul", "f32[1024,8201]")),
+        ("tensorflow", ("SecondStage/cell_12/AvgPool_1", "f32[64,2016,9,9]")),
+        ("tensorflow_shape", ("Sum_1", "[1024,1024]")),
+        ("tensorflow_node", ("encoder/layer_3/mlp/Gather", "s64[8,128,3072]")),
+    ],
+)
+def test_a_row_says_who_it_is(
+    name: str,
+    shown: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["buffers", str(MESSAGES / f"{name}.txt")]) == 0
+    printed = capsys.readouterr().out
+    assert [word for word in shown if word not in printed] == []

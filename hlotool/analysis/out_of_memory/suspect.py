@@ -27,10 +27,10 @@ class ProgramNeed(Struct, frozen=True):
 class Suspicion(Struct, frozen=True):
     """A message beside the program that it may be about; None where the message does not say."""
 
-    requested_bytes: Annotated[int | None, figure("what was asked", BYTES)]
-    available_bytes: Annotated[int | None, figure("what was there for it", BYTES)]
-    needed_bytes: Annotated[int, figure("what the program reserves in all", BYTES)]
-    temp_bytes: Annotated[int, figure("what of it is for temporaries", BYTES)]
+    requested_bytes: Annotated[int | None, figure("what was asked", BYTES, is_fine=True)]
+    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, is_fine=True)]
+    needed_bytes: Annotated[int, figure("what the program reserves in all", BYTES, is_fine=True)]
+    temp_bytes: Annotated[int, figure("what of it is for temporaries", BYTES, is_fine=True)]
     is_excluded: bool  # the program is far smaller than what was asked
     is_doubtful: bool  # the compiler was not of this size, and nothing else excludes it
     fits: bool | None  # None where that depends on what of it was there already
