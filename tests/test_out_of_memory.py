@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from _pytest.capture import CaptureResult
 
 from hlotool.cli import run
 from hlotool.errors import InputError
@@ -30,6 +31,25 @@ MESSAGES = ROOT / "testdata" / "out_of_memory"
 TEXTS = sorted(MESSAGES.glob("*.txt"))
 MODULE = "HloModule m\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
 HEAD = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1024 bytes.\n"
+LOAD = (
+    "Error loading program 'jit_train_step': Attempting to reserve {0} at the bottom of memory. "
+    "That was not possible. There are {1} free, 0B reserved, and {1} reservable.\n"
+)
+
+
+def show_beside(
+    text: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *words: str,
+) -> CaptureResult[str]:
+    """Return what `buffers` says about a message beside dumps for TPU v5e."""
+    monkeypatch.chdir(ROOT)
+    log = folder / "log.txt"
+    log.write_text(text, encoding="utf-8")
+    assert run(["buffers", str(log), "--dump", "testdata/dumps/tpu_v5e", *words]) == 0
+    return capsys.readouterr()
 
 
 def parse(text: str) -> OutOfMemory:
@@ -157,9 +177,66 @@ def test_the_program_is_found(
     assert "about jit_train_step, found by 1 of 1 listed buffers" in shown.err
     assert "does not fit in 2.0 MiB" in shown.out
 
-    log.write_text(HEAD, encoding="utf-8")
-    assert run(["buffers", str(log), "--dump", folder]) == 3
-    assert "no program here is that of the message" in capsys.readouterr().err
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        # Their temporaries are 336 KiB, 32 MiB and 116 MiB of 2.3, 50 and 216 MiB.
+        ("2.3M", "1.0M", "mlp_train", "2.28 MiB, 1.00 MiB were there: only its temporaries, 336"),
+        ("33M", "10M", "offload", "50.08 MiB, 10.00 MiB were there: it does not fit"),
+        (
+            "51M",
+            "50M",
+            "offload",
+            "50.08 MiB, 50.00 MiB were there: only its temporaries, 32.08 MiB, fit",
+        ),
+        ("218M", "300M", "scan_train", "216.54 MiB, 300.00 MiB were there: it fits"),
+    ],
+)
+def test_the_size_chooses_among_programs_of_a_name(
+    case: tuple[str, str, str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requested, available, chosen, verdict = case
+    shown = show_beside(LOAD.format(requested, available), tmp_path, capsys, monkeypatch)
+    assert f"by its name and by its size, in {chosen} #0." in shown.err
+    assert f"this program needs {verdict}" in shown.out
+    assert "not of this compilation" not in shown.out
+
+
+def test_a_program_far_too_small_is_not_the_cause(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = show_beside(LOAD.format("6.74G", "147.64M"), tmp_path, capsys, monkeypatch)
+    assert "No program found needs what the message asks; the nearest is jit_train" in shown.err
+    assert "by its size, in scan_train #0." in shown.err
+    said = "this program needs 216.54 MiB at most, the message asks 6.74 GiB: it is not of this"
+    assert said in shown.out
+    # A limit of vmem is none of the memory that a program has.
+    vmem = "Ran out of memory in memory space vmem. Used 9G of 1M vmem.\n"
+    shown = show_beside(vmem, tmp_path, capsys, monkeypatch, "--module", "multiply")
+    assert "fit" not in shown.out.partition("Memory spaces")[0]
+
+
+def test_a_message_without_a_name_takes_the_only_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = show_beside(HEAD, tmp_path, capsys, monkeypatch, "--module", "multiply")
+    assert "The message names no program; this is jit_multiply, the only one" in shown.err
+    log = str(tmp_path / "log.txt")
+    for words, count in (((), 9), (("--module", "train_step"), 3)):
+        assert run(["buffers", log, "--dump", "testdata/dumps/tpu_v5e", *words]) == 3
+        said = f"the message names no program, and there are {count}; choose one with --module: "
+        assert said in capsys.readouterr().err
+    entry = "  1. Size: 1.53M\n     Shape: f32[7,7]{1,0}\n     ====\n"
+    listed = f"{HEAD}Largest program allocations in hbm:\n{entry}"
+    shown = show_beside(listed, tmp_path, capsys, monkeypatch, "--module", "multiply")
+    assert "what it lists does not stand in this one; this is jit_multiply" in shown.err
+    (tmp_path / "log.txt").write_text(LOAD.replace("train_step", "other").format("1G", "1M"))
+    assert run(["buffers", log, "--dump", "testdata/dumps/tpu_v5e"]) == 3
+    assert "is that of the message, which is called jit_other" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
@@ -204,3 +281,31 @@ def test_time_is_linear(unit: str) -> None:
     size = 1_000_000 // len(unit)
     small = min(measure(size // 8) for _ in range(2))
     assert measure(size) < 40 * small + 0.5
+
+
+def test_the_first_line_adds_up_in_its_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, said in (
+        ("tpu_e1000", "31.50 GiB asked, 15.75 GiB there, 15.75 GiB too much"),
+        ("tpu_compile", "63.80 GiB asked, 30.75 GiB there, 33.05 GiB too much"),
+    ):
+        assert run(["buffers", str(MESSAGES / f"{name}.txt")]) == 0
+        assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("tpu_2019", ("fusion.213.remat4", "symbols/softmax/MatMul", "f32[1024,8201]")),
+        ("tensorflow", ("SecondStage/cell_12/AvgPool_1", "f32[64,2016,9,9]")),
+        ("tensorflow_shape", ("Sum_1", "[1024,1024]")),
+        ("tensorflow_node", ("encoder/layer_3/mlp/Gather", "s64[8,128,3072]")),
+    ],
+)
+def test_a_row_says_who_it_is(
+    name: str,
+    shown: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["buffers", str(MESSAGES / f"{name}.txt")]) == 0
+    printed = capsys.readouterr().out
+    assert [word for word in shown if word not in printed] == []

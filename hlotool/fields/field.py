@@ -67,6 +67,7 @@ class Field(Struct, frozen=True):
     null_text: str = "?"  # in a table, where null says that there is none, not that it is unknown
     is_summed: bool | None = None  # None: as the unit has it
     is_signed: bool = False  # a difference: shown with + or −
+    is_fine: bool = False  # BYTES: two decimals, as XLA's messages have
     is_path: bool = False  # into the user's program: numbered siblings fold to `layer_*`
     give_way: int = 0  # where a table is too wide, columns leave it highest first; 0: the answer
     wants: int = 0  # so many characters of it are shown as long as other columns may give way

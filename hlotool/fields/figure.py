@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     null_text: str
     is_summed: bool
     is_signed: bool
+    is_fine: bool
     is_path: bool
     give_way: int
     wants: int

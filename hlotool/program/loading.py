@@ -11,6 +11,7 @@ from functools import partial
 
 from hlotool.analysis.memory.memory_map import map_memory
 from hlotool.analysis.memory.space_sums import add_up_space
+from hlotool.analysis.out_of_memory.suspect import ProgramNeed, measure_need
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.inputs import DumpFile, Failure, Input, Inputs, map_inputs
@@ -95,6 +96,13 @@ def allocated_bytes(chosen: Input) -> int | None:
         return None
     assignment = _parse_buffers(chosen.buffers.read())
     return add_up_space(map_memory(assignment, None), 0).allocated
+
+
+def read_need(chosen: Input) -> ProgramNeed | None:
+    """Return what a program reserves in the default space; None where nothing tells."""
+    if chosen.buffers is None:
+        return None
+    return measure_need(map_memory(_parse_buffers(chosen.buffers.read()), None))
 
 
 def _parse_module(source: Source, watch: Callable[[int, int], None] | None) -> Module:

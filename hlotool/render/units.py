@@ -20,6 +20,7 @@ _SCALES = {
     "MB": 10**6,
     "GB": 10**9,
 }
+_FINE: Final = "fine"  # units of the binary kind, with two decimals
 _CACHE_SIZE: Final = 1 << 14  # the rows of a long table have few different numbers
 _EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a prefix above
 
@@ -36,6 +37,8 @@ def format_field_value(field: Field, value: object, record: object, units: str) 
     if field.names_from and isinstance(value, tuple):
         return _format_sizes(value, getattr(record, field.names_from), units)
     unit = field.unit
+    if field.is_fine and units == "auto":
+        units = _FINE
     if unit is Unit.MEASURE:
         unit = getattr(record, field.unit_from) if field.unit_from else Unit.RATIO
     least = getattr(record, field.range_from) if field.range_from else None
@@ -135,9 +138,11 @@ def _format_bytes(value: float, units: str) -> str:
         return f"{_comma(value)} B"
     import humanize  # noqa: PLC0415  only tables need it
 
-    text = humanize.naturalsize(value, binary=True, format="%.1f")
+    form = "%.2f" if units == _FINE else "%.1f"
+    text = humanize.naturalsize(value, binary=True, format=form)
     # 1023.96 KiB rounds to 1024.0 KiB: say 1.0 MiB
-    return humanize.naturalsize(value * 1.0001, binary=True) if text[:6] == "1024.0" else text
+    is_next = text[:6] == "1024.0"
+    return humanize.naturalsize(value * 1.0001, binary=True, format=form) if is_next else text
 
 
 def _format_flops(value: float, units: str) -> str:

@@ -33,12 +33,15 @@ OUT_OF_MEMORY: Final = DocumentSpec(
     row_lists=(ROWS, PARTS),
     scalars=FIGURES,
 )
+_WHERE_KNOWN: Final = (
+    *("instruction", "opcode", "allocation_type", "padding_factor", "scope", "source", "op_name"),
+)
 
 
 def choose_message_columns(rows: tuple[ListedRow, ...]) -> DocumentSpec:
     """Return the declaration without the columns in which no row has anything; JSON has all."""
     shown = ROWS.shown()
-    for name in ("padding_factor", "allocation_type", "opcode", "scope", "source"):
+    for name in _WHERE_KNOWN:
         if not any(getattr(row, name) for row in rows):
             shown -= {name}
     return DocumentSpec(

@@ -26,13 +26,15 @@ class ListedRow(Struct, frozen=True):
         int | None, column("its size, as exact as the message writes it", BYTES, heading="size")
     ]
     count: Annotated[int, column("buffers folded into the row", TIMES, heading="×")]
+    instruction: Annotated[str | None, column("the instruction that defines it")]
     shape: Annotated[str | None, column("its shape, without layout")]
-    opcode: Annotated[str | None, column("opcode of the instruction that defines it")]
+    opcode: Annotated[str | None, column("opcode of the instruction that defines it", give_way=3)]
     allocation_type: Annotated[
-        str | None, column("what the message calls its allocation", heading="type")
+        str | None, column("what the message calls its allocation", heading="type", give_way=2)
     ]
     padding_factor: Annotated[
-        float | None, column("its size by that without padding", RATIO, heading="padded")
+        float | None,
+        column("its size by that without padding", RATIO, heading="padded", give_way=1),
     ]
     unpadded_bytes: Annotated[
         int | None, figure("its size without the padding of tiles", BYTES, heading="unpadded")
@@ -40,12 +42,11 @@ class ListedRow(Struct, frozen=True):
     padding_bytes: Annotated[int | None, figure("what tiles add", BYTES, heading="padding")]
     scope: Annotated[
         str | None,
-        column("module path in the op_name, without transformations", is_path=True),
+        column("module path in the op_name, without transformations", is_path=True, give_way=5),
     ]
-    source: Annotated[str | None, column("file and line without directories")]
-    instruction: Annotated[str | None, figure("the instruction that defines it")]
+    source: Annotated[str | None, column("file and line without directories", give_way=4)]
     layout: Annotated[str | None, figure("layout and tiles of its shape; null of a tuple")]
-    op_name: Annotated[str | None, figure("op_name of that instruction")]
+    op_name: Annotated[str | None, column("op_name of that instruction", is_path=True, wants=30)]
     source_file: Annotated[str | None, figure("source file it comes from")]
     source_line: Annotated[int | None, figure("line in that file", NUMBER)]
     label: Annotated[str | None, figure("what the message calls it")]
@@ -71,10 +72,13 @@ class MessageFigures(Struct, frozen=True):
     device: Annotated[str | None, figure("the device or allocator that the message names")]
     program: Annotated[str | None, figure("the program that the message names")]
     requested_bytes: Annotated[
-        int | None, figure("what was asked; when compiling, what the program needs", BYTES)
+        int | None,
+        figure("what was asked; when compiling, what the program needs", BYTES, is_fine=True),
     ]
-    available_bytes: Annotated[int | None, figure("what was there for it", BYTES)]
-    missing_bytes: Annotated[int | None, figure("how much more was asked than there was", BYTES)]
+    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, is_fine=True)]
+    missing_bytes: Annotated[
+        int | None, figure("how much more was asked than there was", BYTES, is_fine=True)
+    ]
     limit_bytes: Annotated[
         int | None, figure("what a program may have in all, whatever else is allocated", BYTES)
     ]
@@ -157,6 +161,7 @@ def _make_row(number: int, one: ListedBuffer) -> ListedRow:
     return ListedRow(
         size_bytes=size,
         count=1,
+        instruction=find_instruction(one.label),
         shape=strip_layout(shape) if shape else None,
         opcode="parameter" if one.is_parameter else _find_opcode(one.label),
         allocation_type=one.allocation_type or ("entry parameter" if one.is_parameter else None),
@@ -165,7 +170,6 @@ def _make_row(number: int, one: ListedBuffer) -> ListedRow:
         padding_bytes=padding,
         scope=find_scope(one.op_name) if one.op_name else None,
         source=write_short_source(one.source_file, one.source_line),
-        instruction=find_instruction(one.label),
         layout=layouts[0] if len(layouts) == 1 else None,
         op_name=one.op_name,
         source_file=one.source_file,

@@ -13,12 +13,19 @@ from hlotool.analysis.out_of_memory.report import (
     MessageReport,
     report_out_of_memory,
 )
+from hlotool.analysis.out_of_memory.suspect import (
+    SUSPICION,
+    asks_for_main_memory,
+    is_far_smaller,
+    suspect,
+)
 from hlotool.commands.shared.command import RowOptions, print_document
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
 from hlotool.commands.usage_report import describe_usage
 from hlotool.errors import UsageError
 from hlotool.fields import Document, InputPaths, Line, quote_braces
+from hlotool.inputs import short_path
 from hlotool.inputs.read.text_kind import TextKind
 from hlotool.ir.out_of_memory import OutOfMemory
 from hlotool.parse.out_of_memory.message import parse_out_of_memory
@@ -127,19 +134,60 @@ def _find_program(message: OutOfMemory, request: Request, dump: str) -> AskedDum
     asked = replace(request, path=dump, found=[], told=set())
     found = asked.find()
     blamed = find_blamed(message, found)
-    say(_tell(blamed, message))
+    say(_tell(blamed, message, found.path))
     asked.found[:] = [replace(found, inputs=(blamed.chosen,))]
     figures = report_out_of_memory(message).figures
-    return AskedDump(asked, figures.limit_bytes, _heading(figures))
+    limit = figures.limit_bytes if asks_for_main_memory(message) else None
+    return AskedDump(asked, limit, (*_heading(figures), *_say_fit(message, blamed, limit)))
 
 
-def _tell(blamed: Blamed, message: OutOfMemory) -> str:
+def _tell(blamed: Blamed, message: OutOfMemory, path: str) -> str:
     """Say which program it is, and how that is known."""
-    listed = len(message.buffers)
+    name = blamed.chosen.name or blamed.chosen.path
+    if not blamed.is_found:
+        listed = ", and what it lists does not stand in this one" if message.buffers else ""
+        return f"The message names no program{listed}; this is {name}, the only one there is."
+    place = short_path(blamed.chosen.path, path)
+    listed_count = len(message.buffers)
+    by_list = f"by {blamed.matched_count:,} of {listed_count:,} listed buffers"
     how = [
         *(["by its name"] if blamed.is_named else []),
-        *([f"by {blamed.matched_count:,} of {listed:,} listed buffers"] if listed else []),
+        *([by_list] if listed_count else []),
+        *([f"by its size, in {place}"] if blamed.is_by_size else []),
     ]
     rivals = f"; {blamed.rival_count:,} others fit as well" if blamed.rival_count else ""
-    name = blamed.chosen.name or blamed.chosen.path
-    return f"The message is about {name}, found {' and '.join(how)}{rivals}."
+    begin = (
+        f"No program found needs what the message asks; the nearest is {name}"
+        if is_far_smaller(message, blamed.need)
+        else f"The message is about {name}"
+    )
+    return f"{begin}, found {' and '.join(how)}{rivals}."
+
+
+def _say_fit(message: OutOfMemory, blamed: Blamed, limit_bytes: int | None) -> tuple[Line, ...]:
+    """Say what speaks against the program, and whether it fits in what was there.
+
+    Where that is the limit, what is said of every program with a limit says it.
+    """
+    found = suspect(message, blamed.need)
+    if found is None:
+        return ()
+    lines = []
+    asked = "the message asks {requested_bytes}"
+    if found.is_excluded:
+        text = (
+            f"this program needs {{needed_bytes}} at most, {asked}: it is not of this compilation"
+        )
+        lines.append(Line(text, SUSPICION, found, tone="error"))
+    elif found.is_doubtful:
+        text = f"this program needs {{needed_bytes}}, {asked}: it may be of another compilation"
+        lines.append(Line(text, SUSPICION, found, tone="error"))
+    if found.available_bytes is not None and found.available_bytes != limit_bytes:
+        verdict = {
+            True: "it fits",
+            False: "it does not fit",
+            None: "only its temporaries, {temp_bytes}, fit",
+        }[found.fits]
+        text = f"this program needs {{needed_bytes}}, {{available_bytes}} were there: {verdict}"
+        lines.append(Line(text, SUSPICION, found, tone="error" if found.fits is False else ""))
+    return tuple(lines)

@@ -7,7 +7,6 @@ allocator that it shares with TensorFlow, the drivers of CUDA and ROCm, and of P
 from __future__ import annotations
 
 import re
-from math import prod
 from typing import Final
 
 from msgspec import Struct
@@ -15,6 +14,7 @@ from msgspec import Struct
 from hlotool.ir.out_of_memory import ListedBuffer, OutOfMemory, Size, When
 from hlotool.parse.out_of_memory.hints import is_hinted
 from hlotool.parse.out_of_memory.sizes import SIZE, parse_size
+from hlotool.parse.out_of_memory.tensors import describe_tensor, measure_tensor
 
 _LONGEST_LINE: Final = 1 << 20  # characters of a line that are looked at
 
@@ -159,8 +159,6 @@ _ORPHAN: Final = re.compile(
     rf"|^\s*+\d{{1,9}}\. Size: {SIZE}\s*+$|^\s*+(?:XLA [Ll]abel|Entry Parameter Subshape): "
 )
 _SHAPE: Final = re.compile(r"shape = '(?P<shape>[^']++)'")
-_DTYPES: Final = {"bool": 1, "half": 2, "bfloat16": 2, "float": 4, "double": 8, "complex64": 8}
-_DTYPES_BY_BITS: Final = re.compile(r"[a-z]+?(?P<bits>8|16|32|64|128)(?:_t)?")
 
 
 def find_head(line: str) -> OutOfMemory | None:
@@ -188,8 +186,9 @@ def find_orphan(line: str) -> OutOfMemory | None:
 def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:
     """Make a message of the groups of a wording."""
     requested = _find_size(found, "exact") or _find_size(found, "requested")
-    if requested is None and found.get("dtype"):
-        requested = _measure(found.get("dimensions") or "", found.get("dtype") or "")
+    dimensions, dtype = found.get("dimensions"), found.get("dtype")
+    if dimensions is not None and dtype:
+        requested = measure_tensor(dimensions, dtype)
     more = _find_size(found, "more")
     if requested and more:
         slack = requested.slack_bytes + more.slack_bytes
@@ -211,7 +210,9 @@ def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:
         requested,
         available,
         limit or (available if when == "compile" else None),
-        _list_label(found.get("label"), requested),
+        _list_label(found.get("label"), requested)
+        if dimensions is None
+        else (describe_tensor(dimensions, dtype, requested),),
     )
 
 
@@ -227,11 +228,3 @@ def _list_label(label: str | None, requested: Size | None) -> tuple[ListedBuffer
 def _find_size(found: dict[str, str | None], name: str) -> Size | None:
     text = found.get(name)
     return parse_size(text) if text else None
-
-
-def _measure(dimensions: str, dtype: str) -> Size | None:
-    """Return the bytes of TensorFlow's tensor, None where its type is unknown."""
-    bits = _DTYPES_BY_BITS.fullmatch(dtype)
-    size = _DTYPES.get(dtype) or (int(bits["bits"]) // 8 if bits else None)
-    sizes = [each[:18] for each in dimensions.split(",") if each][:64]
-    return None if size is None else Size(prod(map(int, sizes)) * size)

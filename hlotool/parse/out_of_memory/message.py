@@ -14,8 +14,10 @@ from hlotool.parse.out_of_memory.heads import find_head, find_orphan
 from hlotool.parse.out_of_memory.listing import ListReader
 from hlotool.parse.out_of_memory.parts import PartReader
 from hlotool.parse.out_of_memory.sizes import SIZE, parse_size
+from hlotool.parse.out_of_memory.tensors import find_node
 from hlotool.source import Source
 
+_NODE_LINES: Final = 4  # of a message in which TensorFlow names the node
 _ROUNDING_BYTES: Final = 512  # to which allocators round what is asked
 _USED: Final = re.compile(
     rf"(?:Used|with size) (?P<used>{SIZE}) (?:of|and limit) (?P<available>{SIZE})"
@@ -70,11 +72,13 @@ class _Draft:
 
     def __init__(self, head: OutOfMemory) -> None:
         self._head = head
+        self._node_lines = _NODE_LINES if _is_tensor(head) else 0
         self._parts = PartReader()
         self._list = ListReader(is_listed=not head.has_beginning)
 
     def takes(self, line: str) -> bool:
         """Read a line; say whether it belongs to the message."""
+        self._find_node(line)
         used = _USED.search(line) if self._head.requested is None else None
         if used is not None:
             available = parse_size(used["available"])
@@ -92,6 +96,16 @@ class _Draft:
         if program is not None:
             self._head = replace(self._head, program=program["program"])
         return self._list.read(line) or self._parts.read(line)
+
+    def _find_node(self, line: str) -> None:
+        """Look for the node whose tensor was asked for, in the first lines."""
+        if self._node_lines:
+            self._node_lines -= 1
+            node = find_node(line)
+            if node:
+                tensor = replace(self._head.buffers[0], op_name=node)
+                self._head = replace(self._head, buffers=(tensor,))
+                self._node_lines = 0
 
     def finish(self) -> OutOfMemory:
         """Return what was read."""
@@ -114,6 +128,11 @@ class _Draft:
             parts=tuple(self._parts.parts),
             has_end=has_end,
         )
+
+
+def _is_tensor(head: OutOfMemory) -> bool:
+    """Whether a sentence tells of a tensor: its shape, and no instruction."""
+    return any(one.shape and not one.label for one in head.buffers)
 
 
 def _put_together(messages: list[OutOfMemory]) -> OutOfMemory:
