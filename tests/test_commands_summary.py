@@ -11,7 +11,10 @@ from click.testing import CliRunner, Result
 from dump_files import ROOT
 from msgspec.structs import replace
 
+import hlotool
+from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.summary.program_row import ProgramRow, find_too_large
+from hlotool.analysis.summary.run_bound import bound_run
 from hlotool.commands.buffers import buffers
 from hlotool.commands.summary import summary
 from hlotool.errors import UsageError
@@ -44,6 +47,43 @@ def test_a_module_is_one_screen(
     lines = run(DUMPS / arguments[0], *arguments[1:]).stdout.splitlines()
     assert len(lines) <= SCREEN
     assert max(map(len, lines)) <= 80
+
+
+def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
+    """Two kernels of unknown cost: nobody knows whether the traffic that is known is the most."""
+    arguments = DUMPS / "tpu_v5e" / "pallas_kernel", "--chip", "v5e"
+    lines = run(*arguments).stdout.splitlines()
+    said = next(line for line in lines if line.startswith("v5e: "))
+    assert "bound by" not in said
+    assert "arithmetic takes ≥ " in said
+    assert said.endswith("is not known, as 1 custom call is not costed")
+    found = json.loads(run(*arguments, "--json").stdout)["bound"]
+    assert found["limit"] is None
+    assert found["is_compute_lower_bound"]
+
+
+@pytest.mark.parametrize(
+    ("flops", "is_total_lower", "is_memory_lower", "limit"),
+    [
+        (10**15, False, False, "compute"),
+        (10**15, True, False, "compute"),
+        (10**15, False, True, None),
+        (0, False, False, "memory"),
+        (0, False, True, "memory"),
+        (0, True, False, None),
+    ],
+)
+def test_a_bound_holds_where_the_other_is_known(
+    flops: int, *, is_total_lower: bool, is_memory_lower: bool, limit: str | None
+) -> None:
+    cost = replace(
+        hlotool.load(MLP).program.cost,
+        total_flops_per_run=flops,
+        memory_bytes_per_run=10**9,
+        is_total_lower_bound=is_total_lower,
+        is_memory_lower_bound=is_memory_lower,
+    )
+    assert bound_run(cost, find_chip("h100")).limit == limit
 
 
 def test_a_directory_of_one_program_is_shown_as_its_file() -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_ROWS
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost.report import COST
+from hlotool.analysis.cost.report import COST, CostReport
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
@@ -117,10 +117,21 @@ def say_work(found: Summary) -> tuple[Line, ...]:
         text += ", {flops_per_byte} flops/B"
     lines = [Line(text, COST, cost)]
     if bound is not None:
-        limit = "memory" if bound.limit == "memory" else "arithmetic"
-        text = f"{{chip}}: bound by {limit}; at its peaks arithmetic takes {{compute_seconds}}, "
-        lines.append(Line(f"{text}memory {{memory_seconds}}", BOUND, bound))
+        times = "at its peaks arithmetic takes {compute_seconds}, memory {memory_seconds}"
+        limits = {"compute": "bound by arithmetic", "memory": "bound by memory"}
+        text = f"{{chip}}: {limits[bound.limit]}; {times}" if bound.limit else f"{{chip}}: {times}"
+        if bound.limit is None:
+            text += f"; by which it is bound is not known, as {say_why_unknown(cost)}"
+        lines.append(Line(text, BOUND, bound))
     return tuple(lines)
+
+
+def say_why_unknown(cost: CostReport) -> str:
+    """Say what makes the work or the traffic of a run a lower bound."""
+    count = max(cost.unknown_custom_call_count_per_run, cost.unknown_traffic_count_per_run)
+    if count:
+        return f"{_count(count, 'custom call')} {'is' if count == 1 else 'are'} not costed"
+    return "a size or a trip count is not known"
 
 
 def say_collectives(found: Summary) -> tuple[Line, ...]:
