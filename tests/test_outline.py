@@ -195,10 +195,11 @@ def test_without_a_chip_there_are_shares_and_no_times() -> None:
 
 
 def test_what_is_not_in_the_table_is_said() -> None:
-    """Unknown kernels, and copies beside them, which the traffic of `summary` counts."""
+    """Unknown kernels, and the traffic of collectives, which `summary` counts."""
     dump = str(TESTDATA / "dumps" / "tpu_v5e" / "pallas_kernel")
     said = CliRunner().invoke(outline_command, [dump, "--chip", "v5e"]).stdout
     assert "and 1 custom call is not costed; shares are of what is known" in said
+    assert "summary's alone" not in said
+    train = str(TESTDATA / "dumps" / "gpu_h100" / "transformer_train")
+    said = CliRunner().invoke(outline_command, [train]).stdout
     assert "copies beside it, move is in summary's alone" in said
-    told = CliRunner().invoke(outline_command, [str(TESTDATA / "hlo" / "cpu_train_step.txt")])
-    assert "summary's alone" not in told.stdout

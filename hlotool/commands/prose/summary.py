@@ -145,7 +145,12 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
         elif totals.exposed_wire_bytes_per_run is not None:
             text += "; no work hides an estimated {exposed_wire_bytes_per_run}"
             if totals.reference_chip is not None:
-                text += " at the ratios of {reference_chip}"
+                is_given = totals.machine is not None
+                text += (
+                    " for work as fast as on {reference_chip} and the link as given"
+                    if is_given
+                    else " at the ratios of {reference_chip}"
+                )
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
         lines.append(Line(text, COLLECTIVES, totals))
