@@ -107,11 +107,7 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
 def say_work(found: Summary) -> tuple[Line, ...]:
     """Say what one run computes and moves, and what limits it on a chip."""
     cost, bound = found.cost, found.bound
-    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops"
-    if cost.matrix_flops_per_run:
-        text += " ({matrix_flops_per_run} in matrix products)"
-    if cost.custom_call_flops_per_run:
-        text += ", {custom_call_flops_per_run} of them in custom calls"
+    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops{_say_parts(cost)}"
     text += ", {memory_bytes_per_run} of traffic"
     if cost.flops_per_byte is not None:
         text += ", {flops_per_byte} flops/B"
@@ -124,6 +120,19 @@ def say_work(found: Summary) -> tuple[Line, ...]:
             text += f"; by which it is bound is not known, as {say_why_unknown(cost)}"
         lines.append(Line(text, BOUND, bound))
     return tuple(lines)
+
+
+def _say_parts(cost: CostReport) -> str:
+    """Say which part of the work are matrix products of the text, and which custom calls.
+
+    A library's products are custom calls, and no matrix products of the text.
+    """
+    if not cost.custom_call_flops_per_run:
+        return " ({matrix_flops_per_run} in matrix products)" if cost.matrix_flops_per_run else ""
+    calls = "{custom_call_flops_per_run} in custom calls, as a library's are"
+    if not cost.matrix_flops_per_run:
+        return f" ({calls})"
+    return f" ({{matrix_flops_per_run}} in dots and convolutions, {calls})"
 
 
 def say_why_unknown(cost: CostReport) -> str:
@@ -196,10 +205,19 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         size = "{bytes} " if one.bytes is not None else ""
         time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
         place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
-        parts = ["{instruction}"] * (one.instruction is not None) + [place] * bool(place)
+        parts = [_say_subject(one)] * (_say_subject(one) != "") + [place] * bool(place)
         where = f": {', '.join(parts)}" if parts else ""
         lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
     more = len(found.findings) - _MOST_FINDINGS
     said = f"… and {more} more; " if more > 0 else ""
     lines.append(Line(f"{said}--rows findings says why, and what to try"))
     return tuple(lines)
+
+
+def _say_subject(found: Finding) -> str:
+    """Name the largest of what a finding is about, and how many there are."""
+    if found.instruction is not None:
+        return "{instruction}" + (f" ×{found.count:,}" if found.count > 1 else "")
+    if found.parameter is not None:
+        return "{parameter}" + (f" and {found.count - 1:,} more" if found.count > 1 else "")
+    return ""
