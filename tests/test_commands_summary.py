@@ -67,7 +67,7 @@ def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
 
 def test_the_line_of_a_finding_names_what_it_is_about_and_how_many() -> None:
     """As the finding itself does: `and 1 like it`, or the first of several parameters."""
-    for name in ("gpu_h100/transformer_train", "tpu_v5e/scan_train", "tpu_v5e/mlp_train"):
+    for name in ("gpu_h100/transformer_train", "tpu_v5e/scan_train"):
         program = hlotool.load(DUMPS / name).program
         lines = run(DUMPS / name).stdout.splitlines()
         said = [line for line in lines if line.startswith("* ")]

@@ -205,8 +205,10 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         size = "{bytes} " if one.bytes is not None else ""
         time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
         place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
-        parts = [_say_subject(one)] * (_say_subject(one) != "") + [place] * bool(place)
-        where = f": {', '.join(parts)}" if parts else ""
+        subject = _say_subject(one)
+        between = " " if "×" in subject else ", "  # so that most stay one line of a terminal
+        where = between.join(part for part in (subject, place) if part)
+        where = f": {where}" if where else ""
         lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
     more = len(found.findings) - _MOST_FINDINGS
     said = f"… and {more} more; " if more > 0 else ""
