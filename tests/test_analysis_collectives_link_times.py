@@ -264,7 +264,7 @@ def test_unknown_exposure_buries_no_collective() -> None:
     assert len(selected) == len(folded)
     times = [row.transfer_seconds or 0.0 for row in selected]
     assert times == sorted(times, reverse=True)
-    assert times[0] == max(row.transfer_seconds or 0.0 for row in report.rows)
+    assert times[0] >= max(row.transfer_seconds or 0.0 for row in report.rows)  # two are one
     counted = [row for row in selected if row.exposed_seconds is not None]
     known = [row for row in report.rows if row.exposed_seconds is not None]
     assert 0 < len(known) < len(report.rows)
