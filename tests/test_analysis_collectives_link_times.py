@@ -9,6 +9,7 @@ from collective_cases import ROOT, analyze
 from msgspec.structs import replace
 
 from hlotool import load
+from hlotool.analysis.collectives.answer import choose_row_columns
 from hlotool.analysis.collectives.overlap.link_times import LinkSpeed, find_link_speed
 from hlotool.analysis.collectives.overlap.machine import (
     Machine,
@@ -17,8 +18,10 @@ from hlotool.analysis.collectives.overlap.machine import (
     fit_machine,
 )
 from hlotool.analysis.collectives.report import CollectiveOptions
+from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.errors import UsageError
 from hlotool.fields.quantity import parse_bandwidth, parse_time
+from hlotool.query.select import Query, select_rows
 
 
 @pytest.mark.parametrize(
@@ -238,6 +241,34 @@ def test_without_a_chip_the_share_is_that_of_the_reference() -> None:
         assert (row.transfer_seconds, row.exposed_seconds, row.network) == (None, None, None)
         assert (plain.totals.reference_chip, named.totals.reference_chip) == ("h100", None)
         assert plain.totals.exposed_seconds is None
+
+
+def test_a_bandwidth_counts_without_a_chip() -> None:
+    """8 MiB of memory traffic at the speed of h100, 2.5 us, beside 4 MiB at 100 GB/s, 41.9 us."""
+    machine = Machine(link=LinkSpeed(100e9, 0.0, "test"))
+    report = analyze(many(8, "[4,2]<=[8]"), CollectiveOptions(machine=machine))
+    (row,) = report.rows
+    assert row.exposed_share == pytest.approx(1 - (8 << 20) / 3352e9 / ((4 << 20) / 100e9))
+    assert (row.exposed_seconds, report.totals.reference_chip) == (None, "h100")
+
+
+def test_unknown_exposure_buries_no_collective() -> None:
+    """With a bandwidth alone: times on the link add up exactly, and the longest comes first."""
+    program = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "transformer_train").program
+    machine = Machine(link=LinkSpeed(100e9, 0.0, "test"))
+    report = program.analyze_collectives(CollectiveOptions(machine=machine))
+    totals = report.totals
+    assert (totals.is_transfer_lower_bound, totals.is_seconds_lower_bound) == (False, True)
+    folded = select_rows(choose_row_columns(report.rows), report.rows, Query(is_folded=True)).rows
+    selected = [row for row in folded if isinstance(row, CollectiveRow)]
+    assert len(selected) == len(folded)
+    times = [row.transfer_seconds or 0.0 for row in selected]
+    assert times == sorted(times, reverse=True)
+    assert times[0] >= max(row.transfer_seconds or 0.0 for row in report.rows)  # two are one
+    counted = [row for row in selected if row.exposed_seconds is not None]
+    known = [row for row in report.rows if row.exposed_seconds is not None]
+    assert 0 < len(known) < len(report.rows)
+    assert sum(row.count for row in counted) == len(known)
 
 
 def test_no_chip_stands_for_cpu() -> None:

@@ -218,6 +218,7 @@ def test_donation() -> None:
     )
     (none,) = find(scheduled(*lines))
     assert (none.code, none.severity, none.bytes) == ("donation-missed", "info", 6 * MIB)
+    assert (none.parameter, none.count) == ("state.w", 2)
     assert none.message == (
         "2 parameters, the largest state.w, are not donated, although results have their shapes: "
         "donating them saves at most their size."
@@ -432,6 +433,7 @@ def test_layers_that_differ_in_scope_alone_are_one_finding() -> None:
     )
     (found,) = (one for one in find(text) if one.code == "exposed-collective")
     assert found.bytes == 100 * 64 * 1024 * 2
+    assert found.count == 100
     assert found.source == "model.py:7"
     assert found.message == (
         "Nothing is computed while s0 and 99 like it (all-reduce) send: 50 % of all bytes sent."

@@ -11,11 +11,17 @@ from click.testing import CliRunner, Result
 from dump_files import ROOT
 from msgspec.structs import replace
 
+import hlotool
+from hlotool.analysis.cost.chips import find_chip
+from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.summary.program_row import ProgramRow, find_too_large
+from hlotool.analysis.summary.run_bound import bound_run
 from hlotool.commands.buffers import buffers
+from hlotool.commands.prose.summary import say_findings
 from hlotool.commands.summary import summary
 from hlotool.errors import UsageError
 from hlotool.render.look import Look
+from hlotool.render.prose import render_line
 
 DUMPS = ROOT / "testdata" / "dumps"
 MLP = DUMPS / "gpu_h100" / "mlp_train"
@@ -44,6 +50,74 @@ def test_a_module_is_one_screen(
     lines = run(DUMPS / arguments[0], *arguments[1:]).stdout.splitlines()
     assert len(lines) <= SCREEN
     assert max(map(len, lines)) <= 80
+
+
+def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
+    """Two kernels of unknown cost: nobody knows whether the traffic that is known is the most."""
+    arguments = DUMPS / "tpu_v5e" / "pallas_kernel", "--chip", "v5e"
+    lines = run(*arguments).stdout.splitlines()
+    said = next(line for line in lines if line.startswith("v5e: "))
+    assert "bound by" not in said
+    assert "arithmetic takes ≥ " in said
+    assert said.endswith("is not known, as 1 custom call is not costed")
+    found = json.loads(run(*arguments, "--json").stdout)["bound"]
+    assert found["limit"] is None
+    assert found["is_compute_lower_bound"]
+
+
+def test_the_line_of_a_finding_names_what_it_is_about_and_how_many() -> None:
+    """As the finding itself does: `and 1 like it`, or the first of several parameters."""
+    for name in ("gpu_h100/transformer_train", "tpu_v5e/scan_train"):
+        program = hlotool.load(DUMPS / name).program
+        lines = run(DUMPS / name).stdout.splitlines()
+        said = [line for line in lines if line.startswith("* ")]
+        assert said
+        for line, found in zip(said, program.findings, strict=False):
+            subject = found.instruction or found.parameter
+            assert subject is None or f": {subject}" in line
+            assert (f" ×{found.count}" in line) == (
+                found.count > 1 and found.instruction is not None
+            )
+            if found.instruction is not None and "like it" in found.message:
+                assert f"and {found.count - 1} like it" in found.message
+
+
+def test_a_finding_about_parameters_names_the_first() -> None:
+    found = Finding(8, "info", "donation-missed", "…", count=4, parameter="state['{w}']")
+    program = hlotool.load(MLP).program
+    (line, _) = say_findings(replace(program.summarize(), findings=(found,)))
+    assert render_line(line) == "* 8 B donation-missed: state['{w}'] and 3 more"
+
+
+def test_flops_of_custom_calls_are_no_part_of_matrix_products() -> None:
+    lines = run(DUMPS / "gpu_h100" / "library_calls").stdout.splitlines()
+    said = next(line for line in lines if line.startswith("work: "))
+    assert "of them" not in said
+    assert "in custom calls, as a library's are)" in said
+
+
+@pytest.mark.parametrize(
+    ("flops", "is_total_lower", "is_memory_lower", "limit"),
+    [
+        (10**15, False, False, "compute"),
+        (10**15, True, False, "compute"),
+        (10**15, False, True, None),
+        (0, False, False, "memory"),
+        (0, False, True, "memory"),
+        (0, True, False, None),
+    ],
+)
+def test_a_bound_holds_where_the_other_is_known(
+    flops: int, *, is_total_lower: bool, is_memory_lower: bool, limit: str | None
+) -> None:
+    cost = replace(
+        hlotool.load(MLP).program.cost,
+        total_flops_per_run=flops,
+        memory_bytes_per_run=10**9,
+        is_total_lower_bound=is_total_lower,
+        is_memory_lower_bound=is_memory_lower,
+    )
+    assert bound_run(cost, find_chip("h100")).limit == limit
 
 
 def test_a_directory_of_one_program_is_shown_as_its_file() -> None:

@@ -6,11 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from dump_files import TESTDATA
 
 import hlotool
 from hlotool.analysis.outline.repeats import find_repeats
 from hlotool.analysis.outline.rows import OutlineRow
+from hlotool.commands.outline import outline as outline_command
 
 DUMPS = sorted(path.parent for path in (TESTDATA / "dumps").glob("*/*/oracle.json"))
 
@@ -190,3 +192,14 @@ def test_without_a_chip_there_are_shares_and_no_times() -> None:
     rows = outline(write_layers(LAYERS))
     assert all(row.begins_seconds is None and row.estimated_seconds is None for row in rows)
     assert sum(row.time_share or 0.0 for row in rows if row.parent is None) == pytest.approx(1)
+
+
+def test_what_is_not_in_the_table_is_said() -> None:
+    """Unknown kernels, and the traffic of collectives, which `summary` counts."""
+    dump = str(TESTDATA / "dumps" / "tpu_v5e" / "pallas_kernel")
+    said = CliRunner().invoke(outline_command, [dump, "--chip", "v5e"]).stdout
+    assert "and 1 custom call is not costed; shares are of what is known" in said
+    assert "summary's alone" not in said
+    train = str(TESTDATA / "dumps" / "gpu_h100" / "transformer_train")
+    said = CliRunner().invoke(outline_command, [train]).stdout
+    assert "copies beside it, move is in summary's alone" in said

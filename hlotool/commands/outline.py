@@ -11,6 +11,7 @@ from hlotool.analysis.outline.answer import ON_CLOCK, OUTLINE
 from hlotool.analysis.outline.rows import OutlineRow
 from hlotool.analysis.outline.steps import StepKind
 from hlotool.commands.outline_formats import write_graph, write_trace
+from hlotool.commands.prose.summary import say_why_unknown
 from hlotool.commands.shared.command import (
     RowOptions,
     document_command,
@@ -31,6 +32,9 @@ from hlotool.render.units import format_value
 _KINDS: Final[tuple[StepKind, ...]] = get_args(StepKind)
 _FORMATS: Final = ("perfetto", "model-explorer")
 _NAMES: Final = "--columns +names names the instructions of each step; hlotool show tells of one"
+_WORK_ALONE: Final = (
+    "memory/run is of the work: what collectives, and copies beside it, move is in summary's alone"
+)
 _ON_CLOCK: Final = "what is in a loop has the times of its first round, the loop all its rounds"
 _EXAMPLE: Final = """\
 hlotool outline dump/
@@ -83,7 +87,7 @@ def outline(
             program.paths,
             rows={"steps": rows},
             lines=lines,
-            notes=(Line(_NAMES),) if rows and not options.columns else (),
+            notes=_write_notes(program, rows) if rows and not options.columns else (),
         ),
         options,
     )
@@ -107,10 +111,20 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
         return Line(f"{module.name}, {order}; {rates}; {hint}")
     ends = max((row.ends_seconds or 0.0 for row in rows), default=0.0)
     run = format_value(ends, Unit.SECONDS)
+    reason = "no kernel reaches them"
+    if program.cost.is_total_lower_bound or program.cost.is_memory_lower_bound:
+        reason += f", and {say_why_unknown(program.cost)}; shares are of what is known"
     return Line(
         f"{module.name}, {order}; at the peaks of {pricing.chip.name} one run takes an estimated "
-        f"{run}: a lower bound, as no kernel reaches them"
+        f"{run}: a lower bound, as {reason}"
     )
+
+
+def _write_notes(program: Program, rows: Sequence[OutlineRow]) -> tuple[Line, ...]:
+    """Say what the table leaves out: names, and traffic of what is no work."""
+    told = sum(row.memory_bytes_per_run or 0 for row in rows if row.parent is None)
+    is_less = told < program.cost.memory_bytes_per_run
+    return (*((Line(_WORK_ALONE),) if is_less else ()), Line(_NAMES))
 
 
 DOCUMENTS = (OUTLINE,)

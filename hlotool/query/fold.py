@@ -29,10 +29,12 @@ def fold_rows(
     """
     fields = [row_list.field(name) for name in fold.keys]
     readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]
+    known = [row_list.field(name).getter() for name in fold.known]
     read_name = row_list.field(fold.name).getter() if fold.name else None
     merged: dict[tuple[object, ...], list[object]] = {}
     for row in rows:
         key = tuple(read(row) for read in readers)
+        key += tuple(read(row) is None for read in known)
         if read_name is not None:
             key += split_name(str(read_name(row)))
         merged.setdefault(key, []).append(row)

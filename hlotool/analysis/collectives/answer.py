@@ -40,6 +40,7 @@ COLLECTIVE_ROWS: Final = RowList(
             "axes",
             "span",
             "is_async",
+            "is_sync",
             "operand_count",
             "problem",
             "scope",
@@ -47,6 +48,7 @@ COLLECTIVE_ROWS: Final = RowList(
             "stack",
         ),
         name="name",
+        known=("exposed_seconds",),
     ),
 )
 
@@ -131,7 +133,8 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
     """Return the list of collectives without columns that would say nothing.
 
     Those are the ones without any value, exposure where all are synchronous, and `network`
-    where all have the same. Where times are estimated, what is exposed longest comes first.
+    where all have the same. Where times are estimated, what is exposed longest comes first; where
+    for some nobody knows how long that is, what takes longest, lest the largest be buried.
     """
     empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
     if not any(row.is_async for row in rows):
@@ -143,7 +146,10 @@ def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
         longest = "-measured_exposed_seconds,-measured_seconds"
         chosen = replace(chosen, sort=f"{longest},{chosen.sort}")
     if "transfer_seconds" not in empty:
-        first = [f"-{name}" for name in ("exposed_seconds", "transfer_seconds")]
+        is_unknown = any(
+            row.exposed_seconds is None and row.transfer_seconds is not None for row in rows
+        )
+        first = ["-exposed_seconds", "-transfer_seconds"][:: -1 if is_unknown else 1]
         fields = (
             replace(each, give_way=2) if each.name == "exposed_share" else each
             for each in chosen.fields  # its time says it

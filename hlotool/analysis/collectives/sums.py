@@ -80,6 +80,7 @@ class _Sums(TypedDict):
     is_lower_bound: bool
     is_upper_bound: bool
     is_exposed_lower_bound: bool
+    is_transfer_lower_bound: bool
     is_seconds_lower_bound: bool
 
 
@@ -111,6 +112,7 @@ def _sum(found: Sequence[Measured], machine: Machine | None) -> _Sums:
             one.is_upper_bound or one.collective.is_conditional for one in transfers
         ),
         is_exposed_lower_bound=wire.is_lower,
+        is_transfer_lower_bound=transfer.is_lower,
         is_seconds_lower_bound=transfer.is_lower or overlapped.is_lower or exposed.is_lower,
     )
 

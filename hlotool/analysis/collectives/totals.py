@@ -69,25 +69,29 @@ _IsExposedLower: TypeAlias = Annotated[
 ]
 
 
-def _seconds(meaning: str, heading: str) -> Meta:
+def _seconds(meaning: str, heading: str, lower_if: str = "is_seconds_lower_bound") -> Meta:
     """Declare a time, which a lower bound marks."""
     return figure(
         f"{meaning}, in one run; null without a chip",
         SECONDS,
         heading=heading,
         is_summed=True,
-        lower_if="is_seconds_lower_bound",
+        lower_if=lower_if,
     )
 
 
 _Transfer: TypeAlias = Annotated[
-    float | None, _seconds("estimated time on the link", "transfer/run")
+    float | None,
+    _seconds("estimated time on the link", "transfer/run", "is_transfer_lower_bound"),
 ]
 _Overlapped: TypeAlias = Annotated[
     float | None, _seconds("estimated time that work scheduled meanwhile hides", "hidden time")
 ]
 _Exposed: TypeAlias = Annotated[
     float | None, _seconds("estimated time that no work hides", "exposed time")
+]
+_IsTransferLower: TypeAlias = Annotated[
+    bool, figure("whether for some of them the time on the link is unknown")
 ]
 _IsSecondsLower: TypeAlias = Annotated[
     bool, figure("whether for some of them one of these times is unknown")
@@ -112,6 +116,7 @@ class KindRow(Struct, frozen=True, kw_only=True):
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
     is_exposed_lower_bound: _IsExposedLower = False
+    is_transfer_lower_bound: _IsTransferLower = False
     is_seconds_lower_bound: _IsSecondsLower = False
 
 
@@ -136,6 +141,7 @@ class NetworkRow(Struct, frozen=True, kw_only=True):
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
     is_exposed_lower_bound: _IsExposedLower = False
+    is_transfer_lower_bound: _IsTransferLower = False
     is_seconds_lower_bound: _IsSecondsLower = False
 
 
@@ -190,6 +196,7 @@ class CollectiveTotals(Struct, frozen=True, kw_only=True):
     is_lower_bound: _IsLower
     is_upper_bound: _IsUpper
     is_exposed_lower_bound: _IsExposedLower = False
+    is_transfer_lower_bound: _IsTransferLower = False
     is_seconds_lower_bound: _IsSecondsLower = False
     is_measured_lower_bound: Annotated[
         bool, figure("whether for some of them nothing was measured, though for others it was")

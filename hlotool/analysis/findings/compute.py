@@ -77,6 +77,7 @@ def _finding_of(row: MissedRow, code: FindingCode, message: str) -> Finding:
         message,
         row.name,
         write_source(row.source_file, row.source_line),
+        count=len(row.members),
     )
 
 
@@ -104,7 +105,8 @@ def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
         if size >= evidence.least_traffic_bytes:
             names = [name for name, _ in members]
             message = _copy_message(evidence, names, "fusion", size)
-            yield Finding(size, "warning", "large-copy", message, members[0][0], source)
+            first, count = names[0], len(names)
+            yield Finding(size, "warning", "large-copy", message, first, source, count=count)
 
 
 def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
@@ -123,6 +125,7 @@ def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
         "once in every total.",
         loops[0].full_name,
         write_source(location.file, location.line) if location else None,
+        count=len(loops),
     )
 
 
@@ -160,6 +163,7 @@ def find_unknown_costs(evidence: Evidence) -> Iterator[Finding]:
         f"lower bounds: {reason}.",
         first.full_name,
         write_source(location.file, location.line) if location else None,
+        count=len(unknown),
     )
 
 
@@ -190,6 +194,7 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
         "bound.",
         unknown[0].full_name,
         write_source(location.file, location.line) if location else None,
+        count=len(unknown),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.fields import BYTES, SECONDS, RowList, column, figure
+from hlotool.fields import BYTES, COUNT, SECONDS, RowList, column, figure
 
 FindingCode: TypeAlias = Literal[
     "contradicted-trip-count",
@@ -142,6 +142,18 @@ class Finding(Struct, frozen=True):
             BYTES,
             null_text="",
         ),
+    ] = None
+    count: Annotated[
+        int,
+        figure(
+            "how many instructions, or parameters, it is about: the named one and those like it",
+            COUNT,
+            is_summed=False,
+        ),
+    ] = 1
+    parameter: Annotated[
+        str | None,
+        figure("the largest parameter it is about, where that is no instruction", null_text=""),
     ] = None
 
 

@@ -91,4 +91,5 @@ def _write(
         slow[0].name,
         slow[0].source,
         estimated_seconds=estimated,
+        count=len(slow),
     )

@@ -36,6 +36,8 @@ def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
             "warning" if donates else "info",
             "donation-missed",
             _missed_message(missed, is_gain=gain is not None),
+            count=len(missed),
+            parameter=_name(missed[0]),
         )
     for row in rows:
         if row.status == "copied":

@@ -53,4 +53,13 @@ def make_finding(
     """Make the finding about some collectives; the largest of them is named."""
     largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)
     source = first_source((row.source_file, row.source_line) for row in [largest, *rows])
-    return Finding(add_sent(rows), severity, code, message, largest.name, source, advice)
+    return Finding(
+        add_sent(rows),
+        severity,
+        code,
+        message,
+        largest.name,
+        source,
+        advice,
+        count=len(rows),
+    )

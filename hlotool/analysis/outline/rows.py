@@ -94,7 +94,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     memory_bytes_per_run: Annotated[
         int | None,
         column(
-            "bytes that cross memory space 0",
+            "bytes that its work moves across memory space 0; what collectives, and copies beside "
+            "the work, move is in the figures of summary and show alone",
             BYTES,
             heading="memory/run",
             null_text="",

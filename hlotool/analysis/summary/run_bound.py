@@ -13,27 +13,65 @@ from hlotool.fields import SECONDS, figure
 RunLimit: TypeAlias = Literal["compute", "memory"]
 
 
-class RunBound(Struct, frozen=True):
+class RunBound(Struct, frozen=True, kw_only=True):
     """The least time of one run on a chip at its peaks, communication left aside."""
 
     chip: Annotated[str, figure("the chip of --chip")]
-    limit: Annotated[RunLimit, figure("what takes longer at the chip's peaks")]
+    limit: Annotated[
+        RunLimit | None,
+        figure(
+            "what takes longer at the chip's peaks; null where what is not known of the other "
+            "could overturn it"
+        ),
+    ]
     compute_seconds: Annotated[
-        float, figure("total_flops_per_run at the chip's bfloat16 matrix peak", SECONDS)
+        float,
+        figure(
+            "total_flops_per_run at the chip's bfloat16 matrix peak",
+            SECONDS,
+            is_summed=True,
+            lower_if="is_compute_lower_bound",
+        ),
     ]
     memory_seconds: Annotated[
-        float, figure("memory_bytes_per_run at the bandwidth of its memory", SECONDS)
+        float,
+        figure(
+            "memory_bytes_per_run at the bandwidth of its memory",
+            SECONDS,
+            is_summed=True,
+            lower_if="is_memory_lower_bound",
+        ),
     ]
-    least_seconds: Annotated[float, figure("the longer of the two", SECONDS)]
+    least_seconds: Annotated[
+        float,
+        figure("the longer of the two", SECONDS, is_summed=True, lower_if="is_lower_bound"),
+    ]
+    is_compute_lower_bound: Annotated[bool, figure("whether some flops are not known")]
+    is_memory_lower_bound: Annotated[bool, figure("whether some traffic is not known")]
+    is_lower_bound: Annotated[bool, figure("whether either is not known in full")]
+    is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
 
 
 def bound_run(cost: CostReport, chip: Chip) -> RunBound:
     """Hold the figures of a run against the peaks of a chip.
 
     As of fusions, nothing is said of launches, caches, element types that compute slower and
-    transcendentals; work and traffic are taken to overlap in full.
+    transcendentals; work and traffic are taken to overlap in full. A limit is named only where
+    the time of the other is known in full.
     """
     compute = cost.total_flops_per_run / chip.flops_per_second
     memory = cost.memory_bytes_per_run / chip.hbm_bytes_per_second
     limit: RunLimit = "compute" if compute > memory else "memory"
-    return RunBound(chip.name, limit, compute, memory, max(compute, memory))
+    is_lower = {"compute": cost.is_total_lower_bound, "memory": cost.is_memory_lower_bound}
+    other = "memory" if limit == "compute" else "compute"
+    return RunBound(
+        chip=chip.name,
+        limit=None if is_lower[other] else limit,
+        compute_seconds=compute,
+        memory_seconds=memory,
+        least_seconds=max(compute, memory),
+        is_compute_lower_bound=is_lower["compute"],
+        is_memory_lower_bound=is_lower["memory"],
+        is_lower_bound=any(is_lower.values()),
+        is_upper_bound=cost.is_upper_bound,
+    )

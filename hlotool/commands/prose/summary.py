@@ -9,7 +9,7 @@ from typing import Final
 from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_ROWS
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost.report import COST
+from hlotool.analysis.cost.report import COST, CostReport
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.measured.instructions import MEASURED_INSTRUCTIONS, MeasuredInstruction
@@ -110,20 +110,40 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
 def say_work(found: Summary) -> tuple[Line, ...]:
     """Say what one run computes and moves, and what limits it on a chip."""
     cost, bound = found.cost, found.bound
-    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops"
-    if cost.matrix_flops_per_run:
-        text += " ({matrix_flops_per_run} in matrix products)"
-    if cost.custom_call_flops_per_run:
-        text += ", {custom_call_flops_per_run} of them in custom calls"
+    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops{_say_parts(cost)}"
     text += ", {memory_bytes_per_run} of traffic"
     if cost.flops_per_byte is not None:
         text += ", {flops_per_byte} flops/B"
     lines = [Line(text, COST, cost)]
     if bound is not None:
-        limit = "memory" if bound.limit == "memory" else "arithmetic"
-        text = f"{{chip}}: bound by {limit}; at its peaks arithmetic takes {{compute_seconds}}, "
-        lines.append(Line(f"{text}memory {{memory_seconds}}", BOUND, bound))
+        times = "at its peaks arithmetic takes {compute_seconds}, memory {memory_seconds}"
+        limits = {"compute": "bound by arithmetic", "memory": "bound by memory"}
+        text = f"{{chip}}: {limits[bound.limit]}; {times}" if bound.limit else f"{{chip}}: {times}"
+        if bound.limit is None:
+            text += f"; by which it is bound is not known, as {say_why_unknown(cost)}"
+        lines.append(Line(text, BOUND, bound))
     return tuple(lines)
+
+
+def _say_parts(cost: CostReport) -> str:
+    """Say which part of the work are matrix products of the text, and which custom calls.
+
+    A library's products are custom calls, and no matrix products of the text.
+    """
+    if not cost.custom_call_flops_per_run:
+        return " ({matrix_flops_per_run} in matrix products)" if cost.matrix_flops_per_run else ""
+    calls = "{custom_call_flops_per_run} in custom calls, as a library's are"
+    if not cost.matrix_flops_per_run:
+        return f" ({calls})"
+    return f" ({{matrix_flops_per_run}} in dots and convolutions, {calls})"
+
+
+def say_why_unknown(cost: CostReport) -> str:
+    """Say what makes the work or the traffic of a run a lower bound."""
+    count = max(cost.unknown_custom_call_count_per_run, cost.unknown_traffic_count_per_run)
+    if count:
+        return f"{_count(count, 'custom call')} {'is' if count == 1 else 'are'} not costed"
+    return "a size or a trip count is not known"
 
 
 def say_collectives(found: Summary) -> tuple[Line, ...]:
@@ -137,7 +157,12 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
         elif totals.exposed_wire_bytes_per_run is not None:
             text += "; no work hides an estimated {exposed_wire_bytes_per_run}"
             if totals.reference_chip is not None:
-                text += " at the ratios of {reference_chip}"
+                is_given = totals.machine is not None
+                text += (
+                    " for work as fast as on {reference_chip} and the link as given"
+                    if is_given
+                    else " at the ratios of {reference_chip}"
+                )
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
         lines.append(Line(text, COLLECTIVES, totals))
@@ -194,10 +219,21 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         size = "{bytes} " if one.bytes is not None else ""
         time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
         place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
-        parts = ["{instruction}"] * (one.instruction is not None) + [place] * bool(place)
-        where = f": {', '.join(parts)}" if parts else ""
+        subject = _say_subject(one)
+        between = " " if "×" in subject else ", "  # so that most stay one line of a terminal
+        where = between.join(part for part in (subject, place) if part)
+        where = f": {where}" if where else ""
         lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
     more = len(found.findings) - _MOST_FINDINGS
     said = f"… and {more} more; " if more > 0 else ""
     lines.append(Line(f"{said}--rows findings says why, and what to try"))
     return tuple(lines)
+
+
+def _say_subject(found: Finding) -> str:
+    """Name the largest of what a finding is about, and how many there are."""
+    if found.instruction is not None:
+        return "{instruction}" + (f" ×{found.count:,}" if found.count > 1 else "")
+    if found.parameter is not None:
+        return "{parameter}" + (f" and {found.count - 1:,} more" if found.count > 1 else "")
+    return ""

@@ -1,8 +1,8 @@
 """At which speeds do the work and the transfers of one module go?
 
 The user names a machine; without a chip, the one that stands for the backend gives ratios: flops
-and bytes of memory for each byte on a link. They say which part of a transfer work hides, and how
-traffic compares with transfers. They give no times.
+and bytes of memory for each byte on a link, whose speed the user may state. They say which part of
+a transfer work hides, and how traffic compares with transfers. They give no times.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _TPU, _OTHERS = "v5e", "h100"  # whose ratios count; docs/collectives.md says so
 class Pricing(Struct, frozen=True):
     """What the work and the transfers of one module are priced at.
 
-    `chip` and `links` are the user's, where a chip is named; else those of the reference chip
-    `reference` names. Where that is None too, as on CPU, links are unknown, and so is what work
-    hides; `chip` then only tells which branch of a conditional takes least. `shown` are the links
-    that times are shown for, `is_timed` says whether they are shown for work too.
-    `devices_per_node` is None where all devices are joined alike; `is_node_assumed` says that
-    nobody stated it.
+    `chip` and `links` are the user's, where a chip is named; else those of the reference chip that
+    `reference` names, but for links whose speed the user states. Where that is None too, as on
+    CPU, links are unknown, and so is what work hides; `chip` then only tells which branch of a
+    conditional takes least. `shown` are the links that times are shown for, `is_timed` says whether
+    they are shown for work too. `devices_per_node` is None where all devices are joined alike;
+    `is_node_assumed` says that nobody stated it.
     """
 
     chip: Chip
@@ -52,9 +52,10 @@ def price(module: Module, machine: Machine | None) -> Pricing:
     per_node = usual if is_assumed else per_node
     shown = Links(known.link, known.between, per_node is not None)
     own = link_of(chip, chip.link_latency_seconds or 0.0) if is_known else None
+    rated = Links(known.link or own if is_known else None, known.between, shown.has_nodes)
     return Pricing(
         chip,
-        shown if known.chip is not None else Links(own, None, per_node is not None),
+        shown if known.chip is not None else rated,
         shown,
         chip.name if known.chip is None and is_known else None,
         known.chip is not None,
