@@ -28,7 +28,7 @@ from hlotool.analysis.outline.rows import OutlineRow
 from hlotool.analysis.show.report import ShowReport
 from hlotool.analysis.summary.program_row import ProgramRow
 from hlotool.analysis.summary.report import Summary
-from hlotool.errors import NothingCheckedError
+from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import InputPaths
 from hlotool.inputs import (
     Compiled,
@@ -197,6 +197,11 @@ def _find(
     """Return what a path or a text leads to, and what to call it."""
     if isinstance(dump, Compiled):
         return _TEXT, find_inputs_in_compiled(dump, stage, module)
+    if not isinstance(dump, str | os.PathLike) and hasattr(dump, "lower"):
+        raise UsageError(
+            "this function is jitted, and not compiled: there is no program yet; "
+            "call .lower(…).compile() with its arguments, and load what that returns."
+        )
     path = os.fspath(dump)
     if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
         # A file's name may hold a line break too.

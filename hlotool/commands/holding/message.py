@@ -140,6 +140,8 @@ def _tell(blamed: Blamed, message: OutOfMemory) -> str:
         *(["by its name"] if blamed.is_named else []),
         *([f"by {blamed.matched_count:,} of {listed:,} listed buffers"] if listed else []),
     ]
-    rivals = f"; {blamed.rival_count:,} others fit as well" if blamed.rival_count else ""
+    count = blamed.rival_count
+    others = "1 other fits" if count == 1 else f"{count:,} others fit"
+    rivals = f"; {others} as well" if count else ""
     name = blamed.chosen.name or blamed.chosen.path
     return f"The message is about {name}, found {' and '.join(how)}{rivals}."
