@@ -197,11 +197,7 @@ def _find(
     """Return what a path or a text leads to, and what to call it."""
     if isinstance(dump, Compiled):
         return _TEXT, find_inputs_in_compiled(dump, stage, module)
-    if not isinstance(dump, str | os.PathLike) and hasattr(dump, "lower"):
-        raise UsageError(
-            "this function is jitted, and not compiled: there is no program yet; "
-            "call .lower(…).compile() with its arguments, and load what that returns."
-        )
+    _refuse_jitted(dump)
     path = os.fspath(dump)
     if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
         # A file's name may hold a line break too.
@@ -209,6 +205,15 @@ def _find(
             return path, find_inputs(path, stage, module, named)
         return _TEXT, find_inputs_in_text(dump, stage, module)
     return path, find_inputs(path, stage, module, named)
+
+
+def _refuse_jitted(asked: object) -> None:
+    """Refuse what jax.jit returns: it holds no program until it is lowered and compiled."""
+    if not isinstance(asked, str) and hasattr(asked, "lower"):
+        raise UsageError(
+            "this function is jitted, and not compiled: there is no program yet; "
+            "call .lower(…).compile() with its arguments, and load what that returns."
+        )
 
 
 def _name_of(one: Input) -> str:
