@@ -28,7 +28,7 @@ from hlotool.analysis.outline.rows import OutlineRow
 from hlotool.analysis.show.report import ShowReport
 from hlotool.analysis.summary.program_row import ProgramRow
 from hlotool.analysis.summary.report import Summary
-from hlotool.errors import NothingCheckedError
+from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import InputPaths
 from hlotool.inputs import (
     Compiled,
@@ -197,6 +197,7 @@ def _find(
     """Return what a path or a text leads to, and what to call it."""
     if isinstance(dump, Compiled):
         return _TEXT, find_inputs_in_compiled(dump, stage, module)
+    _refuse_jitted(dump)
     path = os.fspath(dump)
     if isinstance(dump, str) and ("\n" in dump or dump.startswith("HloModule")):
         # A file's name may hold a line break too.
@@ -204,6 +205,15 @@ def _find(
             return path, find_inputs(path, stage, module, named)
         return _TEXT, find_inputs_in_text(dump, stage, module)
     return path, find_inputs(path, stage, module, named)
+
+
+def _refuse_jitted(asked: object) -> None:
+    """Refuse what jax.jit returns: it holds no program until it is lowered and compiled."""
+    if not isinstance(asked, str) and hasattr(asked, "lower"):
+        raise UsageError(
+            "this function is jitted, and not compiled: there is no program yet; "
+            "call .lower(…).compile() with its arguments, and load what that returns."
+        )
 
 
 def _name_of(one: Input) -> str:

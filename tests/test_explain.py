@@ -135,3 +135,29 @@ def test_a_term_can_be_spelled_as_it_is_said() -> None:
     assert find_meanings("peak bytes", MEANINGS) == MEANINGS["peak_bytes"]
     assert find_meanings("Exposed Collective", MEANINGS) == MEANINGS["exposed-collective"]
     assert not find_meanings("no such thing", MEANINGS)
+
+
+@pytest.mark.parametrize(
+    "term",
+    ["kLoop", "kInput", "kOutput", "kCustom", "beside", "most exposed", "8@1", "work", "moves"],
+)
+def test_words_of_screens_say_what_they_are(term: str) -> None:
+    found = find_meanings(term, MEANINGS)
+    assert found
+    assert not any(
+        "One of the words that hlotool knows" in said for one in found for said in one.says
+    )
+
+
+@pytest.mark.parametrize(
+    "term", ["flops meanwhile", "bytes meanwhile", "exposed/run", "worst", "place"]
+)
+def test_meanings_stand_alone(term: str) -> None:
+    said = " ".join(said for one in find_meanings(term, MEANINGS) for said in one.says)
+    assert not re.search(r"\b(these|they|them|their flops|the same in short)\b", said)
+
+
+@pytest.mark.parametrize("term", ["transfer/run", "hidden time", "exposed time"])
+def test_times_are_known_with_a_bandwidth_too(term: str) -> None:
+    for one in find_meanings(term, MEANINGS):
+        assert "--bandwidth" in one.says[0]

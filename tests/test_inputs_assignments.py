@@ -228,3 +228,12 @@ def test_a_compiled_function_brings_its_assignment() -> None:
     assert memory.totals.temp_bytes == own.temp_size_in_bytes
     assert memory.totals.argument_bytes == own.argument_size_in_bytes
     assert memory.totals.output_bytes == own.output_size_in_bytes
+
+
+def test_a_jitted_function_is_refused_with_what_to_call() -> None:
+    class Jitted:
+        def lower(self) -> None:
+            """Stand for what traces."""
+
+    with pytest.raises(UsageError, match=r"is jitted, .* call \.lower\(…\)\.compile\(\)"):
+        hlotool.load(Jitted())  # type: ignore[arg-type]

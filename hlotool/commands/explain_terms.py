@@ -145,7 +145,7 @@ def _find_values(field: Field, place: str) -> Iterator[_Found]:
             own = (_end(meanings[word]),) if word in meanings else ()
             says = (*own, _end(f"{field.name}: {field.meaning}"))
             yield _Found(word, f"what {field.name} can be", says, place)
-    for word in sorted(field.words):
+    for word in sorted(field.words - meanings.keys()):
         yield _Found(word, "value", (_OPEN,), f"{field.name} ({place})")
 
 

@@ -71,6 +71,8 @@ def fusions(
     options: RowOptions,
 ) -> None:
     """List the fusions of a module, most memory traffic in a run first."""
+    missed = missed or options.rows == "missed"  # who asks for the rows asks for the list
+    recompute = recompute or options.rows == "recompute"
     if above is not None and not missed:
         raise UsageError("--above goes with --missed.")
     least_bytes = parse_size(above or _LEAST, "--above")

@@ -216,7 +216,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlap_flops: Annotated[
         int | None,
         column(
-            "their flops in one execution, including those of known custom calls",
+            "flops of the work scheduled while a collective runs, in one execution, "
+            "including those of known custom calls",
             FLOPS,
             heading="flops meanwhile",
             is_summed=False,
@@ -227,7 +228,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlap_bytes: Annotated[
         int | None,
         column(
-            "the bytes they move in memory, in one execution",
+            "bytes that the work scheduled while a collective runs moves in memory, "
+            "in one execution",
             BYTES,
             heading="bytes meanwhile",
             is_summed=False,
@@ -248,7 +250,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlapped_seconds: Annotated[
         float | None,
         column(
-            "with --chip: estimated part of transfer_seconds that work scheduled meanwhile hides, "
+            "with --chip, or of a synchronous transfer with --bandwidth: estimated part of "
+            "transfer_seconds that work scheduled meanwhile hides, "
             "at the chip's peaks; each second of it hides one transfer on a network",
             SECONDS,
             heading="hidden time",
@@ -259,7 +262,8 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     exposed_seconds: Annotated[
         float | None,
         column(
-            "with --chip: estimated part of transfer_seconds that no work hides",
+            "with --chip, or of a synchronous transfer with --bandwidth: estimated part of "
+            "transfer_seconds that no work hides",
             SECONDS,
             heading="exposed time",
             is_summed=True,

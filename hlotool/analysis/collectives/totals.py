@@ -58,7 +58,8 @@ _IsUpper: TypeAlias = Annotated[
 _ExposedWire: TypeAlias = Annotated[
     int | None,
     column(
-        "estimated part of these bytes that no work hides; null where the order is unknown",
+        "estimated part of the bytes sent in one run that no work hides; null where the order is "
+        "unknown",
         BYTES,
         heading="exposed/run",
         lower_if="is_exposed_lower_bound",
@@ -72,7 +73,7 @@ _IsExposedLower: TypeAlias = Annotated[
 def _seconds(meaning: str, heading: str, lower_if: str = "is_seconds_lower_bound") -> Meta:
     """Declare a time, which a lower bound marks."""
     return figure(
-        f"{meaning}, in one run; null without a chip",
+        f"{meaning}, in one run; null without --chip or --bandwidth",
         SECONDS,
         heading=heading,
         is_summed=True,

@@ -48,11 +48,11 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "`buffers --hbm` has it: less than the sizes where temporaries lie in the results' memory. "
     "Where nothing tells they are the sizes. `info` if the program donates "
     "nothing",
-    "exposed-collective": "of what collectives of one kind, type, network, axis and source line "
-    "send, no work hides 1 MiB and 1 % of all bytes sent in a run; not on CPU, where it hides "
-    "nothing. With `--chip` it goes by time, where that is known: 10 μs and 1 % of the time of all "
-    "transfers. The bytes are those exposed. What runs synchronously has a finding and an advice "
-    "of its own",
+    "exposed-collective": "collectives of one kind, type, network, axis and source line send "
+    "1 MiB and 1 % of all bytes sent in a run that no work hides; not on CPU, where no collective "
+    "is hidden. With `--chip` it goes by time, where that is known: 10 μs and 1 % of the time of "
+    "all transfers. The bytes are those exposed. What runs synchronously has a finding and an "
+    "advice of its own",
     "f32-collective": "1 MiB and 1 % of all bytes sent in a run are f32, alone or beside other "
     "types (the bytes are those of f32), but most matrix products have operands of 16 bits or "
     "fewer; not on CPU; `info` for reductions",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from hlotool.ir.module import Instruction
 
-# Those of xla/hlo/ir/hlo_instruction.cc.
-FUSION_KINDS: Final = frozenset(("kLoop", "kInput", "kOutput", "kCustom"))
+# Those of xla/hlo/ir/hlo_instruction.h.
+KIND_MEANINGS: Final[Mapping[str, str]] = {
+    "kLoop": "a fusion in which all operations run in one loop over the elements of the result",
+    "kInput": "a fusion of an operation, such as a reduction, with those that make its input",
+    "kOutput": "a fusion of an operation, such as a matrix product, with those that use its output",
+    "kCustom": "a fusion of a kind that only the backend knows, such as a Triton kernel of GPU",
+}
+FUSION_KINDS: Final = frozenset(KIND_MEANINGS)
 
 
 def find_kind(fusion: Instruction) -> str | None:

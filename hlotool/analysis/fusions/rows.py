@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.fusions.flags import FLAG_MEANINGS, FLAGS, Flag
-from hlotool.analysis.fusions.kinds import FUSION_KINDS
+from hlotool.analysis.fusions.kinds import FUSION_KINDS, KIND_MEANINGS
 from hlotool.analysis.fusions.shared_figures import (
     ACCESSED,
     FLOATING_POINT,
@@ -52,7 +52,10 @@ class FusionRow(Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, column("the first fusion of these", heading="fusion", wants=26)]
     count: Annotated[int, column("fusions with an equal body", TIMES, heading="×")]
-    kind: Annotated[str | None, column("kLoop, kInput, …", words=FUSION_KINDS, give_way=4)]
+    kind: Annotated[
+        str | None,
+        column("kLoop, kInput, …", words=FUSION_KINDS, word_meanings=KIND_MEANINGS, give_way=4),
+    ]
     backend_kind: Annotated[
         str | None,
         figure("the emitter that the backend config names", heading="emitter", null_text=""),

@@ -25,7 +25,7 @@ class ProgramRow(Struct, frozen=True):
     place: Annotated[
         str,
         column(
-            "the same in short: relative to the directory, XLA's number in place of the name; "
+            "where the program lies in the directory, in short: XLA's number in place of the name; "
             "--module takes it",
             is_whole=True,
         ),
@@ -105,7 +105,11 @@ class ProgramRow(Struct, frozen=True):
     ] = None
     worst_finding: Annotated[
         FindingCode | None,
-        column("the first of these, as `--rows findings` has them", heading="worst", null_text=""),
+        column(
+            "the program's first finding, in the order of `--rows findings`",
+            heading="worst",
+            null_text="",
+        ),
     ] = None
     is_estimate: Annotated[
         bool, figure("whether memory is estimated, as there is no buffer assignment")

@@ -155,7 +155,9 @@ def _tell(blamed: Blamed, message: OutOfMemory, path: str) -> str:
         *([by_list] if listed_count else []),
         *([f"by its size, in {place}"] if blamed.is_by_size else []),
     ]
-    rivals = f"; {blamed.rival_count:,} others fit as well" if blamed.rival_count else ""
+    count = blamed.rival_count
+    others = "1 other fits" if count == 1 else f"{count:,} others fit"
+    rivals = f"; {others} as well" if count else ""
     begin = (
         f"No program found needs what the message asks; the nearest is {name}"
         if is_far_smaller(message, blamed.need)

@@ -26,5 +26,11 @@ LEGEND: Final[Mapping[str, str]] = {
     "–": "between two numbers: the least and the most of the things that a row stands for; alone: "
     "there is none",
     "…": "something was left out or cut here; -w shows it, and JSON has it",
+    "beside": "in a sentence: in addition to, and not counted in it",
+    "most exposed": "the collective of which no work hides the most, in bytes sent or in time; "
+    "see exposed",
+    "work": "what a device computes while a collective runs, which hides the time of the transfer",
+    "moves": "reads and writes in memory, in bytes; what is sent to other devices is not in it",
+    "8@1": "how the devices of a group are numbered: 8 devices whose numbers are 1 apart",
     "layer_*": "in a path: numbered siblings taken as one; --numbered keeps them apart",
 }

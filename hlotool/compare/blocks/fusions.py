@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.analysis.fusions.kinds import FUSION_KINDS, find_kind
+from hlotool.analysis.fusions.kinds import FUSION_KINDS, KIND_MEANINGS, find_kind
 from hlotool.analysis.origin.origin import Origin, find_origin
 from hlotool.compare.blocks import columns
 from hlotool.compare.blocks.columns import Change
@@ -40,7 +40,9 @@ class FusionChange(Struct, frozen=True):
         column("whether one became several, or several became one", null_text="", give_way=5),
     ]
     name: Annotated[str, column("the fusions, old and new", heading="fusion", wants=WHOLE)]
-    kind: Annotated[str | None, figure("the fusion kind", words=FUSION_KINDS)]
+    kind: Annotated[
+        str | None, figure("the fusion kind", words=FUSION_KINDS, word_meanings=KIND_MEANINGS)
+    ]
     root_opcode: Annotated[
         str, column("opcode of the body's root", heading="root", words=OPCODES, give_way=4)
     ]
