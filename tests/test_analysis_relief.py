@@ -132,7 +132,9 @@ def test_the_finding_has_what_donation_gains_here() -> None:
     (finding,) = (one for one in load(SCANNED).findings if one.code == "donation-missed")
     row = relieve(SCANNED, allocated - 30 * MIB)[0]
     assert finding.bytes == row.gain_bytes < 40 * MIB
-    assert finding.message.endswith("with donation the allocated size would be up to that much less.")
+    assert finding.message.endswith(
+        "with donation the allocated size would be up to that much less."
+    )
 
 
 def test_gains_of_a_set_are_not_added_up() -> None:

@@ -131,7 +131,8 @@ def test_the_target_of_row_options() -> None:
     [
         (
             ("--sort", "-exposed_seconds"),
-            "--sort exposed_seconds orders nothing: no row tells it; it is known with --chip.\n",
+            "--sort exposed_seconds orders nothing: no row tells it; it is known with --chip, or of a "
+            "synchronous transfer with --bandwidth.\n",
         ),
         (
             ("--sort", "name,measured_seconds", "--json"),
