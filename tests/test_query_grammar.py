@@ -187,7 +187,7 @@ def test_a_mistake_points_with_a_caret() -> None:
         "  |\n"
         "1 | size_bytes > 64M\n"
         "  |                ^\n"
-        "  = hint: sizes are written 64MiB, 1.5 GB or 4096 B; other numbers as 2.5e12"
+        "  = hint: sizes are written 64MiB, 1.5 GB or 4096 B; seconds and others 1e-3, 2.5e12"
     )
 
 

@@ -108,5 +108,5 @@ def _hint(text: str, pos: int, *, is_value: bool) -> str:
     if _CHAIN.match(text, pos):
         return "comparisons do not chain: write a < b and b < c"
     if _SIZE_AHEAD.search(text[:pos]) and text[pos : pos + 1].isalpha():
-        return "sizes are written 64MiB, 1.5 GB or 4096 B; other numbers as 2.5e12"
+        return "sizes are written 64MiB, 1.5 GB or 4096 B; seconds and others 1e-3, 2.5e12"
     return ""
