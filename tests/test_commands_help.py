@@ -11,7 +11,7 @@ from click.shell_completion import ShellComplete
 
 from hlotool.cli import cli, run
 from hlotool.commands import COMMANDS
-from hlotool.commands.explain_terms import collect_meanings
+from hlotool.commands.explaining.terms import collect_meanings
 from hlotool.commands.shared.declared import all_documents, load_command
 from hlotool.commands.shared.help import PURPOSES
 from hlotool.errors import EXIT_CODES, HlotoolError

@@ -14,7 +14,7 @@ from hlotool.analysis.findings.finding import FINDING_MEANINGS
 from hlotool.analysis.fusions.flags import FLAG_MEANINGS, FLAGS
 from hlotool.commands import COMMANDS
 from hlotool.commands.explain import find_meanings
-from hlotool.commands.explain_terms import collect_meanings
+from hlotool.commands.explaining.terms import collect_meanings
 from hlotool.commands.schema import all_schemas
 from hlotool.commands.shared.declared import all_documents, load_command
 from hlotool.compare.blocks.reasons import REASON_MEANINGS

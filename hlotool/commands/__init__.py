@@ -2,7 +2,8 @@
 
 Long prose is in `prose`, a file a command. An answer of another kind has a file of its own: the
 table of a directory, formats of other tools. Those of `buffers`, `diff`, `check` and `report` have
-rooms: `holding`, `diffing`, `checking`, `pages`. What all share is in `shared`.
+rooms: `holding`, `diffing`, `checking`, `pages`; so have the words of `explain`: `explaining`. What
+all share is in `shared`.
 
 `COMMANDS` is what `hlotool --help` shows without importing any of them; the module of a
 command has its name and holds a click command of that name.

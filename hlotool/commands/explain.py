@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from hlotool.commands.explain_terms import Meaning, collect_meanings
+from hlotool.commands.explaining.terms import Meaning, collect_meanings
 from hlotool.commands.shared.command import write_text
 from hlotool.commands.shared.complete import complete_term
 from hlotool.commands.shared.help import HelpfulCommand

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -69,13 +68,13 @@ from hlotool.ir.measurement import Measurement
 from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
 from hlotool.program.call_rules import compile_call_rules
 from hlotool.program.mesh_beside import MeshBeside
+from hlotool.program.named import NamedFigures
 from hlotool.program.notes import note_chip, write_notes
 
 _TEXT = InputPaths("<text>")
-_ABOUT_MEMORY: Final = frozenset(("memory", "peak_rows"))  # what needs no module
 
 
-class Program:
+class Program(NamedFigures):
     """One program: its module, its buffer assignment, or both.
 
     What is about the module raises InputError where there is none; memory is None where
@@ -427,50 +426,3 @@ class Program:
         """Return the reason in half a sentence, '' where memory is known."""
         obstacle = None if self.memory else find_obstacle(self.expect_module())
         return obstacle.reason if obstacle else ""
-
-    def metric(self, path: str) -> object:
-        """Return a metric such as `buffers.temp_bytes`, None where the dump does not tell."""
-        block, _, name = path.rpartition(".")
-        record = self._find(_find_block(block))
-        return None if record is None else getattr(record, name)
-
-    def bounds(self, path: str) -> tuple[bool, bool]:
-        """Say whether a metric is a lower and an upper bound."""
-        from hlotool.program.metrics import METRICS  # noqa: PLC0415  declares every answer
-
-        record = self._find(_find_block(path.rpartition(".")[0]))
-        is_lower = bool(getattr(record, METRICS[path].lower_flag, False))
-        return is_lower, bool(getattr(record, "is_upper_bound", False))
-
-    def knows_rows(self, path: str) -> bool:
-        """Say whether the dump tells of a list at all, empty or not."""
-        is_about_memory = _find_list(path).partition(".")[0] in _ABOUT_MEMORY
-        return (self.memory if is_about_memory else self.module) is not None
-
-    def rows(self, path: str) -> Sequence[object]:
-        """Return the rows of a list such as `collectives`; none where the dump does not tell."""
-        found: Sequence[object] = self._find(_find_list(path)) or ()
-        return found
-
-    def _find(self, place: str) -> Any:
-        """Return what attributes lead to, such as `memory.figures`; None where nothing tells."""
-        if self.module is None and place.partition(".")[0] not in _ABOUT_MEMORY:
-            return None
-        found: Any = self
-        for name in place.split("."):
-            found = None if found is None else getattr(found, name)
-        return found
-
-
-def _find_block(path: str) -> str:
-    """Return where a program has a record of metrics."""
-    from hlotool.program.figures import BLOCKS  # noqa: PLC0415  declares every answer; few ask
-
-    return BLOCKS[path].found_at
-
-
-def _find_list(path: str) -> str:
-    """Return where a program has a list of rows."""
-    from hlotool.program.figures import LISTS  # noqa: PLC0415  declares every answer; few ask
-
-    return LISTS[path].found_at

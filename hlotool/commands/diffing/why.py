@@ -56,24 +56,23 @@ def _layers(cause: Cause, units: str) -> str:
 def _unrolled(cause: Cause, units: str) -> str:
     del units
     over = f"over {cause.left} layers " if cause.left else ""
-    more = _more_layers(cause.left, str(cause.count))
-    return (
-        f"the loop {over}({cause.subject}) is unrolled: {cause.count} copies, {cause.scope}{more}"
-    )
+    copies = f"{cause.count} copies, {cause.scope}{_more_layers(cause)}"
+    return f"the loop {over}({cause.subject}) is unrolled: {copies}"
 
 
 def _rolled(cause: Cause, units: str) -> str:
     del units
     over = f"over {cause.right} layers " if cause.right else ""
-    more = _more_layers(str(cause.count), cause.right)
-    return f"{cause.count} copies, {cause.scope}, are a loop {over}now ({cause.subject}){more}"
+    loop = f"a loop {over}now ({cause.subject}){_more_layers(cause)}"
+    return f"{cause.count} copies, {cause.scope}, are {loop}"
 
 
-def _more_layers(left: str | None, right: str | None) -> str:
+def _more_layers(cause: Cause) -> str:
     """Say how many layers are new or gone, as work grows with them; '' where none, or unknown."""
-    more = int(right) - int(left) if left and right else 0
-    word = "more" if more > 0 else "fewer"
-    return f", and so {_number(abs(more), 'layer')} {word}" if more else ""
+    if not cause.more:
+        return ""
+    word = "more" if cause.more > 0 else "fewer"
+    return f", and so {_number(abs(cause.more), 'layer')} {word}"
 
 
 def _trip_count(cause: Cause, units: str) -> str:
@@ -113,8 +112,7 @@ def _overlap(cause: Cause, units: str) -> str:
     word = "lost" if cause.kind == "overlap lost" else "gained"
     most = f", most of it {cause.subject}" if cause.subject else ""
     exposed = f"({_bytes(cause, units)} exposed/run{most})"
-    more = int(cause.right or 0) - int(cause.left or 0)
-    if more == 0 or (more > 0) != (cause.kind == "overlap lost"):  # parts of others, then
+    if not cause.more or (cause.more > 0) != (cause.kind == "overlap lost"):  # parts of others
         return f"collectives {word} overlap {exposed}"
     count = f"{cause.left} → {cause.right} instructions have nothing that hides them"
     return f"collectives {word} overlap: {count} {exposed}"

@@ -5,8 +5,7 @@ options that choose in it, `request` the value they become and the way to one pr
 `row_options` are those about rows and output, `stack_option` is --stack, `machine_options` are
 --chip and its kin, `config_option` is --config, `assumptions` what these two come to, `promised`
 says how good an estimate is; `output` prints a document as they have it, `files` writes files
-whole. `formats` says who reads each form of an answer, `legend` what words and marks of tables
-mean. `budgets` runs those of `--budget` and of `hlotool check`. `say` and `progress` speak on
+whole. `budgets` runs those of `--budget` and of `hlotool check`. `say` and `progress` speak on
 stderr, `stages` says how far one program is, `typed_line` is the command line that does the
 next thing.
 """

@@ -101,7 +101,7 @@ def complete_term(
 ) -> list[CompletionItem]:
     """Complete what can be explained."""
     del ctx, param
-    from hlotool.commands.explain_terms import collect_meanings  # noqa: PLC0415  the same
+    from hlotool.commands.explaining.terms import collect_meanings  # noqa: PLC0415  the same
 
     return _match(((term, found[0].what) for term, found in collect_meanings().items()), incomplete)
 

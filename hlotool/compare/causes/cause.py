@@ -80,3 +80,9 @@ class Cause(Struct, frozen=True, kw_only=True):
     delta_wire_bytes: Annotated[
         int | None, figure("wire bytes in one run, right minus left", BYTES, is_signed=True)
     ] = None
+
+    @property
+    def more(self) -> int | None:
+        """How many more the right side has than the left, None where a side has no number."""
+        numbers = [int(side) for side in (self.left, self.right) if side and side.isdecimal()]
+        return numbers[1] - numbers[0] if numbers[1:] else None

@@ -15,9 +15,9 @@ from hlotool.analysis.cost.chips import list_chips
 from hlotool.analysis.findings.finding import ADVICE, FINDING_MEANINGS
 from hlotool.check.history import HistoryLine
 from hlotool.commands import COMMANDS
+from hlotool.commands.explaining.formats import FORMAT_MEANINGS
+from hlotool.commands.explaining.legend import LEGEND
 from hlotool.commands.shared.declared import documents_of, load_command
-from hlotool.commands.shared.formats import FORMAT_MEANINGS
-from hlotool.commands.shared.legend import LEGEND
 from hlotool.errors import EXIT_CODES
 from hlotool.fields import Block, DocumentSpec, Field, RowList
 from hlotool.fields.schema import KEY_MEANINGS, describe_line
