@@ -1,57 +1,38 @@
-"""What does each instruction and each computation of a module cost?"""
+"""How do the costs of instructions add up, over computations, calls and loops?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
-from msgspec.structs import replace
-
-from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
+from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs
 from hlotool.analysis.cost.custom_calls import (
     CustomCall,
-    CustomCallKind,
     FindStated,
-    StatedCost,
-    read_custom_call,
     state_nothing,
 )
 from hlotool.analysis.cost.fused_traffic import (
     FusionTraffic,
-    measure_fusion_bytes,
     measure_fusion_traffic,
 )
+from hlotool.analysis.cost.instruction_costs import FLOW, IDLE, InstructionCosts, TripCounts
 from hlotool.analysis.cost.invocations import (
-    APPLYING,
-    find_applications,
-    find_custom_body,
     find_offloaded,
 )
-from hlotool.analysis.cost.memory_traffic import MAIN_SPACE, measure_memory
-from hlotool.analysis.cost.operations import WORKING, find_work
-from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
-from hlotool.analysis.cost.traffic import measure_bytes
-from hlotool.analysis.graph.call_graph import CallGraph, find_branches, reach
+from hlotool.analysis.cost.memory_traffic import measure_memory
+from hlotool.analysis.cost.sizes import MALFORMED, UnknownCostError
+from hlotool.analysis.graph.call_graph import CallGraph, reach
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.opcodes import (
-    CONTROL_FLOW,
     ELEMENTWISE,
     FREE,
-    LATER_STEPS,
-    OPCODES,
     TRANSCENDENTAL,
 )
 from hlotool.ir.shape import Shape
 
-TripCounts: TypeAlias = Mapping[Instruction, int | None]
-
-_FLOW: Final = CONTROL_FLOW - LATER_STEPS
-_APPLYING: Final = APPLYING - _FLOW
 _FREE: Final = FREE - {"tuple"}  # XLA counts its table of pointers
-_IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
-_IDLE_INSIDE: Final = _IDLE - _FLOW
+_IDLE_INSIDE: Final = IDLE - FLOW
 _FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
-_UNKNOWN: Final = Cost(is_lower_bound=True)
 
 
 def measure_costs(
@@ -76,30 +57,29 @@ class CostModel:
     """
 
     def __init__(self, module: Module, graph: CallGraph, find_stated: FindStated) -> None:
-        self.unknown: dict[Instruction, str] = {}
-        self._find_stated = find_stated
-        self._sizes = Sizes(_find_repeated(graph))
         self._order = graph.callees_first
-        self._graph = graph
         self._standalone = _find_standalone(module, graph)
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own
         self._plain: dict[Computation, Cost] = {}  # without control flow
         self._flow: dict[Computation, list[Instruction]] = {}
         self._once: dict[Computation, Cost] = {}
+        self._each = InstructionCosts(graph, find_stated, self._once, self._flow, self._standalone)
+        self._sizes = self._each.sizes
+        self.unknown = self._each.unknown
         for computation in self._order:
             self._measure(computation)
 
     def of(self, instruction: Instruction) -> Cost:
         """Return the cost of one execution of an instruction, with all that it calls."""
-        if instruction.opcode in _FLOW:
-            return self._flow_cost(instruction, self._once, None)
-        return self._own.get(instruction) or self._own_cost(instruction)
+        if instruction.opcode in FLOW:
+            return self._each.flow_cost(instruction, self._once, None)
+        return self._own.get(instruction) or self._each.own_cost(instruction)
 
     def of_with_trip_counts(self, instruction: Instruction, trips: TripCounts) -> Cost:
         """Return the cost of one execution of an instruction, loops run as `trips` says."""
-        if instruction.opcode not in _FLOW:
+        if instruction.opcode not in FLOW:
             return self.of(instruction)
-        return self._flow_cost(instruction, self.all_with_trip_counts(trips), trips)
+        return self._each.flow_cost(instruction, self.all_with_trip_counts(trips), trips)
 
     def of_computation(self, computation: Computation) -> Cost:
         """Return the cost of one execution of a computation."""
@@ -107,7 +87,7 @@ class CostModel:
 
     def read_call(self, instruction: Instruction) -> CustomCall:
         """Return what is known of a custom call: from its text, what it calls, or a rule."""
-        return read_custom_call(instruction, self._find_stated, self._find_offloaded_cost)
+        return self._each.read_call(instruction)
 
     def size_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape, as costs count them; 0 where unknown."""
@@ -150,14 +130,14 @@ class CostModel:
         totals = dict(self._plain)
         for one in self._order:
             if one in self._flow:
-                parts = [self._flow_cost(each, totals, trips) for each in self._flow[one]]
+                parts = [self._each.flow_cost(each, totals, trips) for each in self._flow[one]]
                 totals[one] = add_costs([self._plain[one], *parts])
         return totals
 
     def of_loops(self, trips: TripCounts) -> Mapping[Instruction, Cost]:
         """Return what one execution of each loop costs, all its iterations together."""
         totals = self.all_with_trip_counts(trips)
-        return {loop: self._flow_cost(loop, totals, trips) for loop in trips}
+        return {loop: self._each.flow_cost(loop, totals, trips) for loop in trips}
 
     def _measure(self, computation: Computation) -> None:
         """Add up a computation whose callees have been measured."""
@@ -168,7 +148,7 @@ class CostModel:
         self._plain[computation] = self._once[computation] = plain
         if flow:
             self._flow[computation] = flow
-            parts = [self._flow_cost(each, self._once, None) for each in flow]
+            parts = [self._each.flow_cost(each, self._once, None) for each in flow]
             self._once[computation] = add_costs([plain, *parts])
 
     def _standalone_cost(self, computation: Computation, flow: list[Instruction]) -> Cost:
@@ -179,10 +159,10 @@ class CostModel:
             opcode = instruction.opcode
             if opcode in _FREE:
                 continue
-            if opcode in _FLOW:
+            if opcode in FLOW:
                 flow.append(instruction)
             else:
-                own[instruction] = cost = self._own_cost(instruction)
+                own[instruction] = cost = self._each.own_cost(instruction)
                 plain.append(cost)
         return add_costs(plain)
 
@@ -200,143 +180,15 @@ class CostModel:
                     flops += count(instruction.shape)
                 elif opcode in TRANSCENDENTAL:
                     transcendentals += count(instruction.shape)
-                elif opcode in _FLOW:
+                elif opcode in FLOW:
                     flow.append(instruction)
                 else:
-                    others.append(self._work_cost(instruction))
+                    others.append(self._each.work_cost(instruction))
             except UnknownCostError as error:
-                others.append(self._leave_out(instruction, error))
+                others.append(self._each.leave_out(instruction, error))
         if not (flops or transcendentals or others):
             return NOTHING
         return add_costs([Cost(flops, transcendentals), *others])
-
-    def _own_cost(self, instruction: Instruction) -> Cost:
-        """Return the cost of an instruction that is not control flow."""
-        opcode = instruction.opcode
-        if opcode == "custom-call":
-            return self._call_cost(instruction)
-        body = self._find_body(instruction) if opcode == "fusion" else None
-        cost = self._once[body] if body else self._work_cost(instruction)
-        try:
-            if body:
-                size = measure_fusion_bytes(instruction, body, self._sizes)
-            else:
-                size = measure_bytes(instruction, self._sizes)
-            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
-        except MALFORMED as error:
-            return add_costs((cost, self._leave_out(instruction, error)))
-        return cost.with_bytes(size, memory)
-
-    def _call_cost(self, instruction: Instruction) -> Cost:
-        """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
-        call = self.read_call(instruction)
-        cost = _hidden_work(call)
-        try:
-            memory = measure_memory(instruction, self._sizes, call).get(MAIN_SPACE, 0)
-        except MALFORMED:
-            return replace(cost, unknown_traffic_count=1)
-        return cost.with_bytes(0, memory)
-
-    def _find_offloaded_cost(self, call: Instruction) -> StatedCost:
-        """Say what the computation costs that a custom call stands for, where all of it is known.
-
-        Nobody counts the rounds of a loop in there: it is in no computation that runs on its own.
-        """
-        body = find_offloaded(call)
-        if body is None or self._has_loop(body):
-            return StatedCost()
-        cost = self._once[body]
-        has_bytes = body in self._standalone and not cost.is_memory_lower_bound
-        return StatedCost(
-            None if cost.is_total_lower_bound else cost.total_flops,
-            cost.memory_bytes if has_bytes else None,
-            cost.is_upper_bound,
-        )
-
-    def _has_loop(self, computation: Computation) -> bool:
-        """Whether a computation runs a loop, itself or in what it calls."""
-        below = reach([computation], self._graph.called_by)
-        flow = (one for each in below for one in self._flow.get(each, ()))
-        return any(one.opcode == "while" for one in flow)
-
-    def _find_body(self, fusion: Instruction) -> Computation | None:
-        """Return the body of a fusion that costs what its body does, None for any other."""
-        called = self._graph.callees.get(fusion, ())
-        if len(called) != 1 or "calls" not in fusion.attributes:
-            return None
-        return None if find_custom_body(fusion, called[0]) else called[0]
-
-    def _work_cost(self, instruction: Instruction) -> Cost:
-        """Return the arithmetic of an instruction that is not control flow."""
-        opcode = instruction.opcode
-        try:
-            if opcode in WORKING:
-                work = find_work(instruction)
-                return Cost(work.flops, work.transcendentals, 0, work.matrix_flops)
-            if opcode in _APPLYING:
-                applied = find_applications(instruction)
-                return add_costs([self._once[body].times(times) for body, times in applied])
-        except MALFORMED as error:
-            return self._leave_out(instruction, error)
-        if opcode == "custom-call":
-            return _hidden_work(self.read_call(instruction))
-        if opcode in _IDLE:
-            return NOTHING
-        return self._leave_out(instruction, UnknownCostError(f"no opcode {opcode!r} is known"))
-
-    def _flow_cost(
-        self,
-        instruction: Instruction,
-        totals: Mapping[Computation, Cost],
-        trips: TripCounts | None,
-    ) -> Cost:
-        """Return the cost of the computations that control flow runs; without `trips`, once."""
-        if instruction.opcode == "conditional":
-            branches = find_branches(instruction)
-            if not branches:
-                return self._leave_out(instruction, UnknownCostError("conditional has no branches"))
-            return largest_cost(totals[branch] for branch in branches)
-        try:
-            applied = find_applications(instruction)
-        except MALFORMED as error:
-            return self._leave_out(instruction, error)
-        once = add_costs([totals[body].times(times) for body, times in applied])
-        if instruction.opcode != "while" or trips is None:
-            return once
-        trip_count = trips.get(instruction)
-        return once.times(1 if trip_count is None else trip_count, is_exact=trip_count is not None)
-
-    def _leave_out(self, instruction: Instruction, error: Exception) -> Cost:
-        """Keep why a cost is unknown, and return one that says so."""
-        self.unknown.setdefault(instruction, explain(error))
-        return _UNKNOWN
-
-
-def _hidden_work(call: CustomCall) -> Cost:
-    """Return the arithmetic that a custom call hides, which is in no figure of XLA's."""
-    if call.kind is CustomCallKind.NOTHING:
-        return NOTHING
-    return Cost(
-        custom_call_flops=call.flops or 0,
-        unknown_custom_call_count=int(call.flops is None),
-        is_upper_bound=call.is_upper_bound,
-    )
-
-
-def _find_repeated(graph: CallGraph) -> dict[Instruction, Instruction]:
-    """Find parameters of asynchronous computations that are given an operand once more.
-
-    The start alone knows that its computation reads one array through both.
-    """
-    found: dict[Instruction, Instruction] = {}
-    for start, called in graph.callees.items():
-        if start.opcode == "async-start" and len(set(start.operands)) < len(start.operands):
-            firsts: dict[Instruction, Instruction] = {}
-            for parameter, operand in zip(called[0].parameters, start.operands, strict=False):
-                first = firsts.setdefault(operand, parameter)
-                if first is not parameter:
-                    found[parameter] = first
-    return found
 
 
 def _find_standalone(module: Module, graph: CallGraph) -> set[Computation]:
@@ -346,7 +198,7 @@ def _find_standalone(module: Module, graph: CallGraph) -> set[Computation]:
     """
 
     def run_by(computation: Computation) -> list[Computation]:
-        flow = [one for one in computation.instructions if one.opcode in _FLOW]
+        flow = [one for one in computation.instructions if one.opcode in FLOW]
         calls = [one for one in computation.instructions if one.opcode == "custom-call"]
         offloaded = [body for one in calls if (body := find_offloaded(one))]
         return [callee for one in flow for callee in graph.callees.get(one, ())] + offloaded
