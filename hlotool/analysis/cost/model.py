@@ -6,28 +6,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs
-from hlotool.analysis.cost.custom_calls import (
-    CustomCall,
-    FindStated,
-    state_nothing,
-)
-from hlotool.analysis.cost.fused_traffic import (
-    FusionTraffic,
-    measure_fusion_traffic,
-)
+from hlotool.analysis.cost.custom_calls import CustomCall, FindStated, state_nothing
+from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
 from hlotool.analysis.cost.instruction_costs import FLOW, IDLE, InstructionCosts, TripCounts
-from hlotool.analysis.cost.invocations import (
-    find_offloaded,
-)
+from hlotool.analysis.cost.invocations import find_offloaded
 from hlotool.analysis.cost.memory_traffic import measure_memory
 from hlotool.analysis.cost.sizes import MALFORMED, UnknownCostError
 from hlotool.analysis.graph.call_graph import CallGraph, reach
 from hlotool.ir.module import Computation, Instruction, Module
-from hlotool.ir.opcodes import (
-    ELEMENTWISE,
-    FREE,
-    TRANSCENDENTAL,
-)
+from hlotool.ir.opcodes import ELEMENTWISE, FREE, TRANSCENDENTAL
 from hlotool.ir.shape import Shape
 
 _FREE: Final = FREE - {"tuple"}  # XLA counts its table of pointers

@@ -8,13 +8,13 @@ The map, in the order of the work:
 
 * `hlo.proto` says what the messages hold, `messages` makes their classes.
 * `kind` tells which message a file is, and `decode` reads it; `damage` finds the byte at which
-  one is broken, `weight` what it would take in memory.
+  one is broken, `weight` what it would take in memory, both by the fields that `wire` lists.
 * `nodes` follows the ids of a module to what they name, `order` says in which order XLA prints.
-* `module` prints the header and the tables, `computation` what stands between braces,
-  `instruction` a line of it, `attributes` what the opcode asks for.
+* `module` prints the header and the tables (`frames` those of stack frames, `counts` says how many
+  devices there are), `computation` what stands between braces, `instruction` a line of it,
+  `attributes` (a room) what the opcode asks for.
 * `buffers` prints the buffer assignment that stands beside a module.
-* `shapes`, `literals`, `numbers`, `sharding`, `mesh`, `groups`, `dimensions` and `origins` print
-  single values, `escape` a string.
+* `values` (a room) prints single values.
 
 Importing any of it but `kind` needs the package protobuf.
 """

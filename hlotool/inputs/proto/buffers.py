@@ -13,7 +13,6 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.errors import InputError
-from hlotool.inputs.proto.dimensions import join_numbers
 from hlotool.inputs.proto.messages import (
     BufferAllocationProto,
     BufferAssignmentProto,
@@ -22,7 +21,8 @@ from hlotool.inputs.proto.messages import (
     LogicalBufferProto,
     ShapeProto,
 )
-from hlotool.inputs.proto.shapes import TUPLE, ShapeTexts
+from hlotool.inputs.proto.values.dimensions import join_numbers
+from hlotool.inputs.proto.values.shapes import TUPLE, ShapeTexts
 
 _HEADING: Final = "BufferAssignment:\n"
 

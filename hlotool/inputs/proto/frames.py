@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from hlotool.inputs.proto.escape import escape_text
 from hlotool.inputs.proto.messages import StackFrameIndexProto
 from hlotool.inputs.proto.nodes import Block
+from hlotool.inputs.proto.values.escape import escape_text
 
 _Key = TypeVar("_Key")
 Location = tuple[int, int, int, int, int, int]  # file, function, line, end, column, end

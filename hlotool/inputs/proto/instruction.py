@@ -11,15 +11,15 @@ from typing import Final
 from msgspec import Struct, field
 
 from hlotool.errors import InputError
-from hlotool.inputs.proto.attributes import ATTRIBUTES
-from hlotool.inputs.proto.collectives import COLLECTIVES
-from hlotool.inputs.proto.custom_calls import list_custom_call
-from hlotool.inputs.proto.escape import escape_text, render_config
+from hlotool.inputs.proto.attributes.collectives import COLLECTIVES
+from hlotool.inputs.proto.attributes.custom_calls import list_custom_call
+from hlotool.inputs.proto.attributes.opcodes import ATTRIBUTES
 from hlotool.inputs.proto.frames import FrameTables
-from hlotool.inputs.proto.literals import render_constant
 from hlotool.inputs.proto.messages import OpMetadata
 from hlotool.inputs.proto.nodes import Block, Node
-from hlotool.inputs.proto.origins import (
+from hlotool.inputs.proto.values.escape import escape_text, render_config
+from hlotool.inputs.proto.values.literals import render_constant
+from hlotool.inputs.proto.values.origins import (
     find_payload,
     render_accuracy,
     render_frontend_attributes,
@@ -27,8 +27,8 @@ from hlotool.inputs.proto.origins import (
     render_original_value,
     render_statistics,
 )
-from hlotool.inputs.proto.shapes import ShapeTexts, join_annotated
-from hlotool.inputs.proto.sharding import render_sharding
+from hlotool.inputs.proto.values.shapes import ShapeTexts, join_annotated
+from hlotool.inputs.proto.values.sharding import render_sharding
 
 _ASYNC_SUFFIXES: Final = {
     "async-start": "-start",

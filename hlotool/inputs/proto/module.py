@@ -10,8 +10,6 @@ from typing import Final
 
 from hlotool.errors import InputError
 from hlotool.inputs.proto.counts import find_counts
-from hlotool.inputs.proto.dimensions import join_numbers
-from hlotool.inputs.proto.escape import escape_text
 from hlotool.inputs.proto.frames import FrameTables
 from hlotool.inputs.proto.instruction import Surroundings, render_instruction
 from hlotool.inputs.proto.messages import (
@@ -22,8 +20,10 @@ from hlotool.inputs.proto.messages import (
 )
 from hlotool.inputs.proto.nodes import Block, find_scheduled, link_module
 from hlotool.inputs.proto.order import order_blocks, order_nodes
-from hlotool.inputs.proto.origins import render_frontend_attributes, render_original_array
-from hlotool.inputs.proto.shapes import ShapeTexts, join_annotated
+from hlotool.inputs.proto.values.dimensions import join_numbers
+from hlotool.inputs.proto.values.escape import escape_text
+from hlotool.inputs.proto.values.origins import render_frontend_attributes, render_original_array
+from hlotool.inputs.proto.values.shapes import ShapeTexts, join_annotated
 
 _INDENT: Final = "  "
 _MUST_ALIAS: Final = 2

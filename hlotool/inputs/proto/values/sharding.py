@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from hlotool.inputs.proto.mesh import canonicalize_iota, render_iota, render_named_sharding
 from hlotool.inputs.proto.messages import OpSharding, enum_names
-from hlotool.inputs.proto.origins import render_metadata, render_metadata_list
-from hlotool.inputs.proto.shapes import join_annotated
+from hlotool.inputs.proto.values.mesh import canonicalize_iota, render_iota, render_named_sharding
+from hlotool.inputs.proto.values.origins import render_metadata, render_metadata_list
+from hlotool.inputs.proto.values.shapes import join_annotated
 
 _TYPES: Final = {number: name.lower() for number, name in enum_names("OpSharding.Type").items()}
 _GROUP_WORDS: Final = {0: "shard_as", 1: "shard_like"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from hlotool.inputs.proto.escape import escape_text, is_json_object
 from hlotool.inputs.proto.messages import (
     OpMetadata,
     OriginalArrayProto,
@@ -19,6 +18,7 @@ from hlotool.inputs.proto.messages import (
     StatisticsViz,
     enum_names,
 )
+from hlotool.inputs.proto.values.escape import escape_text, is_json_object
 
 
 def render_metadata(

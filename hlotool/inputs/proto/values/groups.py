@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hlotool.inputs.proto.dimensions import join_numbers
-from hlotool.inputs.proto.mesh import canonicalize_iota, render_axis, render_iota, render_mesh
 from hlotool.inputs.proto.messages import HloInstructionProto, ReplicaGroup
+from hlotool.inputs.proto.values.dimensions import join_numbers
+from hlotool.inputs.proto.values.mesh import (
+    canonicalize_iota,
+    render_axis,
+    render_iota,
+    render_mesh,
+)
 
 
 def render_groups(instruction: HloInstructionProto) -> str:

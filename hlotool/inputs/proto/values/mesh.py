@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 
 from hlotool.inputs.proto.messages import AxisRefProto, MeshProto, NamedShardingProto
-from hlotool.inputs.proto.origins import render_metadata_list
+from hlotool.inputs.proto.values.origins import render_metadata_list
 
 
 def render_mesh(mesh: MeshProto) -> str:

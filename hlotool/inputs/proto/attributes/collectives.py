@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from hlotool.inputs.proto.dimensions import join_numbers
-from hlotool.inputs.proto.groups import render_groups, render_pairs
 from hlotool.inputs.proto.messages import HloInstructionProto
+from hlotool.inputs.proto.values.dimensions import join_numbers
+from hlotool.inputs.proto.values.groups import render_groups, render_pairs
 
 
 def list_channel(proto: HloInstructionProto) -> list[str]:

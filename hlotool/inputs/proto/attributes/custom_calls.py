@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from hlotool.inputs.proto.attributes import list_aliasing, list_convolution_counts, list_precision
-from hlotool.inputs.proto.dimensions import render_labels, render_window
-from hlotool.inputs.proto.escape import escape_text
-from hlotool.inputs.proto.literals import render_literal
+from hlotool.inputs.proto.attributes.shared import (
+    list_aliasing,
+    list_convolution_counts,
+    list_precision,
+)
 from hlotool.inputs.proto.messages import HloInstructionProto, enum_names
-from hlotool.inputs.proto.shapes import ShapeTexts
+from hlotool.inputs.proto.values.dimensions import render_labels, render_window
+from hlotool.inputs.proto.values.escape import escape_text
+from hlotool.inputs.proto.values.literals import render_literal
+from hlotool.inputs.proto.values.shapes import ShapeTexts
 
 _ORIGINAL: Final = 1  # the version that is not written; what an old proto leaves out is that
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from hlotool.inputs.proto.messages import LiteralProto, ShapeProto
-from hlotool.inputs.proto.numbers import (
+from hlotool.inputs.proto.values.numbers import (
     SMALL_FLOATS,
     render_exponent,
     render_f32,
@@ -18,7 +18,7 @@ from hlotool.inputs.proto.numbers import (
     render_f64,
     render_small_float,
 )
-from hlotool.inputs.proto.shapes import TUPLE, ShapeTexts, primitive_name
+from hlotool.inputs.proto.values.shapes import TUPLE, ShapeTexts, primitive_name
 from hlotool.inputs.proto.wire import list_fields
 
 _LARGEST_SHOWN: Final = 10  # elements of a constant
