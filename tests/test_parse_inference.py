@@ -15,8 +15,8 @@ from hlotool.errors import ParseError
 from hlotool.ir import Instruction, Module
 from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.parse import parse_module
-from hlotool.parse.fast_lines import LINE
 from hlotool.parse.inference import SizeLimit, can_infer, infer_shape
+from hlotool.parse.instructions.fast_lines import LINE
 from hlotool.source import Source
 
 LEFT_OUT = {"bad", "hlo_forms", "inputs", "printed"}  # not made by compilers, or twice

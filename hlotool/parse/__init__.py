@@ -5,16 +5,15 @@ recursive descent for everything, which is the authority and the only one that e
 
 * `module` reads a module: `header`, index `tables`, then each `computation`; `entry` refuses one
   without the entry its header tells of.
-* The quick reader: `fast_lines`, `fast_operands`.
-* `body` has them take turns, in bodies written in place of a computation's name too.
-* The descent: `instruction`, `operands`, `find_sugar` and `sugar` (async operations written
-  short). `styles` refuses texts that leave out too much. `builder` is what both readers share.
-* `inference` (a room) says which shape an instruction has that states none; `signature`, which a
-  parameter has.
+* `instructions` (a room) has both readers of an instruction, `body` has them take turns, in bodies
+  written in place of a computation's name too. `styles` refuses texts that leave out too much.
+  `builder` is what both readers share.
+* `inference` (a room) says which shape an instruction has that states none.
 * `attributes` (a room) takes attributes apart when they are asked for.
 * `shape`, `layout` and `strings` are read everywhere; `scanner` is the cursor of all that is
   written by hand.
-* `buffers` (a room) reads buffer assignments, `debug_options` a module's flags.
+* `buffers` (a room) reads buffer assignments, `debug_options` a module's flags, `usage_report`
+  XLA's summary of memory, `out_of_memory` (a room) messages in logs.
 * `foreign_lines` says, where parsing has failed, that a line is none of HLO. `templates`
   refuses texts yet to be filled in. `extent` says where a module ends in a longer text.
 * `collector` keeps Python's garbage collector out of the way meanwhile.

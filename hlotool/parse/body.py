@@ -8,8 +8,8 @@ from functools import cached_property
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.parse.builder import Builder
-from hlotool.parse.fast_lines import LINE, OPENING_LINE, read_lines
-from hlotool.parse.instruction import InstructionReader
+from hlotool.parse.instructions.fast_lines import LINE, OPENING_LINE, read_lines
+from hlotool.parse.instructions.instruction import InstructionReader
 
 
 class BodyReader:

@@ -7,8 +7,8 @@ from typing import Final, NoReturn
 from hlotool.errors import ParseError
 from hlotool.ir.module import Computation, Instruction, Module
 from hlotool.ir.shape import Shape
-from hlotool.parse.fast_lines import OpcodeKinds
 from hlotool.parse.inference import SizeLimit
+from hlotool.parse.instructions.fast_lines import OpcodeKinds
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.shape import ShapeCache, parse_shape
 

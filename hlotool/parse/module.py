@@ -13,9 +13,9 @@ from hlotool.parse.builder import Builder
 from hlotool.parse.collector import collector_paused
 from hlotool.parse.computation import read_computation, read_computation_slowly
 from hlotool.parse.entry import check_entry
-from hlotool.parse.fast_lines import LONGEST_HAND_WRITTEN
 from hlotool.parse.foreign_lines import describe_foreign_line
 from hlotool.parse.header import parse_header
+from hlotool.parse.instructions.fast_lines import LONGEST_HAND_WRITTEN
 from hlotool.parse.scanner import NAME, TRUNCATED, Scanner
 from hlotool.parse.shape import ShapeCache
 from hlotool.parse.styles import check_style

@@ -17,7 +17,7 @@ from hlotool.inputs.read.headings import Heading, find_headings
 from hlotool.inputs.read.prefix import Prefix
 from hlotool.inputs.read.text_kind import Detection, TextKind, detect_kind
 from hlotool.parse.extent import find_module_end
-from hlotool.parse.fast_lines import LONGEST_HAND_WRITTEN
+from hlotool.parse.instructions.fast_lines import LONGEST_HAND_WRITTEN
 from hlotool.parse.scanner import NAME
 from hlotool.source import Source
 

@@ -15,9 +15,9 @@ from hlotool.ir.opcodes import GIVEN, LATER_STEPS, TAKES_OPERANDS
 from hlotool.ir.shape import DTYPE_BITS, Shape
 from hlotool.parse.attributes.split import parse_attributes
 from hlotool.parse.builder import Builder
-from hlotool.parse.find_sugar import find_sugar
 from hlotool.parse.inference import infer_shape
-from hlotool.parse.operands import (
+from hlotool.parse.instructions.find_sugar import find_sugar
+from hlotool.parse.instructions.operands import (
     OPCODE,
     OPCODE_AHEAD,
     UNSTATED,
@@ -26,9 +26,9 @@ from hlotool.parse.operands import (
     fail_without_shape,
     read_literal,
 )
-from hlotool.parse.signature import parse_parameter_shapes
+from hlotool.parse.instructions.signature import parse_parameter_shapes
+from hlotool.parse.instructions.sugar import bind_late, wrap_async
 from hlotool.parse.styles import NO_OPERANDS
-from hlotool.parse.sugar import bind_late, wrap_async
 
 _ROOT = re.compile(r"ROOT(?=[\s%])")
 

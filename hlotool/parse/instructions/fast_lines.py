@@ -1,7 +1,7 @@
 """The line-oriented fast reader: what machines print, one instruction a line.
 
 The regexes are an optimisation, never the authority: a line or a computation they refuse
-goes to `parse/instruction`, which parses it or raises at the exact character. Tests hold
+goes to `instruction`, which parses it or raises at the exact character. Tests hold
 the two to one answer on every line of testdata and on mutants of them.
 """
 
@@ -14,8 +14,8 @@ from typing import Final
 
 from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
-from hlotool.parse.fast_operands import find_operands
-from hlotool.parse.find_sugar import MAY_BE_SUGAR, find_sugar
+from hlotool.parse.instructions.fast_operands import find_operands
+from hlotool.parse.instructions.find_sugar import MAY_BE_SUGAR, find_sugar
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import ShapeCache
 

@@ -1,7 +1,7 @@
 """Operand lists beyond plain names: `%a, /*index=5*/%b`, `f32[8]{0} %a, (s32[], f32[]) %b`.
 
 The fast readers give up (None) on whatever they do not take apart exactly; the slow
-reader in `parse/operands` then reads it or says what is wrong.
+reader in `operands` then reads it or says what is wrong.
 """
 
 from __future__ import annotations
