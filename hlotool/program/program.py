@@ -30,7 +30,8 @@ from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.holdings import Holding, find_holdings
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
-from hlotool.analysis.outline.rows import OutlineRow, outline_program
+from hlotool.analysis.outline.listing import outline_program
+from hlotool.analysis.outline.rows import OutlineRow
 from hlotool.analysis.outline.run_time import RunTime, estimate_run_time
 from hlotool.analysis.outline.steps import OutlineEvidence, StepKind
 from hlotool.analysis.show.evidence import ShowEvidence

@@ -2,6 +2,6 @@
 
 `steps` tells what each scheduled instruction is, `tree` makes a tree of them: loops, branches and
 calls hold what they run, work of one scope is one node. `repeats` finds what stands in a row
-several times, `fold` makes one node of it. `rows` writes the tree down, `answer` declares it.
-`run_time` adds up how long all of it takes.
+several times, `fold` makes one node of it. `listing` makes `rows` of the tree, in the words of
+`wording`; `answer` declares them. `run_time` adds up how long all of it takes.
 """
