@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import LATER_STEPS
 from hlotool.ir.shape import TupleShape
 

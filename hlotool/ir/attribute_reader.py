@@ -18,7 +18,8 @@ from hlotool.ir.values import (
 )
 
 if TYPE_CHECKING:
-    from hlotool.ir.module import Computation, Instruction
+    from hlotool.ir.computation import Computation
+    from hlotool.ir.instruction import Instruction
 
 
 class AttributeReader(Protocol):

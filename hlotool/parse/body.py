@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.parse.builder import Builder
 from hlotool.parse.instructions.fast_lines import LINE, OPENING_LINE, read_lines
 from hlotool.parse.instructions.instruction import InstructionReader

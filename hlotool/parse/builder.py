@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.shape import Shape
 from hlotool.parse.inference import SizeLimit
 from hlotool.parse.instructions.fast_lines import OpcodeKinds

@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Computation
+from hlotool.ir.computation import Computation
 from hlotool.ir.shape import DTYPE_BITS
 from hlotool.parse.body import BodyReader
 from hlotool.parse.builder import Builder

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Header, Instruction, Module
+from hlotool.ir.header import Header
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 from hlotool.parse.scanner import TRUNCATED

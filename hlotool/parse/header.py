@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from hlotool.ir.groups import MOST_DEVICES
-from hlotool.ir.module import Header
+from hlotool.ir.header import Header
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.parse.attributes.aliases import parse_aliases, parse_donors
 from hlotool.parse.attributes.split import skip_value

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from hlotool.errors import ParseError
 from hlotool.ir.debug_info import DebugInfo
-from hlotool.ir.module import Header, Module
+from hlotool.ir.header import Header
+from hlotool.ir.module import Module
 from hlotool.parse.attributes.reader import TextReader
 from hlotool.parse.builder import Builder
 from hlotool.parse.collector import collector_paused

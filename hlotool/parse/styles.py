@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 
 NO_NAMES: Final = (
     "computation names are missing: this text was printed with print_ids off, and its operands "

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hlotool.analysis.cost.call_figures import read_call_figures
 from hlotool.analysis.cost.custom_calls import FindStated, StatedCost
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.pattern import Pattern
 from hlotool.query.compile import Compiler, Reader, as_number
 from hlotool.query.expression import Expression

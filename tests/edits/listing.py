@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from hlotool.compare.match.shape_changes import format_shape
 from hlotool.ir import Module
-from hlotool.ir.module import CALL_KEYS, LISTS_OF_CALLEES
+from hlotool.ir.call_keys import CALL_KEYS, LISTS_OF_CALLEES
 from hlotool.parse import parse_module
 from hlotool.source import Source
 

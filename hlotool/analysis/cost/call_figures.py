@@ -9,7 +9,7 @@ from typing import Final
 
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
 from hlotool.fields import BYTES, COUNT, Field
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
 
 _MOST_ARRAYS: Final = 16  # operands that have names, and results

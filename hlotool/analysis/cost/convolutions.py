@@ -9,7 +9,7 @@ from typing import Final
 from hlotool.analysis.cost.cost import Work
 from hlotool.analysis.cost.matrices import MULTIPLY_ADD
 from hlotool.analysis.cost.sizes import UnknownCostError, expect_array, operand_shape
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape
 from hlotool.ir.values import DimLabels, WindowDimension
 

@@ -24,7 +24,7 @@ from hlotool.analysis.cost.sizes import (
     first_array,
     operand_shape,
 )
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 
 
 class CustomCallKind(Enum):

@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import SLICES
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex

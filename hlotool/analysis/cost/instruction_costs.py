@@ -28,7 +28,8 @@ from hlotool.analysis.cost.operations import WORKING, find_work
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import measure_bytes
 from hlotool.analysis.graph.call_graph import CallGraph, find_branches, reach
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import CONTROL_FLOW, LATER_STEPS, OPCODES
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]

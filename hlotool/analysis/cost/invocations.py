@@ -11,7 +11,8 @@ from math import prod
 from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.sizes import UnknownCostError, count_elements, first_array, operand_shape
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.values import WindowDimension
 
 Applications: TypeAlias = tuple[tuple[Computation, int], ...]  # what is run, and how often

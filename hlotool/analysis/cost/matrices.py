@@ -13,7 +13,7 @@ from hlotool.analysis.cost.sizes import (
     expect_array,
     operand_shape,
 )
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
 from hlotool.ir.values import DotDimensions
 

@@ -15,7 +15,7 @@ from hlotool.analysis.cost.fused_traffic import NO_BODY
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, operand_shape
 from hlotool.analysis.cost.touched import Touched, measure_touched, updated_bytes
 from hlotool.analysis.cost.traffic import is_bitcast_transpose
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import (
     ASYNC_DONES,
     COLLECTIVES,

@@ -13,7 +13,9 @@ from hlotool.analysis.cost.invocations import find_offloaded
 from hlotool.analysis.cost.memory_traffic import measure_memory
 from hlotool.analysis.cost.sizes import MALFORMED, UnknownCostError
 from hlotool.analysis.graph.call_graph import CallGraph, reach
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import ELEMENTWISE, FREE, TRANSCENDENTAL
 from hlotool.ir.shape import Shape
 

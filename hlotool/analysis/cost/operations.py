@@ -15,7 +15,7 @@ from hlotool.analysis.cost.convolutions import work_of_convolution
 from hlotool.analysis.cost.cost import Work
 from hlotool.analysis.cost.matrices import work_of_dot, work_of_ragged_dot
 from hlotool.analysis.cost.sizes import count_all_elements, count_elements, operand_shape
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, TRANSCENDENTAL
 
 _FFT_FLOPS: Final = 2 * 4  # a multiply-add, four of them in a complex multiplication

@@ -14,7 +14,8 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
 
 POINTER_BYTES: Final = 8

@@ -18,7 +18,8 @@ from hlotool.analysis.cost.fused_traffic import (
     TOO_OFTEN,
 )
 from hlotool.analysis.cost.sizes import Sizes, TouchedBody, UnknownCostError
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import ShapeIndex

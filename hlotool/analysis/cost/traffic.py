@@ -12,7 +12,7 @@ from typing import Final
 from hlotool.analysis.cost.fused_traffic import NO_BODY, measure_fusion_bytes
 from hlotool.analysis.cost.invocations import find_custom_body
 from hlotool.analysis.cost.sizes import Sizes, UnknownCostError, expect_array, first_array
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape
 
 

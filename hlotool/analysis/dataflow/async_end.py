@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.analysis.dataflow.schedule import Schedule
 from hlotool.ir.async_chain import list_later_steps
-from hlotool.ir.module import Computation
+from hlotool.ir.computation import Computation
 
 
 def find_async_end(schedule: Schedule, computation: Computation) -> int | None:

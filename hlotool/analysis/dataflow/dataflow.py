@@ -14,7 +14,7 @@ from hlotool.analysis.dataflow.flow_rules import RULES
 from hlotool.analysis.dataflow.phis import replace_idle_phis
 from hlotool.analysis.dataflow.schedule import Schedule
 from hlotool.analysis.dataflow.values import Flow, Value, ValueTree, resolve
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.values import ShapeIndex
 
 

@@ -22,7 +22,7 @@ from typing import Final
 
 from hlotool.analysis.dataflow.values import Flow, ValueTree
 from hlotool.ir.async_chain import awaits_result, bound_operands, find_async_start
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 
 _Rule = Callable[[Flow, Instruction], ValueTree | None]

@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 
 from hlotool.analysis.dataflow.in_place import must_share
 from hlotool.ir.async_chain import bound_operands
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE
 from hlotool.ir.values import ShapeIndex
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import UPDATES_IN_PLACE, VIEWS
 from hlotool.ir.shape import TupleShape
 from hlotool.ir.values import ShapeIndex

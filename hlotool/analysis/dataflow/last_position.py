@@ -5,7 +5,7 @@ from __future__ import annotations
 from hlotool.analysis.dataflow.async_end import find_async_end
 from hlotool.analysis.dataflow.schedule import Schedule
 from hlotool.analysis.dataflow.values import Position, Value
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 
 
 def find_last_position(schedule: Schedule, value: Value) -> Position:

@@ -16,7 +16,8 @@ from hlotool.analysis.dataflow.values import Value, resolve
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.ir.async_chain import find_async_start
 from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import USES_NOTHING, USES_TOP_ONLY
 
 LifetimeSource: TypeAlias = Literal["live-range", "derived"]

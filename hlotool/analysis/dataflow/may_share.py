@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from hlotool.analysis.dataflow.values import Position, Value
 from hlotool.analysis.graph.backend import Backend
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE
 from hlotool.ir.shape import ArrayShape
 from hlotool.ir.values import ShapeIndex

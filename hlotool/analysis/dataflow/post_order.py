@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.analysis.dataflow.schedule import Schedule
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 
 
 def number_post_order(schedule: Schedule) -> dict[Instruction, int]:

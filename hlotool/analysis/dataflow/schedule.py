@@ -16,7 +16,9 @@ from msgspec import Struct
 from hlotool.analysis.graph.call_graph import refuse_recursion
 from hlotool.errors import InputError
 from hlotool.ir.async_chain import NO_RESULT, awaits_result, bound_operands, find_async_start
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import CONTROL_FLOW
 
 _CANONICAL: Final = re.compile(r"tmp_[0-9]+")  # every name of HloPrintOptions::Canonical

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import Schedule
 from hlotool.errors import InputError
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.ir.values import ShapeIndex
 

@@ -16,7 +16,7 @@ from hlotool.analysis.fusions.flags import is_copy_only
 from hlotool.analysis.fusions.missed import MissedRow
 from hlotool.analysis.graph.call_graph import reach
 from hlotool.analysis.origin.origin import find_origin
-from hlotool.ir.module import Computation
+from hlotool.ir.computation import Computation
 from hlotool.ir.opcodes import MOVES
 
 _MOST_NAMED = 3

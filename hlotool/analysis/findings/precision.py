@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hlotool.analysis.graph.executions import Executions
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import MATRIX_PRODUCTS
 from hlotool.ir.shape import DTYPE_BITS, ArrayShape
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, FREE, LATER_STEPS
 
 _MAKES_NONE = FREE | ASYNC_STARTS | (LATER_STEPS - ASYNC_DONES)

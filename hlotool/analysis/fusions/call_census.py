@@ -29,7 +29,8 @@ from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.measured.columns import MeasuredCount, MeasuredSeconds
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
 from hlotool.fields import BYTES, FLOPS, SECONDS, TIMES, column, figure
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 
 _UNKNOWN: Final = "in one run of the entry; null where unknown, or under an unknown loop"
 _TELLS: Final = (

@@ -23,7 +23,8 @@ from hlotool.analysis.origin.origin import find_origin
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.errors import UsageError
 from hlotool.fields import BYTES, FLOPS, column, figure
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 
 _NAMED: Final = 3  # fusions named where several could be meant
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 
 # Those of xla/hlo/ir/hlo_instruction.h.
 KIND_MEANINGS: Final[Mapping[str, str]] = {

@@ -36,7 +36,7 @@ from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import BYTES, TIMES, column, figure
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import ELEMENTWISE, MOVES
 
 # Everything a loop fusion can hold at no cost but reading and writing.

@@ -29,7 +29,8 @@ from hlotool.analysis.graph.value_numbers import Numbering, allow_visits
 from hlotool.analysis.origin.origin import find_common_scope, find_origin
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.fields import FLOPS, TIMES, column, figure
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import MATRIX_PRODUCTS, TRANSCENDENTAL
 
 EXPENSIVE: Final = TRANSCENDENTAL | MATRIX_PRODUCTS

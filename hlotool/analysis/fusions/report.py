@@ -17,7 +17,8 @@ from hlotool.analysis.graph.fingerprint import Fingerprints
 from hlotool.analysis.graph.runs import count_runs
 from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 
 
 class FusionReport(Struct, frozen=True):

@@ -8,7 +8,9 @@ from typing import Final, NoReturn, TypeAlias
 from msgspec import Struct
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import MAY_CALL
 
 _BRANCH_KEYS: Final = ("true_computation", "false_computation", "branch_computations")

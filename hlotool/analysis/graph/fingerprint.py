@@ -6,7 +6,9 @@ from functools import partial
 from typing import Final
 
 from hlotool.analysis.graph.call_graph import CallGraph
-from hlotool.ir.module import CALL_KEYS, Computation, Instruction
+from hlotool.ir.call_keys import CALL_KEYS
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape, Shape
 
 # What says nothing about the computation: origin, bookkeeping, numbering that differs from one

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from hlotool.analysis.graph.executions import Executions
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 
 
 class Runs(Struct, frozen=True):

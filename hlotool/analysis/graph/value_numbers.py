@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.fingerprint import IGNORED, Fingerprints
-from hlotool.ir.module import CALL_KEYS, Computation, Instruction
+from hlotool.ir.call_keys import CALL_KEYS
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, COLLECTIVES, CONTROL_FLOW, EFFECTS
 from hlotool.ir.shape import ArrayShape
 

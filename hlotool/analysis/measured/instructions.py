@@ -13,8 +13,9 @@ from hlotool.analysis.measured.facts import describe_runs
 from hlotool.analysis.measured.join import join_times
 from hlotool.analysis.origin.origin import find_origin, write_short_source
 from hlotool.fields import NUMBER, PERCENT, RowList, column, figure
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.measurement import Measurement
-from hlotool.ir.module import Computation, Instruction
 from hlotool.ir.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
 
 _LATER: Final = ASYNC_DONES | LATER_STEPS

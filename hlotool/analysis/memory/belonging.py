@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hlotool.errors import ParseError
 from hlotool.ir.buffers import BufferAssignment, BufferValue
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.shape import Shape, TupleShape
 
 

@@ -13,7 +13,8 @@ from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimate.value_size import estimate_size
 from hlotool.fields import BYTES, NUMBER, column
 from hlotool.ir.buffers import format_position
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.shape import ArrayShape
 from hlotool.ir.values import ShapeIndex
 

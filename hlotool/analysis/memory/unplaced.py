@@ -14,7 +14,8 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
 from hlotool.errors import ParseError
 from hlotool.ir.buffers import BufferAssignment, format_position
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, PASSES_ON
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import ShapeIndex

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.fields.paths import share_path
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 
 
 class Origin(Struct, frozen=True):

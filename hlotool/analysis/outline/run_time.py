@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.analysis.outline.steps import OutlineEvidence, find_kind
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 
 
 class Duration(Struct, frozen=True):

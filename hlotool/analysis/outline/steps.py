@@ -12,7 +12,9 @@ from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost import Cost, CostModel
 from hlotool.analysis.graph.executions import Executions
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import (
     ASYNC_DONES,
     COLLECTIVES,

@@ -14,7 +14,8 @@ from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.analysis.origin.origin import find_origin
 from hlotool.analysis.outline.steps import OutlineEvidence, StepKind, find_kind
 from hlotool.fields.paths import fold_numbers
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 
 MOST_LEVELS: Final = 32  # of loops, branches and calls in one another; what is deeper is left out
 

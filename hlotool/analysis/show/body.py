@@ -10,7 +10,8 @@ from hlotool.analysis.cost import CostModel
 from hlotool.analysis.origin.origin import find_origin
 from hlotool.analysis.show.shared_figures import InstructionName, ShapeText
 from hlotool.fields import BYTES, FLOPS, column, figure
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 
 
 class BodyRow(Struct, frozen=True):

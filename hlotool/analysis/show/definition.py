@@ -6,7 +6,7 @@ from typing import Final
 
 from hlotool.analysis.show.names import find_part
 from hlotool.ir.buffers import format_position
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.values import ShapeIndex
 
 # What other lines of the answer say, or nobody reads.

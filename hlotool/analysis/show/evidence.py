@@ -17,8 +17,10 @@ from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.show.names import Names
 from hlotool.ir.buffers import Allocation, BufferValue
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.measurement import Measurement
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.module import Module
 
 
 class Runs(Struct, frozen=True):

@@ -11,7 +11,7 @@ from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.analysis.show.evidence import ShowEvidence
 from hlotool.fields import BYTES, NUMBER, column, figure
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.values import ShapeIndex
 
 

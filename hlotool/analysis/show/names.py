@@ -10,7 +10,9 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.errors import UsageError
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 

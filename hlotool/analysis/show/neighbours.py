@@ -18,7 +18,8 @@ from hlotool.analysis.origin.origin import find_origin, write_short_source
 from hlotool.analysis.show.shared_figures import InstructionName, ShapeText, SizeBytes
 from hlotool.fields import NUMBER, column, figure
 from hlotool.ir.async_chain import all_operands
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.values import ShapeIndex
 
 Relation: TypeAlias = Literal["operand", "user"]

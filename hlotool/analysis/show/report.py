@@ -16,7 +16,8 @@ from hlotool.analysis.show.names import Meant, find_meant
 from hlotool.analysis.show.neighbours import NeighbourRow, find_neighbours
 from hlotool.analysis.show.subjects import SubjectRow, describe_computation, describe_instruction
 from hlotool.ir.async_chain import find_async_start
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 
 
 class ShowReport(Struct, frozen=True):

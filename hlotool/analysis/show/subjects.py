@@ -17,7 +17,8 @@ from hlotool.analysis.show.names import Meant, find_part
 from hlotool.analysis.show.shared_figures import ShapeText, SizeBytes
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
 from hlotool.ir.buffers import format_position
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import OPCODES
 from hlotool.ir.shape import Shape
 

@@ -9,7 +9,7 @@ from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.call_graph import CallGraph, reach
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.summary.loop_rows import LoopLoad
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 
 
 def weigh_loops(

@@ -11,7 +11,7 @@ from msgspec import Struct
 from hlotool.analysis.graph.executions import Executions, Loop
 from hlotool.analysis.graph.trip_counts import TripCountSource
 from hlotool.fields import BYTES, COUNT, NUMBER, column, figure
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 
 
 class LoopRow(Struct, frozen=True):

@@ -19,7 +19,7 @@ from hlotool.compare.match.signature import Signatures
 from hlotool.compare.match.structure import ComputationPair, Structure
 from hlotool.errors import UsageError
 from hlotool.ir import Computation, Instruction
-from hlotool.ir.module import CALL_KEYS
+from hlotool.ir.call_keys import CALL_KEYS
 
 Mark: TypeAlias = Literal["same", "removed", "added"]
 

@@ -22,7 +22,7 @@ from hlotool.compare.match.comparable_groups import comparable_groups
 from hlotool.compare.match.layers import Layers
 from hlotool.compare.match.terms import Terms
 from hlotool.ir import Computation, Instruction, Shape
-from hlotool.ir.module import CALL_KEYS
+from hlotool.ir.call_keys import CALL_KEYS
 from hlotool.ir.opcodes import COLLECTIVES, FREE
 
 # Attributes compared elsewhere or not at all: callees by content, the rest are notes.

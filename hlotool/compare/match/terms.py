@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.ir import ArrayShape, Instruction, Module, Shape
-from hlotool.ir.module import CALL_KEYS
+from hlotool.ir.call_keys import CALL_KEYS
 
 ELIDED: Final = "{...}"
 _MOST_PRINTED: Final = 10  # elements of a constant that dumps write out

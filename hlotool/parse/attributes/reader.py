@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hlotool.ir.call_keys import LISTS_OF_CALLEES
+from hlotool.ir.computation import Computation
 from hlotool.ir.groups import ReplicaGroups, Sharding
-from hlotool.ir.module import LISTS_OF_CALLEES, Computation, Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.ir.values import (
     Alias,

@@ -12,7 +12,7 @@ from sys import intern
 from typing import Final
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import CALL_KEYS
+from hlotool.ir.call_keys import CALL_KEYS
 from hlotool.parse.scanner import NAME, QUOTED, STRING, Scanner
 from hlotool.source import Source
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.parse.attributes.split import find_value
 from hlotool.parse.scanner import Scanner
 from hlotool.parse.styles import REQUIRED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape, Layout, Shape, TupleShape
 from hlotool.parse.inference.operands import (
     array_of,

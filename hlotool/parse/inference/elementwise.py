@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
 from hlotool.parse.inference.operands import (
     Dimension,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn, TypeAlias
 
 from hlotool.errors import ParseError
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Layout, Shape
 
 Dimension: TypeAlias = tuple[int, bool]  # its size or bound, and whether it is dynamic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
 from hlotool.ir.values import DotDimensions
 from hlotool.parse.inference.operands import Dimension, array_of, dimensions_of, fail, make_array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import Shape
 from hlotool.parse.inference import calls, elementwise, moves, products, solvers, windows
 from hlotool.parse.inference.sizes import SizeLimit

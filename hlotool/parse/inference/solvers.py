@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.parse.inference.operands import array_of, expect_dimension, fail, with_dtype
 from hlotool.parse.inference.types import COMPLEX, REAL

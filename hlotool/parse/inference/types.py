@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape
 from hlotool.parse.inference.operands import fail
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import UNBOUNDED, Shape, TupleShape
 from hlotool.parse.inference.operands import (
     Dimension,

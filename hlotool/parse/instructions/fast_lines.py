@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from sys import intern
 from typing import Final
 
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import TAKES_OPERANDS, sugared_opcode
 from hlotool.parse.instructions.fast_operands import find_operands
 from hlotool.parse.instructions.find_sugar import MAY_BE_SUGAR, find_sugar

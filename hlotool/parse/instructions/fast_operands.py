@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.parse.scanner import NAME
 from hlotool.parse.shape import ShapeCache, drop_indices
 

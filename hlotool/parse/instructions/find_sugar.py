@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hlotool.ir.module import Instruction
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS, LATER_STEPS, sugared_opcode
 from hlotool.ir.shape import ArrayShape, Shape
 

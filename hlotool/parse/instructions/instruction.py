@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from sys import intern
 
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import GIVEN, LATER_STEPS, TAKES_OPERANDS
 from hlotool.ir.shape import DTYPE_BITS, Shape
 from hlotool.parse.attributes.split import parse_attributes

@@ -6,7 +6,8 @@ import re
 from sys import intern
 from typing import Final, NoReturn
 
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import GIVEN, TABLE
 from hlotool.ir.shape import ArrayShape, Shape, TupleShape
 from hlotool.parse.builder import Builder

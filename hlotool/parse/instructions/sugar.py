@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from hlotool.ir.async_chain import NO_RESULT
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.shape import ArrayShape, Shape
 from hlotool.parse.builder import Builder
 from hlotool.parse.strings import unquote

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hlotool.analysis.dataflow.dataflow import Dataflow
 from hlotool.ir.buffers import BufferAssignment
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 
 
 def find_definers(

@@ -9,7 +9,9 @@ from typing import Final, NamedTuple, TypeAlias
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.analysis.origin.scope import is_of_loop
-from hlotool.ir.module import Computation, Instruction, Module
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import CONTROL_FLOW, MOVES
 from hlotool.ir.shape import TupleShape
 from hlotool.ir.values import ShapeIndex

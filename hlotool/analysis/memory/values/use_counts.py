@@ -11,7 +11,8 @@ from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.values import Value
 from hlotool.ir.buffers import BufferAssignment, BufferValue
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import USES_NOTHING
 from hlotool.ir.values import ShapeIndex
 

@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 from hlotool.analysis.graph.call_graph import find_branches
-from hlotool.ir.module import Computation, Instruction
+from hlotool.ir.computation import Computation
+from hlotool.ir.instruction import Instruction
 from hlotool.ir.opcodes import CONTROL_FLOW
 from hlotool.ir.values import ShapeIndex
 

@@ -17,7 +17,8 @@ from hlotool.analysis.memory.values.makers import Makers, Place
 from hlotool.analysis.memory.values.users import Users
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.ir.buffers import BufferAssignment, BufferValue
-from hlotool.ir.module import Instruction, Module
+from hlotool.ir.instruction import Instruction
+from hlotool.ir.module import Module
 from hlotool.ir.opcodes import CONTROL_FLOW
 from hlotool.ir.values import ShapeIndex, SourceLocation
 
