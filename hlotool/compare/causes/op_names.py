@@ -9,7 +9,7 @@ from typing import Final
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.fields.paths import fold_numbers
 
-_OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
 
 
 def list_op_names(text: str) -> frozenset[str]:

@@ -8,8 +8,8 @@ looked for in all computations (`moved`), before replaced instructions are paire
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
@@ -25,6 +25,7 @@ from hlotool.compare.match.terms import Terms, agree_terms
 from hlotool.ir import Computation, Instruction, Module
 from hlotool.program.program import Program
 
+_Free: TypeAlias = tuple[list[Instruction], list[Instruction]]  # without partners, of both sides
 _ROUNDS: Final = 16  # in turn: what was replaced, what stands on it, what stands beside
 
 
@@ -87,7 +88,11 @@ class Structure(Struct, eq=False):
 
     def marks(self) -> Pairs:
         """Return the right one of each pair, by either."""
-        return self.partners() | {right: right for right in self.back()}
+        found = self.partners()
+        for pairs in (self.moved, *(each.pairs for each in self.computations)):
+            rights = pairs.values()
+            found.update(zip(rights, rights, strict=True))
+        return found
 
 
 def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
@@ -161,6 +166,7 @@ class _Pairing:
         self._matchers: list[Matcher] = []
         self._steps: KnownSteps = {}
         self._taken: set[Instruction] = set()  # of the moved pairs
+        self._barren: dict[str, int] = {}  # how many pairs there were when a search found none
         self._is_late = False
 
     def run(self) -> None:
@@ -245,26 +251,38 @@ class _Pairing:
 
     def _pair_beside(self, *, is_last: bool = False) -> int:
         """Pair what is left by what it stands beside; return how many pairs that were."""
-        structure = self._structure
-        marks = structure.marks()
-        free = self._list_free(marks)
-        found = pair_beside(free, marks, structure.flow, structure.signatures, is_last=is_last)
-        return self._accept(found)
+        flow, signatures = self._structure.flow, self._structure.signatures
+        return self._search(
+            f"beside {is_last}",
+            lambda free, marks: pair_beside(free, marks, flow, signatures, is_last=is_last),
+        )
 
     def _pair_moved(self, *, is_bridging: bool = False) -> int:
         """Pair what stands in another computation now, and go on with what that calls.
 
         Returns how many pairs that were.
         """
-        structure = self._structure
-        marks = structure.marks()
-        free = self._list_free(marks)
-        if not all(free):
-            return 0
-        found = pair_moved(
-            *(free, marks, structure.flow, structure.signatures, structure.numbers),
-            is_bridging=is_bridging,
+        one = self._structure
+        return self._search(
+            f"moved {is_bridging}",
+            lambda free, marks: pair_moved(
+                *(free, marks, one.flow, one.signatures, one.numbers), is_bridging=is_bridging
+            ),
         )
+
+    def _search(self, name: str, search: Callable[[_Free, Pairs], Pairs]) -> int:
+        """Search everywhere for partners; return how many were found.
+
+        Where it found none, it is not asked again until there are more pairs.
+        """
+        count = len(self._structure.moved) + sum(len(one.pairs) for one in self._matchers)
+        if self._barren.get(name) == count:
+            return 0
+        marks = self._structure.marks()
+        free = self._list_free(marks)
+        found = search(free, marks) if all(free) else {}
+        if not found:
+            self._barren[name] = count
         return self._accept(found)
 
     def _accept(self, found: Pairs) -> int:
@@ -281,7 +299,7 @@ class _Pairing:
         self._descend(_list_called(found))
         return len(found)
 
-    def _list_free(self, marks: Pairs) -> tuple[list[Instruction], list[Instruction]]:
+    def _list_free(self, marks: Pairs) -> _Free:
         """List what has no partner in pairs of computations, and all of those in no pair."""
         matched = zip(*(matcher.list_free() for matcher in self._matchers), strict=True)
         free = [[one for some in side for one in some] for side in matched] or [[], []]
