@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from hlotool.compare.blocks.header import compare_headers
-from hlotool.compare.match.structure import are_equal
+from hlotool.compare.match.two_programs import are_equal
 from hlotool.inputs import DumpFile
 from hlotool.parse import parse_module
 from hlotool.program.program import Program
