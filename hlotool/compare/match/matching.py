@@ -134,8 +134,8 @@ class Matcher:
         return self._numbers.contents[computation], self.signatures.table.number(names)
 
     def _tell_places(self, pairs: Iterable[tuple[Instruction, Instruction]]) -> _PlacePairs:
-        places = self._numbers.places
-        return tuple([(places[one], places[other]) for one, other in pairs])
+        place = self._numbers.place
+        return tuple([(place(one), place(other)) for one, other in pairs])
 
     def _list_taken(self) -> tuple[tuple[int, ...], ...]:
         """List the places of what has a partner in another computation."""
