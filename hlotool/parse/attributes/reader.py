@@ -134,8 +134,8 @@ class TextReader:
         return unquote(instruction.attributes.get(key, ""))
 
     def metadata(self, instruction: Instruction) -> Metadata:
-        """Return the metadata; nothing is cached, hardly any two are alike."""
-        text = instruction.attributes.get("metadata")
+        """Return the metadata; nothing is kept: hardly any two are alike, or asked for twice."""
+        text = instruction.split_attributes().get("metadata")
         if text is None:
             return _NO_METADATA
         return read_metadata(text) or parse_value(instruction, "metadata", text, parse_metadata)
