@@ -15,7 +15,7 @@ from hlotool.program.program import Program
 from hlotool.source import Source
 
 # What names places in the user's files is no part of a program.
-_METADATA: Final = re.compile(r", metadata=\{(?:[^\"{}]|\"(?:[^\"\\]|\\.)*\")*\}")
+_METADATA: Final = re.compile(r", metadata=\{(?:[^\"{}]++|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\")*+\}")
 _TABLES: Final = re.compile(
     r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:\d.*\n)*", re.MULTILINE
 )
