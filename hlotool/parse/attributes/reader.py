@@ -18,7 +18,7 @@ from hlotool.ir.values import (
     WindowDimension,
 )
 from hlotool.parse.attributes.aliases import parse_aliases
-from hlotool.parse.attributes.metadata import parse_metadata, read_metadata
+from hlotool.parse.attributes.metadata import drop_metadata, parse_metadata, read_metadata
 from hlotool.parse.attributes.replica_groups import parse_replica_groups
 from hlotool.parse.attributes.sharding import parse_sharding
 from hlotool.parse.attributes.split import read_attributes
@@ -61,10 +61,10 @@ class TextReader:
         source = instruction.computation.module.source
         return read_attributes(source, instruction.start, _find_end(source, instruction))
 
-    def attribute_text(self, instruction: Instruction) -> str:
+    def plain_text(self, instruction: Instruction) -> str:
         """Return the raw attributes of an instruction whose attributes end with the line."""
         source = instruction.computation.module.source
-        return source.text[instruction.start : _find_end(source, instruction)]
+        return drop_metadata(source.text[instruction.start : _find_end(source, instruction)], 1)
 
     def callees(self, instruction: Instruction, key: str) -> tuple[Computation, ...]:
         """Return what `calls=` and its kin name; each must be a computation, a fusion's its own.
