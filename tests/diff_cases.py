@@ -15,7 +15,7 @@ from hlotool.compare.blocks.changes import compare_instructions
 from hlotool.compare.blocks.header import compare_headers
 from hlotool.compare.blocks.order import compare_order
 from hlotool.compare.blocks.reasons import make_reasoner
-from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.program.program import Program

@@ -10,7 +10,7 @@ from dump_files import TESTDATA
 
 import hlotool
 from hlotool.analysis.fusions.expansion import expand_fusion
-from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.program.program import Program
 
 PAIRS = sorted(TESTDATA.glob("async/*.sugared.txt"))

@@ -22,7 +22,7 @@ from dump_files import PRINTED, TESTDATA, find_folders, find_texts, read_text
 
 from hlotool.compare.blocks.changes import compare_instructions
 from hlotool.compare.blocks.reasons import make_reasoner
-from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.match.two_programs import compare_structure
 
 LARGE_BYTES = 300_000  # larger dumps take too long to be compared three times
 TEXTS = [path for folder in find_folders() for path in find_texts(folder)]

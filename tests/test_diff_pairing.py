@@ -18,7 +18,8 @@ from edits.measure import judge
 import hlotool
 from hlotool.compare.match.flow import CONTAINERS
 from hlotool.compare.match.matching import Pairs
-from hlotool.compare.match.structure import compare_structure, list_reached
+from hlotool.compare.match.structure import list_reached
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.ir import Instruction
 from hlotool.parse import parse_module
 from hlotool.program.program import Program

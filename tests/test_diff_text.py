@@ -8,7 +8,8 @@ import pytest
 from diff_cases import BASE, CASES, read, read_case, renamed, reordered
 
 from hlotool.compare.blocks.text import TextBlock, write_texts
-from hlotool.compare.match.structure import compare_structure, list_reached
+from hlotool.compare.match.structure import list_reached
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.errors import UsageError
 
 

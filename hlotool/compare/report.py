@@ -28,7 +28,8 @@ from hlotool.compare.causes.find import find_causes
 from hlotool.compare.causes.input_program import InputPair
 from hlotool.compare.causes.triage import Triage
 from hlotool.compare.match.matching import Pairs
-from hlotool.compare.match.structure import Structure, compare_structure
+from hlotool.compare.match.structure import Structure
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.compare.saved import SavedFigures, compare_kinds, kinds_of
 from hlotool.inputs import DumpFile
 from hlotool.ir import Instruction, Module

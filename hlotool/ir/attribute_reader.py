@@ -29,8 +29,8 @@ class AttributeReader(Protocol):
     ParseError, with the place, where it is malformed. Values are cached by their text.
     """
 
-    def attribute_text(self, instruction: Instruction) -> str:
-        """Return the raw text of all attributes."""
+    def plain_text(self, instruction: Instruction) -> str:
+        """Return the raw text of all attributes but the metadata, which differ from all others."""
 
     def attributes(self, instruction: Instruction) -> dict[str, str]:
         """Return the raw text of each attribute by key."""

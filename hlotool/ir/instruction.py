@@ -76,10 +76,10 @@ class Instruction(Node, eq=False):
             self.given_attributes = attributes = self.split_attributes()
         return attributes
 
-    def attribute_text(self) -> str | None:
-        """Return the attributes as written; None where they stand in no one place."""
+    def plain_text(self) -> str | None:
+        """Return the attributes as written, without metadata; None where they are split already."""
         if self.given_attributes is None:
-            return self.computation.module.reader.attribute_text(self)
+            return self.computation.module.reader.plain_text(self)
         return None
 
     def split_attributes(self) -> dict[str, str]:

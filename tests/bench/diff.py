@@ -19,7 +19,7 @@ from diff_cases import renamed
 
 from hlotool.compare.blocks.changes import InstructionDiff, compare_instructions
 from hlotool.compare.blocks.reasons import make_reasoner
-from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.ir import Module
 from hlotool.parse import parse_module
 from hlotool.program.program import Program

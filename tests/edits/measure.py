@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from edits.listing import Line, Listing, Print, print_listing
 from hlotool.compare.blocks.reasons import Reasoner
-from hlotool.compare.match.structure import Structure, compare_structure, list_reached
+from hlotool.compare.match.structure import Structure, list_reached
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.ir import Instruction
 from hlotool.parse import parse_module
 from hlotool.program.program import Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.commands.diffing.asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document
-from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.compare.pairing import Pairing
 from hlotool.compare.sides import Argument, read_side
 from hlotool.compare.why import DIFF_WHY, compare_partners, find_pairs

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import Final
 
 from hlotool.compare.blocks.header import compare_headers
-from hlotool.compare.match.structure import are_equal
+from hlotool.compare.match.two_programs import are_equal
 from hlotool.inputs import DumpFile
 from hlotool.parse import parse_module
+from hlotool.parse.attributes.metadata import drop_metadata
 from hlotool.program.program import Program
 from hlotool.source import Source
 
 # What names places in the user's files is no part of a program.
-_METADATA: Final = re.compile(r", metadata=\{(?:[^\"{}]|\"(?:[^\"\\]|\\.)*\")*\}")
 _TABLES: Final = re.compile(
     r"^(?:FileNames|FunctionNames|FileLocations|StackFrames)\n(?:\d.*\n)*", re.MULTILINE
 )
@@ -92,4 +92,4 @@ def _count_operations(program: Program) -> Counter[tuple[str, str]]:
 
 def _plain(text: str) -> str:
     """Return a text without what names places in the user's files."""
-    return _TABLES.sub("", _METADATA.sub("", text))
+    return _TABLES.sub("", drop_metadata(text))

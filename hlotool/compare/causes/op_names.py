@@ -9,12 +9,12 @@ from typing import Final
 from hlotool.analysis.origin.scope import find_scope
 from hlotool.fields.paths import fold_numbers
 
-_OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')
 
 
 def list_op_names(text: str) -> frozenset[str]:
     """Return the different op_names of a module's text."""
-    return frozenset(_OP_NAME.findall(text))
+    return frozenset(found[1] for found in _OP_NAME.finditer(text))
 
 
 def list_scopes(op_names: Iterable[str]) -> frozenset[str]:

@@ -148,9 +148,9 @@ class _Finder:
 
     def _list_users(self, one: Instruction) -> Iterator[tuple[Instruction, int]]:
         """Yield the marks of what computes with a value, and at which of its operands."""
-        pending = [one]
+        pending: Iterable[Instruction] = (one,)
         for _ in range(_FARTHEST):
-            further = []
+            further: dict[Instruction, None] = {}
             for value in pending:
                 own = ((user, user.operands.index(value)) for user in value.users)
                 for user, place in islice(chain(self._flow.users(value), own), _MOST):
@@ -158,5 +158,5 @@ class _Finder:
                     if mark is not None:
                         yield mark, place
                     elif len(user.operands) == 1:
-                        further.append(user)
-            pending = further[:_MOST]
+                        further[user] = None
+            pending = islice(further, _MOST)

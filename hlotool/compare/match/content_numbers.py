@@ -31,26 +31,37 @@ class Contents(Struct, frozen=True, eq=False):
 
 
 class ContentNumbers(Struct, eq=False):
-    """The numbers of all modules that are compared."""
+    """The numbers of all modules that are compared.
+
+    Which place an instruction has is kept of computations that someone asked about: of two programs
+    that hold the same, nobody does.
+    """
 
     contents: dict[Computation, Contents] = field(default_factory=dict)
-    places: dict[Instruction, int] = field(default_factory=dict)
+    _places: dict[Computation, dict[Instruction, int]] = field(default_factory=dict)
 
     def computation(self, computation: Computation) -> int:
         """Return the number of a computation."""
         return self.contents[computation].number
 
+    def place(self, one: Instruction) -> int:
+        """Return where an instruction stands in its computation: 0, 1, 2, …"""
+        places = self._places.get(one.computation)
+        if places is None:
+            places = self._places[one.computation] = _list_places(one.computation)
+        return places[one]
+
     def signature(self, one: Instruction) -> int:
         """Return the number of all that counts in an instruction, its operands aside."""
-        return self.contents[one.computation].signatures[self.places[one]]
+        return self.contents[one.computation].signatures[self.place(one)]
 
     def up(self, one: Instruction) -> int:
         """Return the number of an expression."""
-        return self.contents[one.computation].up[self.places[one]]
+        return self.contents[one.computation].up[self.place(one)]
 
     def both(self, one: Instruction) -> int:
         """Return the number of an expression and of its uses."""
-        return self.contents[one.computation].both[self.places[one]]
+        return self.contents[one.computation].both[self.place(one)]
 
 
 class _Written(Struct, frozen=True):
@@ -79,17 +90,21 @@ def number_contents(graphs: Iterable[CallGraph], signatures: Signatures) -> Cont
 def _write(
     computation: Computation, signatures: Signatures, numbers: ContentNumbers, graph: CallGraph
 ) -> _Written:
-    contents, places, called = numbers.contents, numbers.places, graph.callees
+    contents, called = numbers.contents, graph.callees
+    places = _list_places(computation)
     own: list[int] = []
     operands: list[int] = []
-    for place, one in enumerate(computation.instructions):
-        places[one] = place
+    for one in computation.instructions:
         callees = tuple([contents[each].number for each in called.get(one, ())])
         own.append(signatures.exact(one, callees))
         operands.append(len(one.operands))
         operands += [places[operand] for operand in one.operands]
     root = places[computation.root]
     return _Written(tuple(own), tuple(operands), root, computation.execution_thread)
+
+
+def _list_places(computation: Computation) -> dict[Instruction, int]:
+    return {one: place for place, one in enumerate(computation.instructions)}
 
 
 def _number(written: _Written, table: Table) -> Contents:

@@ -4,7 +4,8 @@ Stage by stage, from the strictest view of an instruction to the loosest; what i
 stays paired (`partners`). At each stage instructions are coloured by their view and their
 surroundings (`colours`), where pairs made before are landmarks, and pairs grow out of others
 (`growth`). Last come instructions that were replaced by another opcode in the same place, and what
-is left but agrees in opcode and op_name. Between these steps `structure` looks for code that moved.
+is left but agrees in opcode and op_name. Between these steps `pairing_steps` looks for code that
+moved.
 
 What counts as equal follows xla/hlo/tools/hlo_diff. Every stage is linear in instructions
 and edges, up to sorting.
@@ -122,8 +123,8 @@ class Matcher:
         return self._numbers.contents[computation], self.signatures.table.number(names)
 
     def _tell_places(self, pairs: Iterable[tuple[Instruction, Instruction]]) -> _PlacePairs:
-        places = self._numbers.places
-        return tuple([(places[one], places[other]) for one, other in pairs])
+        place = self._numbers.place
+        return tuple([(place(one), place(other)) for one, other in pairs])
 
     def _list_taken(self) -> tuple[tuple[int, ...], ...]:
         """List the places of what has a partner in another computation."""

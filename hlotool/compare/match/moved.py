@@ -110,7 +110,9 @@ class _Mover:
             return None
         keys = [(kind, way) for way in (above, below) if way is not None]
         for key in keys:
-            others = waiting[not is_right, key]
+            others = waiting.get((not is_right, key))
+            if not others:
+                continue
             first = list(islice(others, _MOST_ASKED))
             for other in first:
                 if other in self._marks:

@@ -65,7 +65,7 @@ class Signatures:
         A print without attributes may leave out what a collective's sum is. What calls nothing
         is looked at once for all that are written alike.
         """
-        text = None if callees else instruction.attribute_text()
+        text = None if callees else instruction.plain_text()
         if text is None:
             return self._number_parts(instruction, callees)
         shape = self.shape(instruction.shape)

@@ -7,7 +7,7 @@ from typing import Final
 
 from hlotool.compare.blocks.changes import compare_instructions
 from hlotool.compare.blocks.reasons import make_reasoner
-from hlotool.compare.match.structure import compare_structure
+from hlotool.compare.match.two_programs import compare_structure
 from hlotool.compare.passes.answer import PassesFacts, PassOpcodeRow, PassRow
 from hlotool.compare.passes.by_name import NamedChanges, compare_by_name
 from hlotool.compare.passes.snapshot import Snapshot

@@ -19,6 +19,17 @@ _NUMBERS = frozenset(
     ("source_line", "source_end_line", "source_column", "source_end_column", "stack_frame_id")
 )
 
+# As machines print it among other attributes, to its closing brace.
+_WHOLE = re.compile(rf", metadata=\{{(?:[^{{}}\"]++|{STRING})*+\}}")
+
+
+def drop_metadata(text: str, count: int = 0) -> str:
+    """Return a text without the metadata in it; all of them, or the first `count`.
+
+    What no machine prints may stay.
+    """
+    return _WHOLE.sub("", text, count)
+
 
 def read_metadata(text: str) -> Metadata | None:
     """Read a value as machines print it; None when it is not of that form."""

@@ -20,7 +20,7 @@ from hlotool.ir.values import (
     WindowDimension,
 )
 from hlotool.parse.attributes.aliases import parse_aliases
-from hlotool.parse.attributes.metadata import parse_metadata, read_metadata
+from hlotool.parse.attributes.metadata import drop_metadata, parse_metadata, read_metadata
 from hlotool.parse.attributes.replica_groups import parse_replica_groups
 from hlotool.parse.attributes.sharding import parse_sharding
 from hlotool.parse.attributes.split import read_attributes
@@ -63,10 +63,10 @@ class TextReader:
         source = instruction.computation.module.source
         return read_attributes(source, instruction.start, _find_end(source, instruction))
 
-    def attribute_text(self, instruction: Instruction) -> str:
+    def plain_text(self, instruction: Instruction) -> str:
         """Return the raw attributes of an instruction whose attributes end with the line."""
         source = instruction.computation.module.source
-        return source.text[instruction.start : _find_end(source, instruction)]
+        return drop_metadata(source.text[instruction.start : _find_end(source, instruction)], 1)
 
     def callees(self, instruction: Instruction, key: str) -> tuple[Computation, ...]:
         """Return what `calls=` and its kin name; each must be a computation, a fusion's its own.
@@ -136,8 +136,8 @@ class TextReader:
         return unquote(instruction.attributes.get(key, ""))
 
     def metadata(self, instruction: Instruction) -> Metadata:
-        """Return the metadata; nothing is cached, hardly any two are alike."""
-        text = instruction.attributes.get("metadata")
+        """Return the metadata; nothing is kept: hardly any two are alike, or asked for twice."""
+        text = instruction.split_attributes().get("metadata")
         if text is None:
             return _NO_METADATA
         return read_metadata(text) or parse_value(instruction, "metadata", text, parse_metadata)
