@@ -9,6 +9,7 @@ the documentation.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -24,7 +25,8 @@ ROOT = Path(__file__).parent.parent
 PROGRAM = f"{shlex.quote(sys.executable)} -m hlotool"
 LIMIT_SECONDS = 120
 _COLUMNS = "COLUMNS="
-_OF_A_SHELL = {"|", "<"}
+_QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
+_OF_A_SHELL = re.compile(r"[|<>&;*?$`~(){}\[\]\\]")
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload(
     ["hlotool.cli", *(f"hlotool.commands.{name}" for name in COMMANDS), "humanize", "tabulate"]
@@ -33,13 +35,13 @@ _FORKS.set_forkserver_preload(
 
 def run(command: str) -> str:
     """Run one command line, in the quickest way that a user would not notice."""
-    words = shlex.split(command)
-    if words[0] != "hlotool" or not _OF_A_SHELL.isdisjoint(words):
+    name, *words = shlex.split(command)
+    if name != "hlotool" or _OF_A_SHELL.search(_QUOTED.sub("", command)):
         return run_anew(command)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "shown.txt"
         path.touch()
-        process = _FORKS.Process(target=_run_copied, args=(words[1:], _environment(), path))
+        process = _FORKS.Process(target=_run_copied, args=(words, _environment(), path))
         process.start()
         process.join(LIMIT_SECONDS)
         if process.exitcode is None:
