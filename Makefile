@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench
-SHARED_OUT := -n auto --dist worksteal  # neighbours stay together, as they read the same dumps
+# Tests that stand together read the same dumps: they stay on one processor.
+SHARED_OUT := -n auto --dist worksteal
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
