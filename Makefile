@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench
-COUNT ?= 1000000
+# Tests that stand together read the same dumps: they stay on one processor.
+SHARED_OUT := -n auto --dist worksteal
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,14 +35,14 @@ budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/
 demo: $(VENV)/installed ## Install into .venv and summarize a real dump
 	$(BIN)/hlotool summary testdata/hlo/gpu_train_step.txt
 
-test: $(VENV)/installed-test ## Install what the tests need and run all tests
-	$(BIN)/pytest -n auto -q
+test: $(VENV)/installed-test ## Run all tests; with COUNT=100000 on so many injured dumps
+	$(BIN)/pytest $(SHARED_OUT) -q $(if $(COUNT),--mutants $(COUNT))
 
 test-browser: $(VENV)/installed-test ## Open pages in Chromium (Debian: chromium, chromium-driver)
 	$(BIN)/pytest -q -m browser
 
 mutants: $(VENV)/installed-test ## Ask about a million injured dumps, or COUNT=100000
-	$(BIN)/pytest -n auto -q tests/test_mutants.py tests/test_protos_bad.py tests/test_byte_mutants.py --mutants $(COUNT)
+	$(BIN)/pytest $(SHARED_OUT) -q tests/test_mutants.py tests/test_protos_bad.py tests/test_byte_mutants.py --mutants $(or $(COUNT),1000000)
 
 lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/ruff check .

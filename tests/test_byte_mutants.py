@@ -12,15 +12,16 @@ import random
 import tarfile
 import zipfile
 import zlib
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from byte_mutants import ByteMutation, injure_bytes, injure_fields
 from dump_files import TESTDATA
-from mutant_judge import OUTCOMES, Hang, ask
+from mutant_judge import Outcome, ask
+from mutant_tally import Tally
 from profile_builder import GPU, TPU, Plane, metadata
 from test_profiles import LABEL, stream, tpu
 
@@ -28,7 +29,6 @@ from hlotool.inputs.proto.wire import write_field
 
 FAILED_ONCE = sorted((TESTDATA / "bad" / "bytes").iterdir())
 SHARDS = 4
-MOST_FAILURES = 5
 MOST_BYTES = 3_000  # of a proto, compressed
 
 CHIPS = TESTDATA / "check" / "any_chip.toml"
@@ -134,7 +134,7 @@ KINDS = (
 )
 
 
-def ask_about(path: Path, asked: str) -> str:
+def ask_about(path: Path, asked: str) -> Outcome:
     """Ask one command; what failed is told with the words."""
     return ask(*asked.format(path=path).split())
 
@@ -154,26 +154,18 @@ def test_byte_mutants(
     monkeypatch.setenv("HLOTOOL_DEBUG", "1")  # a failure says where
     count = -(-request.config.getoption("--mutants") // (5 * len(KINDS) * SHARDS))
     chance = random.Random(zlib.crc32(f"{kind.name} {shard}".encode()))  # noqa: S311
-    outcomes: Counter[str] = Counter()
-    failures: dict[str, str] = {}
+    tally = Tally(tmp_path)
     path = tmp_path / f"x.{kind.ending}"
     for number in range(count):
         mutant = chance.choice(kind.mutations)(chance.choice(kind.bases), chance)
         asked = kind.asked[number % len(kind.asked)]
         path.write_bytes(mutant)
-        try:
-            outcomes[ask_about(path, asked)] += 1
-        except (AssertionError, Hang, Exception) as error:  # noqa: BLE001  each is a failure
-            outcomes["failed"] += 1
-            kept = tmp_path / f"failure{number}.{kind.ending}"
-            kept.write_bytes(mutant)
-            said = str(error) or repr(error)
-            failures.setdefault(said[-200:], f"{kept}, {asked}\n{said}")
-            if len(failures) == MOST_FAILURES:
-                break
-    record_property("mutants", (kind.name, dict(outcomes)))
-    assert not failures, "\n\n".join(failures.values())
-    assert sum(outcomes[one] for one in OUTCOMES) == count
+        tally.count(mutant, kind.ending, asked, partial(ask_about, path, asked))
+        if tally.is_enough:
+            break
+    record_property("mutants", (kind.name, dict(tally.outcomes)))
+    tally.assert_no_failure()
+    assert tally.asked == count
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -31,6 +31,7 @@ def compare(left: str, right: str) -> DiffReport:
     return compare_programs(load(left), load(right))
 
 
+@cache
 def load(name: str) -> DiffSide:
     """Read one folder of a real dump."""
     candidates, _ = find_candidates(Argument(name, str(PAIRS / name)), "after", None)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_golden import run
+from typed_commands import run_anew
 
 from hlotool.commands import COMMANDS
 
@@ -24,7 +24,7 @@ SESSIONS = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-
 
 
 def rerun(match: re.Match[str]) -> str:
-    return f"```\n{run(match[1])}```"
+    return f"```\n{run_anew(match[1])}```"
 
 
 @pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.name)

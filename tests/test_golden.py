@@ -13,82 +13,20 @@ a shell, and skipped where the tool is not installed; so is what reads `../share
 
 from __future__ import annotations
 
-import os
-import shlex
 import shutil
-import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from dump_files import SHARED
+from dump_files import SHARED, TESTDATA
+from typed_commands import run
 
-ROOT = Path(__file__).parent.parent
-GOLDEN = ROOT / "testdata" / "golden"
+GOLDEN = TESTDATA / "golden"
 SESSIONS = sorted(GOLDEN.rglob("*.txt"))
-PROGRAM = f"{shlex.quote(sys.executable)} -m hlotool"
-LIMIT_SECONDS = 120
-_COLUMNS = "COLUMNS="
 
 
 def commands_of(text: str) -> list[str]:
     """Return the command lines of a session."""
     return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
-
-
-def run(command: str) -> str:
-    """Run one command line as a user would, and return what the terminal shows."""
-    if command.startswith(_COLUMNS):
-        return run_on_terminal(command)
-    assert command.startswith("hlotool "), command
-    environment = {
-        key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS"}
-    } | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        [shutil.which("bash") or "/bin/bash", "-c", command.replace("hlotool ", f"{PROGRAM} ", 1)],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=LIMIT_SECONDS,
-        check=False,
-    )
-    ending = f"[exit {done.returncode}]\n" if done.returncode else ""
-    return f"$ {command}\n{done.stdout.decode('utf-8')}{ending}"
-
-
-def run_on_terminal(command: str) -> str:
-    """Run a command line without pipes whose stdout alone is a terminal; colours are left out."""
-    columns, _, rest = command.removeprefix(_COLUMNS).partition(" hlotool ")
-    ours, theirs = os.openpty()
-    environment = dict(os.environ) | {
-        "COLUMNS": columns,
-        "NO_COLOR": "1",
-        "TERM": "xterm",
-        "PYTHONPATH": str(ROOT),
-        "PYTHONIOENCODING": "utf-8",
-        "LC_ALL": "C.UTF-8",
-    }
-    with subprocess.Popen(
-        [sys.executable, "-m", "hlotool", *shlex.split(rest)],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.PIPE,
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        with suppress(OSError):  # the process has ended
-            while piece := os.read(ours, 1 << 16):
-                shown += piece
-        os.close(ours)
-        said = process.stderr.read() if process.stderr else b""
-        code = process.wait(LIMIT_SECONDS)
-    ending = f"[exit {code}]\n" if code else ""
-    text = (said + shown.replace(b"\r\n", b"\n")).decode("utf-8")
-    return f"$ {command}\n{text}{ending}"
 
 
 def missing_tool(command: str) -> str:

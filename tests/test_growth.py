@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from no_collector import no_collector
 from test_proportion import (
     BUFFERS,
     FUSIONS,
@@ -91,11 +91,7 @@ def assert_linear(work: Callable[[int], None], size: int) -> None:
 
 def measure(work: Callable[[int], None], size: int) -> float:
     """Return the seconds of the processor, without those of the collector, which come in steps."""
-    gc.collect()
-    gc.disable()
-    started = time.process_time()
-    try:
+    with no_collector():
+        started = time.process_time()
         work(size)
-    finally:
-        gc.enable()
-    return time.process_time() - started
+        return time.process_time() - started

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,71 +21,23 @@ import pytest
 from dump_files import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from worker_tasks import (
+    Item,
+    answer_unspeakably,
+    break_unspeakably,
+    die,
+    die_elsewhere,
+    die_once,
+    divide,
+    fail_at_three,
+    first_line,
+    process_id,
+    square,
+)
 
-from hlotool.errors import ParseError, UsageError
 from hlotool.inputs import find_inputs, workers
 from hlotool.inputs.processes import choose_context
 from hlotool.inputs.workers import Failure, map_in_processes, map_inputs
-from hlotool.source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Something to work on."""
-
-    number: int
-    size_bytes: int = 1
-
-
-def _square(item: Item) -> int:
-    return item.number**2
-
-
-def _process(_item: Item) -> int:
-    return os.getpid()
-
-
-def _fail_at_three(item: Item) -> int:
-    if item.number == 3:
-        raise ParseError("expected a shape", Source("abc " * 1000, "dump.txt"), 4, 7)
-    if item.number == 4:
-        raise UsageError("no such thing.")
-    return item.number
-
-
-def _break(item: Item) -> int:
-    return 1 // item.number
-
-
-def _break_unspeakably(_item: Item) -> int:
-    error = ValueError("holds what cannot be sent")
-    error.args = (threading.Lock(),)
-    raise error
-
-
-def _answer_unspeakably(_item: Item) -> object:
-    return threading.Lock()
-
-
-def _die_elsewhere(item: Item) -> int:
-    if multiprocessing.parent_process() is not None:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item.number
-
-
-def _die_once(mark: Path, item: Item) -> int:
-    """Die at the first item that comes to this, as if the kernel had chosen the process."""
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item.number
-
-
-def _die(item: Item) -> int:
-    if item.number == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item.number
-
 
 ITEMS = [Item(number, (7 * number) % 5 * 100) for number in range(20)]
 
@@ -116,12 +67,12 @@ ways = pytest.mark.parametrize("way", [_here, _in_processes, _in_threads])
 
 @ways
 def test_results_are_in_order(way: Callable[..., Mapped]) -> None:
-    assert way(_square, ITEMS, _report) == [n * n for n in range(20)]
+    assert way(square, ITEMS, _report) == [n * n for n in range(20)]
 
 
 @ways
 def test_an_error_becomes_a_value(way: Callable[..., Mapped]) -> None:
-    results = way(_fail_at_three, ITEMS[:6], _report)
+    results = way(fail_at_three, ITEMS[:6], _report)
     assert results[:3] == [0, 1, 2]
     failure = results[3]
     assert isinstance(failure, Failure)
@@ -135,19 +86,19 @@ def test_an_error_becomes_a_value(way: Callable[..., Mapped]) -> None:
 @ways
 def test_a_bug_is_raised(way: Callable[..., Mapped]) -> None:
     with pytest.raises(ZeroDivisionError):
-        way(_break, ITEMS, _report)
+        way(divide, ITEMS, _report)
 
 
 @ways
 def test_progress_adds_up_in_this_process(way: Callable[..., Mapped]) -> None:
     seen: list[int] = []
-    way(_square, ITEMS, seen.append)
+    way(square, ITEMS, seen.append)
     assert sum(seen) == sum(item.size_bytes for item in ITEMS)
     assert len(seen) > 3
 
 
 def test_a_process_that_dies_costs_its_items_only() -> None:
-    results = map_in_processes(_die, ITEMS[:5], 2, _report)
+    results = map_in_processes(die, ITEMS[:5], 2, _report)
     failure = results[1]
     assert isinstance(failure, Failure)
     assert "died" in failure.message
@@ -157,7 +108,7 @@ def test_a_process_that_dies_costs_its_items_only() -> None:
 
 def test_what_a_killed_process_was_at_is_done_again(tmp_path: Path) -> None:
     seen: list[int] = []
-    work = partial(_die_once, tmp_path / "mark")
+    work = partial(die_once, tmp_path / "mark")
 
     def see(item: Item, _result: int | Failure) -> None:
         seen.append(item.size_bytes)
@@ -181,9 +132,9 @@ def test_without_processes_the_work_is_done_here(
 ) -> None:
     """No right to start one, or a limit that is reached early or late."""
     _let_start(started, error, monkeypatch)
-    assert map_in_processes(_square, ITEMS, 4, _report) == [n * n for n in range(20)]
+    assert map_in_processes(square, ITEMS, 4, _report) == [n * n for n in range(20)]
     assert not multiprocessing.active_children()
-    here = map_in_processes(_process, ITEMS, 4, _report)  # none is left to start
+    here = map_in_processes(process_id, ITEMS, 4, _report)  # none is left to start
     assert here == [os.getpid()] * 20
 
 
@@ -191,7 +142,7 @@ def test_work_of_dead_processes_is_done_here_when_no_more_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _let_start(2, BlockingIOError(errno.EAGAIN, "a limit is reached"), monkeypatch)
-    assert map_in_processes(_die_elsewhere, ITEMS, 4, _report) == list(range(20))
+    assert map_in_processes(die_elsewhere, ITEMS, 4, _report) == list(range(20))
 
 
 def _let_start(count: int, error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +166,7 @@ def test_no_semaphore_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         raise FileNotFoundError(errno.ENOENT, "no /dev/shm")
 
     monkeypatch.setattr("_multiprocessing.SemLock", refuse)
-    assert os.getpid() not in map_in_processes(_process, ITEMS, 2, _report)
+    assert os.getpid() not in map_in_processes(process_id, ITEMS, 2, _report)
 
 
 def test_no_thread_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,34 +174,34 @@ def test_no_thread_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert os.getpid() not in map_in_processes(_process, ITEMS, 2, _report)
+    assert os.getpid() not in map_in_processes(process_id, ITEMS, 2, _report)
 
 
 def test_a_process_of_a_pool_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python forbids it to those that are daemons."""
     daemon = SimpleNamespace(daemon=True)
     monkeypatch.setattr(multiprocessing, "current_process", lambda: daemon)
-    assert map_in_processes(_process, ITEMS, 2, _report) == [os.getpid()] * 20
+    assert map_in_processes(process_id, ITEMS, 2, _report) == [os.getpid()] * 20
 
 
 def test_a_bug_in_a_process_says_where_it_is() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        map_in_processes(_break, ITEMS, 2, _report)
+        map_in_processes(divide, ITEMS, 2, _report)
     assert "return 1 // item.number" in caught.value.__notes__[0]
-    with pytest.raises(RuntimeError, match="in _break_unspeakably"):
-        map_in_processes(_break_unspeakably, ITEMS, 2, _report)
+    with pytest.raises(RuntimeError, match="in break_unspeakably"):
+        map_in_processes(break_unspeakably, ITEMS, 2, _report)
     with pytest.raises(TypeError, match="cannot pickle"):
-        map_in_processes(_answer_unspeakably, ITEMS, 2, _report)
+        map_in_processes(answer_unspeakably, ITEMS, 2, _report)
     assert not multiprocessing.active_children()
 
 
 def test_a_worker_of_the_caller_that_dies_costs_what_was_not_finished() -> None:
     with ProcessPoolExecutor(1, choose_context()) as executor:
-        assert map_inputs(_square, ITEMS, executor=executor) == [n * n for n in range(20)]
-        results = map_inputs(_die, ITEMS, executor=executor)
+        assert map_inputs(square, ITEMS, executor=executor) == [n * n for n in range(20)]
+        results = map_inputs(die, ITEMS, executor=executor)
         assert isinstance(results[1], Failure)
         assert all(isinstance(each, Failure) or each == n for n, each in enumerate(results))
-        again = map_inputs(_square, ITEMS, executor=executor)
+        again = map_inputs(square, ITEMS, executor=executor)
     assert again == [results[1]] * 20
 
 
@@ -267,7 +218,7 @@ class _Refusing(Executor):
 def test_a_given_executor_gets_few_and_small_items_too() -> None:
     executor = _Refusing()
     with pytest.raises(KeyboardInterrupt):
-        map_inputs(_square, [Item(0, 1)], executor=executor)
+        map_inputs(square, [Item(0, 1)], executor=executor)
     assert executor.asked == 1
 
 
@@ -292,15 +243,15 @@ def test_nothing_stays_in_the_queue_of_a_given_executor() -> None:
 
 def test_few_and_small_items_start_no_process() -> None:
     small, large = Item(0, 10), Item(1, workers.MIN_PARALLEL_BYTES)
-    assert map_inputs(_process, []) == []
-    assert map_inputs(_process, [small] * 9) == [os.getpid()] * 9
-    assert map_inputs(_process, [large]) == [os.getpid()]
+    assert map_inputs(process_id, []) == []
+    assert map_inputs(process_id, [small] * 9) == [os.getpid()] * 9
+    assert map_inputs(process_id, [large]) == [os.getpid()]
 
 
 @pytest.mark.skipif(workers.available_processors() < 2, reason="one processor")
 def test_large_items_go_to_other_processes() -> None:
     large = Item(1, workers.MIN_PARALLEL_BYTES)
-    assert os.getpid() not in map_inputs(_process, [large, large])
+    assert os.getpid() not in map_inputs(process_id, [large, large])
 
 
 def test_threads_forbid_a_fork() -> None:
@@ -328,14 +279,9 @@ def test_inputs_of_a_directory_can_be_sent(tmp_path: Path) -> None:
         text = f"HloModule m{number}, is_scheduled=true\n"
         (tmp_path / f"module_000{number}.m{number}.after_optimizations.txt").write_text(text)
     inputs = find_inputs(str(tmp_path)).inputs
-    assert map_in_processes(_first_line, inputs, 2, _report) == [
+    assert map_in_processes(first_line, inputs, 2, _report) == [
         f"HloModule m{number}, is_scheduled=true" for number in range(4)
     ]
-
-
-def _first_line(one: object) -> str:
-    module = getattr(one, "module")  # noqa: B009  (any input of a directory has one)
-    return str(module.read().text.splitlines()[0])
 
 
 _SCRIPT = """

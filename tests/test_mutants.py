@@ -2,14 +2,14 @@
 
 Every mutant is asked about with one command, in turn; a text of a module is also read by both
 readers, which must agree: both read it alike, attributes and typed values included, or the fast
-one does not. `make test` tries 10,000, `.ci/run` 100,000, `make mutants` a million.
+one does not. `make test` tries 10,000, `.ci/run` 100,000 and `make mutants` a million, the same
+ones first.
 """
 
 from __future__ import annotations
 
 import random
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,8 @@ from described import describe_module
 from dump_files import TESTDATA
 from format_mutants import BUFFER_MUTATIONS, FORMAT_MUTATIONS
 from mutant_bases import Base, list_buffer_bases, list_module_bases, write_base
-from mutant_judge import OUTCOMES, Hang, ask, find_impossible
+from mutant_judge import Outcome, ask, find_impossible
+from mutant_tally import Tally
 from mutants import MUTATIONS, Mutation, injure
 
 from hlotool.errors import HlotoolError
@@ -33,7 +34,6 @@ MODULES, BUFFERS = list_module_bases(), list_buffer_bases()
 FAILED_ONCE = sorted((TESTDATA / "bad" / "mutants").iterdir())
 SHARDS = 4  # of each kind, so that all processors have work to the end
 TRIES = 5  # to injure a dump in some way
-MOST_FAILURES = 5  # told of at once
 
 EXPRESSIONS = ("cost.flops_per_run<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
 BUDGETS = " ".join(f"--budget {one}" for one in EXPRESSIONS)
@@ -126,33 +126,33 @@ def test_mutants(
     count = -(-request.config.getoption("--mutants") // (len(KINDS) * SHARDS))
     seed = zlib.crc32(f"{kind.name} {shard}".encode())
     random_ = random.Random(seed)  # noqa: S311  not for secrets
-    outcomes: Counter[str] = Counter()
-    failures: dict[str, str] = {}
+    tally = Tally(tmp_path)
     places = make_places(kind.bases, tmp_path)
     for number in range(count):
         chosen = random_.randrange(len(kind.bases))
         base, (folder, original) = kind.bases[chosen], places[chosen]
         mutant = injure(random_.choice(kind.mutations), base.text, random_)
         if mutant == base.text:
-            outcomes["nothing to injure"] += 1
+            tally.outcomes["nothing to injure"] += 1
             continue
         path = write_base(base, mutant, folder)
-        words = ASKED[number % len(ASKED)].format(path=path, base=original, chips=CHIPS).split()
-        try:
-            if base.injured == path.name:
-                expect_one_reading(mutant)
-            outcomes[ask(*words)] += 1
-        except (AssertionError, Hang, Exception) as error:  # noqa: BLE001  each is a failure
-            outcomes["failed"] += 1
-            said = str(error) or repr(error)
-            kept = tmp_path / f"failure{number}.txt"
-            kept.write_text(mutant, encoding="utf-8", newline="")
-            failures.setdefault(said[-200:], f"{kept} of {base.name}, {' '.join(words)}\n{said}")
-            if len(failures) == MOST_FAILURES:
-                break
-    record_property("mutants", (kind.name, dict(outcomes)))
-    assert not failures, "\n\n".join(failures.values())
-    assert sum(outcomes[one] for one in OUTCOMES) > count // 4
+        asked = ASKED[number % len(ASKED)].format(path=path, base=original, chips=CHIPS)
+        text = mutant if base.injured == path.name else None
+        tally.count(
+            mutant.encode(), "txt", f"of {base.name}, {asked}", partial(ask_and_read, asked, text)
+        )
+        if tally.is_enough:
+            break
+    record_property("mutants", (kind.name, dict(tally.outcomes)))
+    tally.assert_no_failure()
+    assert tally.asked > count // 4
+
+
+def ask_and_read(asked: str, text: str | None) -> Outcome:
+    """Ask a command; read the text of a module, if it is one, with both readers first."""
+    if text is not None:
+        expect_one_reading(text)
+    return ask(*asked.split())
 
 
 def make_places(bases: list[Base], folder: Path) -> list[tuple[Path, Path]]:
@@ -191,6 +191,22 @@ def test_what_is_whole_is_answered(
 def test_what_failed_once(path: Path, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     ask(*asked.format(path=path, base=path, chips=CHIPS).split())
+
+
+def test_failures_are_told_once_each(tmp_path: Path) -> None:
+    tally = Tally(tmp_path)
+
+    def fail() -> Outcome:
+        raise AssertionError("so many")
+
+    tally.count(b"fine", "txt", "of one", lambda: "refused")
+    for mutant in (b"first", b"second"):
+        tally.count(mutant, "txt", f"of {mutant.decode()}", fail)
+    assert tally.outcomes == {"refused": 1, "failed": 2}
+    assert tally.asked == 1
+    assert (tmp_path / "failure2.txt").read_bytes() == b"second"
+    with pytest.raises(AssertionError, match=r"^\S+failure1\.txt, of first\nso many$"):
+        tally.assert_no_failure()
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ ended. A machine that is slower, or busy, has as much more time as Python's own 
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from no_collector import no_collector
 
 from hlotool.cli import run
 
@@ -255,15 +255,11 @@ def test_takes_its_time(
     other = tmp_path / "n.txt"  # of other bytes: the same would be told at once
     other.write_text(f"{text}\n")
     for command in commands:
-        gc.collect()
-        gc.disable()  # what other tests have left is not walked again and again
-        try:
+        with no_collector():
             slowness = measure_slowness()
             started = time.process_time()
             code = run([*command, str(path), *([str(other)] if command == DIFF else [])])
             seconds = time.process_time() - started
-        finally:
-            gc.enable()
         assert code == 0, (command, capsys.readouterr().err)
         assert seconds < MOST_SECONDS * max(1.0, slowness, measure_slowness()), command
 
