@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.cost.products import TypedFlops
 from hlotool.analysis.graph.executions import Executions
 from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, Block, figure
 from hlotool.ir.module import Module
@@ -85,6 +86,7 @@ class CostReport(Struct, frozen=True, kw_only=True):
         bool, figure("whether that, or the traffic of a custom call, is unknown")
     ]
     is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
+    products_per_run: TypedFlops = ()  # of total_flops_per_run, for estimates of time
 
 
 COST: Final = Block("cost", CostReport, "what the module computes", is_nullable=True)
@@ -128,6 +130,7 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
         is_total_lower_bound=run.is_total_lower_bound,
         is_memory_lower_bound=run.is_memory_lower_bound,
         is_upper_bound=run.is_upper_bound,
+        products_per_run=run.products,
     )
 
 

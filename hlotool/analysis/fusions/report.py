@@ -154,6 +154,7 @@ def _make_row(
         is_flops_lower_bound=cost.is_flops_lower_bound,
         members=tuple(one.full_name for one in members),
         stack_frame=origin.frame or None,
+        products=() if cost.custom_call_flops else cost.products,  # of these, flops have none
     )
 
 

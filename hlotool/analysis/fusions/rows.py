@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.cost.products import TypedFlops
 from hlotool.analysis.fusions.flags import FLAG_MEANINGS, FLAGS, Flag
 from hlotool.analysis.fusions.kinds import FUSION_KINDS, KIND_MEANINGS
 from hlotool.analysis.fusions.shared_figures import (
@@ -154,6 +155,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     stack: Stack = None
     stack_frame: StackFrame = None
     space_names: tuple[str, ...] = ()  # of memory_bytes_by_space, for tables
+    products: TypedFlops = ()  # of flops, for estimates of time
 
 
 class FusionTotals(Struct, frozen=True):

@@ -31,7 +31,6 @@ _ESTIMATED: Final = {
 }
 _EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
 _EXPOSED_TIME: Final = "collectives.exposed_seconds"
-_OTHER_TYPES: Final = ("dtype widened", "dtype narrowed")
 _SAME_TIME: Final = 0.0005  # what would read as 0.0 %
 _WORK: Final = {
     "cost.total_flops_per_run": "flops/run",
@@ -72,8 +71,9 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iter
     )
     if report.time is not None and report.time.relative_delta is not None:
         title = f"estimate at the peaks of {report.time.chip}, rough"
-        if any(cause.kind in _OTHER_TYPES for cause in report.causes):
-            title += ": every type taken as fast as bf16"
+        if report.time.priced_as_bf16:
+            types = ", ".join(report.time.priced_as_bf16)
+            title += f": products in {types} taken as fast as in bf16"
         hint = "" if report.time.left_seconds is not None else "; --chip gives seconds"
         parts = [_time(report.time, report.time.relative_delta, units), *[work] * bool(work)]
         yield Line(f"time ({title}{hint}): {'; '.join(parts)}")
