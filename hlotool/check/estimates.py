@@ -30,6 +30,20 @@ def expect_machine(tree: Expression, machine: Machine | None, place: str) -> Non
             )
 
 
+def find_measured(tree: Expression) -> str:
+    """Return the first figure of a profile that a budget reads, as users call it; '' for none."""
+    for one in find_reads(tree):
+        if isinstance(one, Name):
+            if _is_measured(one.path):
+                return one.path
+            continue
+        for part in (one.value, one.where):
+            for read in () if part is None else find_reads(part):
+                if isinstance(read, Name) and _is_measured(read.path):
+                    return f"{read.path} of {one.rows}"
+    return ""
+
+
 def _find_times(tree: Expression) -> Iterator[tuple[str, str]]:
     """Yield each time that an expression reads, and the block that it belongs to."""
     for one in find_reads(tree):
@@ -52,5 +66,9 @@ def _find_times_of_rows(part: Expression, of: Aggregate) -> Iterator[tuple[str, 
 
 def _is_estimate(path: str, field: Field) -> bool:
     """Say whether a figure is a time that a machine gives; a profile gives the measured ones."""
-    is_measured = any(part.startswith(_MEASURED) for part in path.split("."))
-    return field.unit is Unit.SECONDS and not is_measured
+    return field.unit is Unit.SECONDS and not _is_measured(path)
+
+
+def _is_measured(path: str) -> bool:
+    """Say whether a figure is from a profile."""
+    return any(part.startswith(_MEASURED) for part in path.split("."))
