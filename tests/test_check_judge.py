@@ -79,7 +79,7 @@ def test_expressions(text: str, status: str) -> None:
         ("expression", "fusions.sum(measured_seconds) < 1e-3", "measured_seconds of fusions"),
         ("expression", "fusions.max(measured_seconds) < 1e-3", "measured_seconds of fusions"),
         ("forbid", "fusions: measured_seconds > 1e-3", "measured_seconds of fusions"),
-        ("metric", "measured.run_seconds", "measured.run_seconds"),
+        ("expression", "measured.run_seconds < 1e-3", "measured.run_seconds"),
     ],
 )
 def test_measured_times_are_unknown_without_a_profile(kind: str, text: str, asked: str) -> None:

@@ -12,7 +12,7 @@ from hlotool.program.figures import ROW_LISTS
 from hlotool.program.metrics import METRICS
 from hlotool.query.expression import Aggregate, Expression, Name, find_reads
 
-_FUSIONS: Final = "fusions"  # whose times need a chip; all others need a link
+_OF_CHIPS: Final = frozenset(("fusions", "run_time"))  # times that need one; others need a link
 _MEASURED: Final = "measured"  # how the names of measured figures, and their block, begin
 
 
@@ -20,10 +20,10 @@ def expect_machine(tree: Expression, machine: Machine | None, place: str) -> Non
     """Raise UsageError where a budget reads a time that cannot be estimated."""
     for name, block in _find_times(tree):
         is_known = machine is not None and (
-            machine.chip if block == _FUSIONS else machine.link or machine.between
+            machine.chip if block in _OF_CHIPS else machine.link or machine.between
         )
         if not is_known:
-            options = "--chip" if block == _FUSIONS else "--chip or --bandwidth"
+            options = "--chip" if block in _OF_CHIPS else "--chip or --bandwidth"
             raise UsageError(
                 f"{place}: {name} is an estimate for a machine; name it with {options}, or with "
                 "chip in hlotool.toml."

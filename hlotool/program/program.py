@@ -60,6 +60,7 @@ from hlotool.analysis.summary.measured import measure_opcodes
 from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
 from hlotool.analysis.summary.report import Summary, find_worst
 from hlotool.analysis.summary.run_bound import bound_run
+from hlotool.analysis.summary.run_estimate import RunEstimate, describe_run_time
 from hlotool.errors import InputError
 from hlotool.fields import InputPaths
 from hlotool.ir import Mesh, Module
@@ -386,6 +387,11 @@ class Program(NamedFigures):
         return estimate_run_time(self._outline_evidence)
 
     @property
+    def run_estimate(self) -> RunEstimate | None:
+        """The same as figures, where a chip was named for it."""
+        return describe_run_time(self.run_time, str(self.machine)) if self._chip else None
+
+    @property
     def _outline_evidence(self) -> OutlineEvidence:
         return OutlineEvidence(
             self.expect_module(), self.executions, self.costs, self.collectives.rows, self.pricing
@@ -416,6 +422,7 @@ class Program(NamedFigures):
             ),
             worst_collective=find_worst(report.rows),
             instructions=self.measured_instructions,
+            run_time=self.run_estimate,
         )
 
     @property
