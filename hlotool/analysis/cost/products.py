@@ -16,6 +16,7 @@ TypedFlops: TypeAlias = tuple[tuple[str, int], ...]
 # The types that a chip may have a peak for. `f32` is full float32; what stands for `f32_default`
 # and `f32_high`, the lower precisions of XLA's PrecisionConfig, is the backend's choice.
 PRODUCT_TYPES: Final = ("f4", "f8", "s8", "bf16", "tf32", "f32_default", "f32_high", "f32", "f64")
+TYPED: Final = "the products among them in other types than bfloat16: the type, then flops"
 _USUAL: Final = frozenset(("bf16", "f16"))
 _BY_PRECISION: Final = {"default": "f32_default", "high": "f32_high", "highest": "f32"}
 _LEVELS: Final = tuple(_BY_PRECISION)

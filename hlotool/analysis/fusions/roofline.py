@@ -42,7 +42,7 @@ def _estimate_calls(row: CustomCallRow, chip: Chip) -> float | None:
     if row.flops_per_run is None or row.memory_bytes_per_run is None:
         return None
     return max(
-        weigh_flops(row.flops_per_run, row.products_per_run, chip) / chip.flops_per_second,
+        weigh_flops(row.flops_per_run, row.typed_flops_per_run, chip) / chip.flops_per_second,
         row.memory_bytes_per_run / chip.hbm_bytes_per_second,
     )
 
@@ -55,7 +55,7 @@ def _estimate(
         if space in bandwidths:
             bound, bytes_per_second = bandwidths[space]
             times[bound] = size / bytes_per_second
-    times["compute"] = weigh_flops(row.flops, row.products, chip) / chip.flops_per_second
+    times["compute"] = weigh_flops(row.flops, row.typed_flops, chip) / chip.flops_per_second
     bound = max(times, key=lambda name: times[name])
     seconds = times[bound]
     return replace(
