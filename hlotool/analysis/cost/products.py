@@ -28,15 +28,16 @@ def find_product_type(product: Instruction) -> str | None:
     That is the wider of its operands' types, all 8-bit floats one, and so all 4-bit ones. Of
     float32 the algorithm decides (`tf32`, or three products in bfloat16: `bf16_x3`), else the
     highest precision that is asked of an operand (`f32_default`, `f32_high`, `f32`), as in
-    `PrecisionConfig` of xla_data.proto. A complex type goes by its own name.
+    `PrecisionConfig` of xla_data.proto. A complex type goes by its own name. None too where the
+    text of the product is malformed.
     """
     try:
         types = [operand_shape(product, number).dtype for number in (0, 1)]
+        widest = max(types, key=lambda one: DTYPE_BITS.get(one, 0))
+        if widest == "f32":
+            return _find_precision(product)
     except MALFORMED:
         return None
-    widest = max(types, key=lambda one: DTYPE_BITS.get(one, 0))
-    if widest == "f32":
-        return _find_precision(product)
     family = {"f8": "f8", "f4": "f4", "u8": "s8"}.get(widest[:2], widest)
     return None if family in _USUAL else family
 
