@@ -197,6 +197,7 @@ def test_a_trace_tells_what_goes_on_from_what_is_removed(
     [
         (["--passes", "dump"], "there are passes, opcodes"),
         (["--passes", "dump", "--trace", 'opcode == "dot"'], "there is only trace"),
+        (["a", "b", "--why", "dot.1"], "there is only evidence"),
         (["a", "b", "c"], "there are figures, sides"),
     ],
 )

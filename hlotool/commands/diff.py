@@ -61,6 +61,8 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
         return (DIFF_TRACE,)
     if values["passes"]:
         return (DIFF_PASSES,)
+    if values["why"]:
+        return (DIFF_WHY,)
     return (DIFF_SEVERAL,) if len(values["sides"]) > _BOTH else (DIFF, DIFF_DIRECTORY)
 
 
@@ -71,6 +73,7 @@ def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
     DIFF_SEVERAL,
     DIFF_PASSES,
     DIFF_TRACE,
+    DIFF_WHY,
     example=_EXAMPLE,
     renamed={"--only": "--blocks"},
     choose_specs=_choose_specs,
