@@ -74,6 +74,21 @@ def test_expressions(text: str, status: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "text", "asked"),
+    [
+        ("expression", "fusions.sum(measured_seconds) < 1e-3", "measured_seconds of fusions"),
+        ("expression", "fusions.max(measured_seconds) < 1e-3", "measured_seconds of fusions"),
+        ("forbid", "fusions: measured_seconds > 1e-3", "measured_seconds of fusions"),
+        ("expression", "measured.run_seconds < 1e-3", "measured.run_seconds"),
+    ],
+)
+def test_measured_times_are_unknown_without_a_profile(kind: str, text: str, asked: str) -> None:
+    result = judge(kind, text)
+    assert result.status == "no-match"
+    assert result.reason == f"{asked} is not known, as no profile was given"
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "status", "actual"),
     [
         ("forbid", "collectives", "pass", 0),

@@ -159,7 +159,53 @@ def test_a_trace_names_who_made_and_who_removed(
     assert (made["last_pass"], made["last_step"]) == ("creator", 5)
     assert (made["seen_count"], made["left_count"]) == (1, 0)
     (row,) = made["trace"]
-    assert (row["name"], row["scope"], row["ending"]) == ("r", "attention", "removed")
+    assert (row["name"], row["scope"], row["ending"]) == ("r", "attention", "goes on")
+    assert (row["goes_on_as"], made["going_on_opcodes"]) == ("s", ["all-reduce-start"])
+    assert run(["diff", "--passes", str(folder), "--trace", 'opcode == "all-reduce"']) == 0
+    told = capsys.readouterr().out
+    assert "1 of 1 goes on as all-reduce-start, the last by creator (step 5)\n" in told
+    assert "gone" not in told.partition("\n\n")[0]
+
+
+def test_a_trace_tells_what_goes_on_from_what_is_removed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Two products of one collective: one is split, the other is dropped; then it is joined."""
+    second = "%q = f32[8] all-reduce(%r), replica_groups={{0,1}}, to_apply=%sum"
+    both = REDUCED.replace(
+        "  ROOT %y = f32[8] negate(%r)", f"  {second}\n  ROOT %y = f32[8] negate(%q)"
+    )
+    steps = (
+        ("p.after_pipeline-start.before_creator", both),
+        ("p.after_creator.before_joiner", STARTED),
+        ("p.after_joiner.before_pipeline-end", REDUCED),
+    )
+    folder = write(tmp_path, *steps)
+    made = ask(capsys, "--passes", folder, "--trace", 'opcode ~ "all-reduce"')
+    assert [(row["name"], row["goes_on_as"], row["ending"]) for row in made["trace"]] == [
+        ("r", "s", "goes on"),
+        ("q", None, "removed"),
+        ("s", "r", "goes on"),
+        ("d", None, "removed"),
+        ("r", None, None),
+    ]
+    assert made["going_on_opcodes"] == ["all-reduce-start", "all-reduce"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lists"),
+    [
+        (["--passes", "dump"], "there are passes, opcodes"),
+        (["--passes", "dump", "--trace", 'opcode == "dot"'], "there is only trace"),
+        (["a", "b", "--why", "dot.1"], "there is only evidence"),
+        (["a", "b", "c"], "there are figures, sides"),
+    ],
+)
+def test_an_unknown_list_is_told_those_of_this_form(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], lists: str
+) -> None:
+    assert run(["diff", *arguments, "--rows", "wrong"]) == 2
+    assert f"there is no row list 'wrong'; {lists}\n" in capsys.readouterr().err
 
 
 def test_a_trace_ends_where_the_expression_holds_no_more(

@@ -37,6 +37,8 @@ def known_metrics(program: Program) -> dict[str, object]:
 def measure_baseline(program: Program) -> SavedSummary:
     """Return the figures that diffs compare, as far as they are known."""
     figures = known_metrics(program)
+    if program.run_estimate is not None:
+        figures["run_time.machine"] = program.run_estimate.machine
     if program.module:
         totals = program.collectives.totals
         if totals.machine is not None:

@@ -12,7 +12,7 @@ from hlotool.program.figures import ROW_LISTS
 from hlotool.program.metrics import METRICS
 from hlotool.query.expression import Aggregate, Expression, Name, find_reads
 
-_FUSIONS: Final = "fusions"  # whose times need a chip; all others need a link
+_OF_CHIPS: Final = frozenset(("fusions", "run_time"))  # times that need one; others need a link
 _MEASURED: Final = "measured"  # how the names of measured figures, and their block, begin
 
 
@@ -20,14 +20,28 @@ def expect_machine(tree: Expression, machine: Machine | None, place: str) -> Non
     """Raise UsageError where a budget reads a time that cannot be estimated."""
     for name, block in _find_times(tree):
         is_known = machine is not None and (
-            machine.chip if block == _FUSIONS else machine.link or machine.between
+            machine.chip if block in _OF_CHIPS else machine.link or machine.between
         )
         if not is_known:
-            options = "--chip" if block == _FUSIONS else "--chip or --bandwidth"
+            options = "--chip" if block in _OF_CHIPS else "--chip or --bandwidth"
             raise UsageError(
                 f"{place}: {name} is an estimate for a machine; name it with {options}, or with "
                 "chip in hlotool.toml."
             )
+
+
+def find_measured(tree: Expression) -> str:
+    """Return the first figure of a profile that a budget reads, as users call it; '' for none."""
+    for one in find_reads(tree):
+        if isinstance(one, Name):
+            if _is_measured(one.path):
+                return one.path
+            continue
+        for part in (one.value, one.where):
+            for read in () if part is None else find_reads(part):
+                if isinstance(read, Name) and _is_measured(read.path):
+                    return f"{read.path} of {one.rows}"
+    return ""
 
 
 def _find_times(tree: Expression) -> Iterator[tuple[str, str]]:
@@ -52,5 +66,9 @@ def _find_times_of_rows(part: Expression, of: Aggregate) -> Iterator[tuple[str, 
 
 def _is_estimate(path: str, field: Field) -> bool:
     """Say whether a figure is a time that a machine gives; a profile gives the measured ones."""
-    is_measured = any(part.startswith(_MEASURED) for part in path.split("."))
-    return field.unit is Unit.SECONDS and not is_measured
+    return field.unit is Unit.SECONDS and not _is_measured(path)
+
+
+def _is_measured(path: str) -> bool:
+    """Say whether a figure is from a profile."""
+    return any(part.startswith(_MEASURED) for part in path.split("."))

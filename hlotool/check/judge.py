@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from hlotool.check.estimates import find_measured
 from hlotool.check.limits import Limits, Number, compare_margin, find_margin, tidy
 from hlotool.check.place import find_place, name_rows
 from hlotool.check.results import RuleResult, Status
@@ -70,6 +71,9 @@ def not_judged(rule: Rule, module: str | None, status: Status, reason: str) -> R
 
 def _find_unknown(rule: Rule, program: Program) -> str:
     """Say what the dump does not tell, '' if it tells all that is asked."""
+    measured = find_measured(rule.tree) if program.measured is None else ""
+    if measured:
+        return f"{measured} is not known, as no profile was given"
     for path in sorted(rule.paths):
         if path in ROW_LISTS:
             if not program.knows_rows(path):

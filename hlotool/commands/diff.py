@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -41,6 +42,7 @@ from hlotool.compare.sides import (
 from hlotool.compare.threshold import find_worse, parse_threshold
 from hlotool.compare.why import DIFF_WHY
 from hlotool.errors import UsageError
+from hlotool.fields import DocumentSpec
 from hlotool.inputs import StageChoice
 from hlotool.query.names import suggest
 from hlotool.render.unified import render_unified
@@ -53,6 +55,17 @@ DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_WHY, DIFF_PASSES, DIFF_TRA
 _BOTH = 2  # OLD and NEW
 
 
+def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
+    """Return what this form of diff can print: the lists that `--rows` may name."""
+    if values["trace"]:
+        return (DIFF_TRACE,)
+    if values["passes"]:
+        return (DIFF_PASSES,)
+    if values["why"]:
+        return (DIFF_WHY,)
+    return (DIFF_SEVERAL,) if len(values["sides"]) > _BOTH else (DIFF, DIFF_DIRECTORY)
+
+
 @document_command(
     "diff",
     DIFF,
@@ -60,8 +73,10 @@ _BOTH = 2  # OLD and NEW
     DIFF_SEVERAL,
     DIFF_PASSES,
     DIFF_TRACE,
+    DIFF_WHY,
     example=_EXAMPLE,
     renamed={"--only": "--blocks"},
+    choose_specs=_choose_specs,
 )
 @click.argument("sides", metavar="OLD NEW…", nargs=-1)
 @click.option(

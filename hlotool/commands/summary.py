@@ -98,6 +98,7 @@ def _describe(
         blocks["headroom"] = found.headroom
     if found.bound is not None:
         blocks["bound"] = found.bound
+        blocks["run_time"] = found.run_time
     lines, above, notes = _place_prose(found, rows, options)
     return Document(
         spec=choose_summary_columns(found),

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.compare.blocks.columns import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT
 from hlotool.compare.blocks.headline import pick_headline
 from hlotool.compare.blocks.metrics import by_path, compare_metrics
+from hlotool.compare.blocks.run_time import TimeChange
 from hlotool.compare.pairing import Way
 from hlotool.compare.report import DiffSide
 from hlotool.fields import (
     BYTES,
     COUNT,
     FLOPS,
+    PERCENT,
     SECONDS,
     WHOLE,
     DocumentSpec,
@@ -89,6 +93,31 @@ class ModuleDiff(Struct, frozen=True):
             give_way=2,
         ),
     ] = None
+    time_change: Annotated[
+        float | None,
+        column(
+            "estimated time of one run, the difference relative to the left; rough",
+            PERCENT,
+            heading="Δ time (estimate)",
+            is_signed=True,
+            give_way=2,
+            null_text="",
+            lower_if="is_time_lower_bound",
+            upper_if="is_time_upper_bound",
+        ),
+    ] = None
+    left_estimated_seconds: Annotated[
+        float | None, figure("with --chip: estimated time of one run" + LEFT, SECONDS)
+    ] = None
+    right_estimated_seconds: Annotated[
+        float | None, figure("with --chip: estimated time of one run" + RIGHT, SECONDS)
+    ] = None
+    is_time_lower_bound: Annotated[bool, figure("whether a part of the right time is unknown")] = (
+        False
+    )
+    is_time_upper_bound: Annotated[bool, figure("whether a part of the left time is unknown")] = (
+        False
+    )
     left_fusion_count: Annotated[
         int | None, column("fusions" + LEFT, COUNT, heading="old fusions", give_way=4)
     ] = None
@@ -123,6 +152,27 @@ DIFF_DIRECTORY: Final = DocumentSpec(
     "what changed from one directory of programs to another",
     row_lists=(MODULES,),
 )
+
+
+def choose_columns(rows: Iterable[ModuleDiff]) -> DocumentSpec:
+    """Return the answer with a column for times if any is estimated."""
+    if any(row.time_change is not None for row in rows):
+        return DIFF_DIRECTORY
+    return replace(DIFF_DIRECTORY, row_lists=(MODULES.showing(MODULES.shown() - {"time_change"}),))
+
+
+def add_time(row: ModuleDiff, time: TimeChange | None) -> ModuleDiff:
+    """Add what is estimated of the time of one run."""
+    if time is None:
+        return row
+    return replace(
+        row,
+        time_change=time.relative_delta,
+        left_estimated_seconds=time.left_seconds,
+        right_estimated_seconds=time.right_seconds,
+        is_time_lower_bound=time.is_right_lower_bound,
+        is_time_upper_bound=time.is_left_lower_bound,
+    )
 
 
 def describe_alone(

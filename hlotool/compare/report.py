@@ -40,7 +40,7 @@ _METRICS_OF: Final = {
     "memory": ("buffers.",),
     "collectives": ("collectives.",),
     "fusions": ("fusions.",),
-    "instructions": ("cost.", "module."),
+    "instructions": ("cost.", "module.", "run_time."),
 }
 _PRINTED: Final = frozenset(("module.instruction_count", "module.computation_count"))
 _NOT_LEVEL: Final = "the buffer assignment that one side has; memory is estimated on both"
@@ -61,9 +61,14 @@ class DiffOptions(Struct, frozen=True):
     has_equal_figures: bool = True
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all blocks are compared, which an estimate of time takes."""
+        return self.only == BLOCKS
+
+    @property
     def wants_causes(self) -> bool:
         """Whether to look for causes, which takes all blocks."""
-        return self.has_causes and self.only == BLOCKS
+        return self.has_causes and self.is_whole
 
 
 class DiffSide(Struct, frozen=True):
@@ -157,6 +162,14 @@ def level_sides(left: DiffSide, right: DiffSide) -> tuple[DiffSide, DiffSide]:
     )
 
 
+def estimate_times(left: DiffSide, right: DiffSide) -> TimeChange | None:
+    """Estimate how long a run takes on both sides; None where one has no module, or no estimate."""
+    here, there = left.program, right.program
+    if here is None or here.module is None or there is None or there.module is None:
+        return None
+    return compare_times(here.run_time, there.run_time)
+
+
 class _Comparison:
     """One comparison; each block is worked out if it was asked for and can be."""
 
@@ -213,14 +226,14 @@ class _Comparison:
             not_compared=tuple(self.missing),
             structure=structure,
         )
-        return self._explain(report) if self.options.wants_causes and report.differs else report
+        if not self.options.is_whole or not report.differs:
+            return report
+        report = replace(report, time=estimate_times(self.left, self.right))
+        return self._explain(report) if self.options.wants_causes else report
 
     def _explain(self, report: DiffReport) -> DiffReport:
-        """Add how long a run takes, the reasons for what differs, and who did it."""
+        """Add the reasons for what differs, and who did it."""
         left, right = self.left.program, self.right.program
-        time: TimeChange | None = None
-        if left and left.module and right and right.module:
-            time = compare_times(left.run_time, right.run_time)
         inputs = InputPair(self.left.before, self.right.before)
         causes: tuple[Cause, ...] = ()
         if left and right and self.reasoner is not None:
@@ -244,7 +257,7 @@ class _Comparison:
             self.right.build,
             *(find_backend(one.module) if one and one.module else None for one in (left, right)),
         )
-        return replace(report, causes=causes, triage=triage, time=time)
+        return replace(report, causes=causes, triage=triage)
 
     def _spaces(self) -> tuple[SpaceChange, ...]:
         left, right = self.left.program, self.right.program

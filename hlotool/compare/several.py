@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final
 
 from msgspec import Struct, defstruct
@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from hlotool.compare.answer import SideFacts
 from hlotool.compare.blocks.columns import RELATIVE_DELTA
-from hlotool.compare.blocks.metrics import MetricRow, compare_metrics
-from hlotool.compare.report import DiffSide
+from hlotool.compare.blocks.metrics import ESTIMATED_TIME, MetricRow, compare_metrics
+from hlotool.compare.report import DiffSide, estimate_times
 from hlotool.compare.threshold import JUDGED
 from hlotool.fields import MEASURE, PERCENT, Block, DocumentSpec, RowList, Unit, column, figure
 
@@ -95,8 +95,25 @@ def level_sides(sides: Sequence[DiffSide]) -> tuple[list[DiffSide], tuple[str, .
 
 def compare_sides(sides: Sequence[DiffSide]) -> list[tuple[MetricRow, ...]]:
     """Compare each side with the first, the first with itself. Raises what the analyses raise."""
-    first = sides[0].figures
-    return [compare_metrics(first, side.figures) for side in sides]
+    first = sides[0]
+    return [
+        (*compare_metrics(first.figures, side.figures), *_compare_time(first, side))
+        for side in sides
+    ]
+
+
+def _compare_time(first: DiffSide, side: DiffSide) -> Iterator[MetricRow]:
+    """Yield by how much a run takes longer than the first side's, where no chip gives seconds."""
+    time = estimate_times(first, side)
+    if time is None or time.left_seconds is not None or time.relative_delta is None:
+        return
+    bounds = time.is_left_lower_bound, time.is_right_lower_bound
+    yield MetricRow(
+        ESTIMATED_TIME, None, None, None, time.relative_delta, 1 + time.relative_delta,
+        is_left_lower_bound=bounds[0], is_left_upper_bound=False,
+        is_right_lower_bound=bounds[1], is_right_upper_bound=False,
+        is_lower_bound=bounds[1], is_upper_bound=bounds[0], unit=Unit.SECONDS,
+    )  # fmt: skip
 
 
 def list_figures(
@@ -146,7 +163,8 @@ def spread(figures: Sequence[SideFigure], labels: Sequence[str]) -> tuple[RowLis
     rows: list[object] = []
     for metric in dict.fromkeys(one.metric for one in figures):
         found = {one.side: one for one in figures if one.metric == metric}
-        if metric not in JUDGED and not any(one.delta for one in found.values()):
+        is_same = not any(one.delta or one.relative_delta for one in found.values())
+        if metric not in JUDGED and is_same:
             continue
         values: dict[str, object] = {"metric": metric}
         for number, label in enumerate(labels):

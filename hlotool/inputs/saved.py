@@ -36,6 +36,7 @@ _PLACES: Final = {
     "measured": ("measured",),
     "module": ("module",),
     "fusions": ("fusions",),
+    "run_time": ("run_time",),
 }
 
 
@@ -63,6 +64,7 @@ class SavedSummary(Struct, frozen=True, omit_defaults=True):
     cost: Record | None = None
     fusions: Record | None = None
     measured: Record | None = None
+    run_time: Record | None = None
     opcodes: tuple[SavedOpcode, ...] | None = None
 
     def record(self, block: str) -> Mapping[str, object]:

@@ -16,6 +16,7 @@ from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS
 from hlotool.analysis.summary.answer import DTYPES, LOOPS, MODULE, OPCODES
+from hlotool.analysis.summary.run_estimate import RUN_TIME
 from hlotool.fields import Block, RowList
 
 
@@ -42,6 +43,7 @@ BLOCKS: Final[Mapping[str, NamedBlock]] = {
     "cost": NamedBlock(COST, "cost"),
     "measured": NamedBlock(MEASURED, "measured_runs"),
     "module": NamedBlock(MODULE, "counts.module"),
+    "run_time": NamedBlock(RUN_TIME, "run_estimate"),
 }
 
 LISTS: Final[Mapping[str, NamedRows]] = {

@@ -41,6 +41,7 @@ from hlotool.analysis.summary.loop_loads import weigh_loops
 from hlotool.analysis.summary.loop_rows import LoopRow, list_loops
 from hlotool.analysis.summary.report import Summary, find_worst
 from hlotool.analysis.summary.run_bound import bound_run
+from hlotool.analysis.summary.run_estimate import RunEstimate, describe_run_time
 from hlotool.program.work import ProgramWork
 
 
@@ -176,6 +177,11 @@ class Program(ProgramWork):
         return estimate_run_time(self._outline_evidence)
 
     @property
+    def run_estimate(self) -> RunEstimate | None:
+        """The same as figures, where a chip was named for it."""
+        return describe_run_time(self.run_time, str(self.machine)) if self._chip else None
+
+    @property
     def _outline_evidence(self) -> OutlineEvidence:
         return OutlineEvidence(
             self.expect_module(), self.executions, self.costs, self.collectives.rows, self.pricing
@@ -206,6 +212,7 @@ class Program(ProgramWork):
             ),
             worst_collective=find_worst(report.rows),
             instructions=self.measured_instructions,
+            run_time=self.run_estimate,
         )
 
     def _why_memory_is_unknown(self) -> str:

@@ -21,6 +21,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
     near += [each for each in names if len(name) > 1 and name.lower() in each and each not in near]
     if near:
         return f"did you mean {either(near[:4])}?"
+    if len(names) == 1:
+        return f"there is only {names[0]}"
     more = len(names) - _MOST_LISTED
     listed = ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
     return f"there are {listed}" if names else "there are none"

@@ -16,7 +16,9 @@ attention         how many flops is fused attention?
 traffic           how many bytes does one instruction read and write?
 fused_traffic     how many bytes does a fusion really read of each operand, and write?
 sizes             how many bytes and elements does a shape have?
+products          in which type does a matrix product compute?
 chips             what can a chip do? Peaks, for estimates of time
+arithmetic        how long does arithmetic take on a chip, by the types of its products?
 """
 
 from hlotool.analysis.cost.cost import Cost

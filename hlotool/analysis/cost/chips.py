@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 
 from msgspec import Struct
 
+from hlotool.analysis.cost.products import PRODUCT_TYPES
 from hlotool.errors import InputError, UsageError
 
 LinkNetwork: TypeAlias = Literal["ici", "nvlink"]
@@ -21,7 +22,8 @@ class Chip(Struct, frozen=True):
     """Peaks of one device, as XLA sees devices: half a chip where a chip holds two.
 
     `hbm_bytes` is the memory a program finds, `flops_per_second` dense bfloat16 matrix
-    arithmetic, `vmem_bytes_per_second` that of TPU's vector memory (space 1),
+    arithmetic, `product_flops_per_second` that in other types (`products.PRODUCT_TYPES`), as far
+    as stated; `vmem_bytes_per_second` that of TPU's vector memory (space 1),
     `link_bytes_per_second` what goes out on a ring of neighbours; both are None where no
     source states them. `backend` is whose programs run on it, None for all; `devices_per_node` how
     many devices the link usually joins. hlotool/data/chips.toml names the source of each figure.
@@ -41,9 +43,11 @@ class Chip(Struct, frozen=True):
     vmem_bytes_per_second: float | None = None
     backend: ChipBackend | None = None
     devices_per_node: int | None = None
+    product_flops_per_second: tuple[tuple[str, float], ...] = ()
 
 
 _FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
+_BY_TYPE = "flops_per_second_"  # then the type
 _LINK_FIGURES = ("link_bytes_per_second", "link_latency_seconds")
 _NETWORKS: tuple[LinkNetwork, ...] = get_args(LinkNetwork)
 _SMALLEST, _LARGEST = 1e-30, 1e30  # no figure of a chip comes near
@@ -122,7 +126,22 @@ def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
         None if vmem is None else vmem / devices,
         _read_choice(name, "backend", _BACKENDS, table, chip_file),
         _read_count(name, "devices_per_node", table, chip_file),
+        tuple(
+            (key.removeprefix(_BY_TYPE), _read_figure(name, key, table, chip_file) / devices)
+            for key in table
+            if _is_of_type(name, key, chip_file)
+        ),
     )
+
+
+def _is_of_type(name: str, key: str, chip_file: str) -> bool:
+    """Whether a key is the peak of products in a type; raises UsageError for a type unknown."""
+    if not key.startswith(_BY_TYPE):
+        return False
+    if key.removeprefix(_BY_TYPE) in PRODUCT_TYPES:
+        return True
+    known = ", ".join(PRODUCT_TYPES)
+    raise UsageError(f"{chip_file}: {key} of {name!r} must end in one of {known}.")
 
 
 def _read_choice(

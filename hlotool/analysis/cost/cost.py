@@ -7,6 +7,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hlotool.analysis.cost.products import (
+    TypedFlops,
+    add_typed_flops,
+    most_typed_flops,
+    repeat_typed_flops,
+)
+
 
 class Work(Struct, frozen=True):
     """Arithmetic of one operation, without what the computations it calls do."""
@@ -26,6 +33,7 @@ class Cost(Struct, frozen=True):
     says how it is counted.
     `unknown_custom_call_count` counts executions of custom calls that may compute anything,
     `unknown_traffic_count` of those that may move anything.
+    `products` are those of `total_flops` that products in other types than bfloat16 take.
     `is_lower_bound`: the text leaves a size or a trip count open; `is_upper_bound`: something
     counted may not happen.
     """
@@ -40,6 +48,7 @@ class Cost(Struct, frozen=True):
     unknown_traffic_count: int = 0
     is_lower_bound: bool = False
     is_upper_bound: bool = False
+    products: TypedFlops = ()
 
     @property
     def total_flops(self) -> int:
@@ -78,6 +87,7 @@ class Cost(Struct, frozen=True):
             self.unknown_traffic_count * count,
             self.is_lower_bound or not is_exact,
             self.is_upper_bound,
+            repeat_typed_flops(self.products, count) if self.products else (),
         )
 
 
@@ -100,6 +110,7 @@ def add_costs(costs: Iterable[Cost]) -> Cost:
         sum(one.unknown_traffic_count for one in parts),
         any(one.is_lower_bound for one in parts),
         any(one.is_upper_bound for one in parts),
+        add_typed_flops(one.products for one in parts if one.products),
     )
 
 
@@ -119,4 +130,5 @@ def largest_cost(costs: Iterable[Cost]) -> Cost:
         max(one.unknown_traffic_count for one in parts),
         any(one.is_lower_bound for one in parts),
         is_upper_bound=True,
+        products=most_typed_flops(one.products for one in parts),
     )

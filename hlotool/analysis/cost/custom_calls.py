@@ -17,6 +17,7 @@ from hlotool.analysis.cost.attention import (
 )
 from hlotool.analysis.cost.convolutions import count_convolution_flops
 from hlotool.analysis.cost.matrices import MULTIPLY_ADD, count_dot_flops
+from hlotool.analysis.cost.products import TypedFlops, find_product_type
 from hlotool.analysis.cost.sizes import (
     MALFORMED,
     UnknownCostError,
@@ -48,7 +49,8 @@ class CustomCall(Struct, frozen=True):
     `stated_bytes` is its memory traffic where something states that: whoever made the call, the
     computation that it runs, or a rule. Else it is that of operands and results, unless
     `bytes_from` is None. `flops_from` and `bytes_from` say what tells: target and shapes, a cost
-    estimate, the called computation, or a rule.
+    estimate, the called computation, or a rule. `product_type` is the type that a product computes
+    in, where shapes tell its flops and it is not bfloat16 (see `products`).
     """
 
     kind: CustomCallKind
@@ -57,6 +59,12 @@ class CustomCall(Struct, frozen=True):
     stated_bytes: int | None = None
     flops_from: CostSource | None = None
     bytes_from: CostSource | None = None
+    product_type: str | None = None
+
+    @property
+    def products(self) -> TypedFlops:
+        """Its flops, by type."""
+        return ((self.product_type, self.flops),) if self.product_type and self.flops else ()
 
 
 class StatedCost(Struct, frozen=True):
@@ -170,7 +178,14 @@ def _counted(instruction: Instruction, kind: CustomCallKind, count: FlopCounter)
         flops, is_upper_bound = count(instruction)
     except MALFORMED:
         return CustomCall(kind, None, bytes_from="shape")
-    return CustomCall(kind, flops, is_upper_bound, flops_from="shape", bytes_from="shape")
+    return CustomCall(
+        kind,
+        flops,
+        is_upper_bound,
+        flops_from="shape",
+        bytes_from="shape",
+        product_type=find_product_type(instruction),
+    )
 
 
 def _count_cublas(instruction: Instruction) -> tuple[int, bool]:

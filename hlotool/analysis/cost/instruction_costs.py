@@ -25,6 +25,7 @@ from hlotool.analysis.cost.invocations import (
 )
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE, measure_memory
 from hlotool.analysis.cost.operations import WORKING, find_work
+from hlotool.analysis.cost.products import find_product_type
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import measure_bytes
 from hlotool.analysis.graph.call_graph import CallGraph, find_branches, reach
@@ -86,7 +87,11 @@ class InstructionCosts:
         try:
             if opcode in WORKING:
                 work = find_work(instruction)
-                return Cost(work.flops, work.transcendentals, 0, work.matrix_flops)
+                name = find_product_type(instruction) if work.matrix_flops else None
+                products = ((name, work.flops),) if name else ()
+                return Cost(
+                    work.flops, work.transcendentals, 0, work.matrix_flops, products=products
+                )
             if opcode in _APPLYING:
                 applied = find_applications(instruction)
                 return add_costs([self._once[body].times(times) for body, times in applied])
@@ -177,6 +182,7 @@ def _hidden_work(call: CustomCall) -> Cost:
         custom_call_flops=call.flops or 0,
         unknown_custom_call_count=int(call.flops is None),
         is_upper_bound=call.is_upper_bound,
+        products=call.products,
     )
 
 

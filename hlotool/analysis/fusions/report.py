@@ -133,6 +133,8 @@ def _make_row(
         bytes_accessed=cost.bytes_accessed,
         saved_bytes=saved,
         flops=cost.flops,
+        # Those of custom calls inside are not among the flops.
+        typed_flops=() if cost.custom_call_flops else cost.products,
         transcendentals=cost.transcendentals,
         flops_per_byte=cost.flops / cost.memory_bytes if cost.memory_bytes else None,
         executions=runs.exact,

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hlotool.analysis.cost.arithmetic import weigh_flops
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
 from hlotool.analysis.fusions.call_census import CustomCallRow
@@ -18,9 +19,9 @@ _VMEM: Final = 1  # the memory space of TPU's vector memory
 def estimate_fusion_times(rows: Iterable[FusionRow], chip: Chip) -> tuple[FusionRow, ...]:
     """Set `bound` and `estimated_seconds` of every row, for all its executions in one run.
 
-    A fusion takes the longest of `flops` at the chip's bfloat16 matrix peak and of the bytes of
-    each memory space at its bandwidth; a space whose bandwidth nobody states limits nothing.
-    Nothing is said of launch latency, of caches, of element types that compute slower, nor of
+    A fusion takes the longest of `flops` at the chip's matrix peaks, by the types that products
+    compute in, and of the bytes of each memory space at its bandwidth; a space whose bandwidth
+    nobody states limits nothing. Nothing is said of launch latency, of caches, nor of
     transcendentals and custom calls, which have no flops. None where the executions are unknown.
     """
     bandwidths: dict[int, tuple[Bound, float]] = {MAIN_SPACE: ("memory", chip.hbm_bytes_per_second)}
@@ -41,7 +42,7 @@ def _estimate_calls(row: CustomCallRow, chip: Chip) -> float | None:
     if row.flops_per_run is None or row.memory_bytes_per_run is None:
         return None
     return max(
-        row.flops_per_run / chip.flops_per_second,
+        weigh_flops(row.flops_per_run, row.typed_flops_per_run, chip) / chip.flops_per_second,
         row.memory_bytes_per_run / chip.hbm_bytes_per_second,
     )
 
@@ -54,7 +55,7 @@ def _estimate(
         if space in bandwidths:
             bound, bytes_per_second = bandwidths[space]
             times[bound] = size / bytes_per_second
-    times["compute"] = row.flops / chip.flops_per_second
+    times["compute"] = weigh_flops(row.flops, row.typed_flops, chip) / chip.flops_per_second
     bound = max(times, key=lambda name: times[name])
     seconds = times[bound]
     return replace(

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.cost.products import TYPED, TypedFlops
 from hlotool.analysis.fusions.flags import FLAG_MEANINGS, FLAGS, Flag
 from hlotool.analysis.fusions.kinds import FUSION_KINDS, KIND_MEANINGS
 from hlotool.analysis.fusions.shared_figures import (
@@ -96,6 +97,7 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     saved_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
     flops: Annotated[int, figure(f"{_WITHOUT_CALLS}, in one execution", FLOPS, is_summed=False)]
+    typed_flops: Annotated[TypedFlops, figure(f"of flops, {TYPED}")]
     transcendentals: Transcendentals
     flops_per_byte: Annotated[
         float | None,

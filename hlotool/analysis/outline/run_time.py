@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from hlotool.analysis.cost.arithmetic import list_unstated, weigh_flops
 from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.analysis.outline.steps import OutlineEvidence, find_kind
 from hlotool.ir.computation import Computation
@@ -44,12 +45,14 @@ _NONE = Duration()
 class RunTime(Struct, frozen=True):
     """The estimated time of one run on a chip, which is the user's where `is_timed`.
 
-    Of a reference chip only ratios of times are to be shown.
+    Of a reference chip only ratios of times are to be shown. `priced_as_bf16` are the types of
+    products for which nobody states a peak of the chip.
     """
 
     chip: str
     is_timed: bool
     duration: Duration
+    priced_as_bf16: tuple[str, ...] = ()
 
 
 def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
@@ -57,8 +60,9 @@ def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
 
     Work takes the longer of its flops and its bytes at the chip's peaks; of a transfer counts what
     no work hides. Of a conditional the longest branch counts, an unknown trip count as one round.
-    Nothing is said of launches, caches, element types that compute slower. None where no chip
-    stands for the backend, and where the text is no schedule, as it is not what runs.
+    Products are priced by the type they compute in, other arithmetic at the bfloat16 peak. Nothing
+    is said of launches and caches. None where no chip stands for the backend, and where the text is
+    no schedule, as it is not what runs.
     """
     pricing = evidence.pricing
     if not evidence.module.header.is_scheduled or not (pricing.is_timed or pricing.reference):
@@ -69,7 +73,11 @@ def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
         for one in computation.instructions:
             total = total.plus(_measure(one, evidence, found))
         found[computation] = total
-    return RunTime(pricing.chip.name, pricing.is_timed, found[evidence.module.entry])
+    entry = evidence.module.entry
+    products = evidence.costs.of_computation(entry).products
+    return RunTime(
+        pricing.chip.name, pricing.is_timed, found[entry], list_unstated(products, pricing.chip)
+    )
 
 
 def _measure(
@@ -93,7 +101,7 @@ def _measure(
         return _measure_wait(one, evidence, is_end=kind == "wait")
     cost = evidence.costs.of(one)
     chip = evidence.pricing.chip
-    compute = cost.total_flops / chip.flops_per_second
+    compute = weigh_flops(cost.total_flops, cost.products, chip) / chip.flops_per_second
     memory = cost.memory_bytes / chip.hbm_bytes_per_second
     is_known = not (cost.is_total_lower_bound or cost.is_memory_lower_bound)
     if compute > memory:

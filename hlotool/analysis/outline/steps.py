@@ -11,6 +11,7 @@ from msgspec import Struct
 from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost import Cost, CostModel
+from hlotool.analysis.cost.arithmetic import weigh_flops
 from hlotool.analysis.graph.executions import Executions
 from hlotool.ir.computation import Computation
 from hlotool.ir.instruction import Instruction
@@ -85,9 +86,8 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
     def seconds_of(self, cost: Cost) -> float:
         """Return how long work takes at the peaks of the chip that it is priced at."""
         chip = self.pricing.chip
-        return max(
-            cost.total_flops / chip.flops_per_second, cost.memory_bytes / chip.hbm_bytes_per_second
-        )
+        weighed = weigh_flops(cost.total_flops, cost.products, chip)
+        return max(weighed / chip.flops_per_second, cost.memory_bytes / chip.hbm_bytes_per_second)
 
     def exposed_seconds_of(self, row: CollectiveRow) -> float:
         """Return how long one execution of a collective stops the work; 0 where nobody knows."""

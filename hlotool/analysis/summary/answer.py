@@ -23,6 +23,7 @@ from hlotool.analysis.summary.opcode_rows import OpcodeRow
 from hlotool.analysis.summary.program_row import ProgramRow
 from hlotool.analysis.summary.report import Summary
 from hlotool.analysis.summary.run_bound import RunBound
+from hlotool.analysis.summary.run_estimate import RUN_TIME
 from hlotool.fields import Block, DocumentSpec, Field, RowList
 
 MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are per device")
@@ -80,7 +81,7 @@ SUMMARY: Final = DocumentSpec(
     "summary",
     "one module: what it is and what is in it",
     blocks=(
-        *(MODULE, COMPILATION, COST, BOUND, MEMORY),
+        *(MODULE, COMPILATION, COST, BOUND, RUN_TIME, MEMORY),
         replace(HEADROOM, meaning=f"with --hbm or --chip: {HEADROOM.meaning}"),
         *(COLLECTIVES, HOST_TOTALS, MEASURED),
     ),

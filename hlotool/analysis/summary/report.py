@@ -21,14 +21,15 @@ from hlotool.analysis.summary.loop_rows import LoopRow
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.opcode_rows import OpcodeRow
 from hlotool.analysis.summary.run_bound import RunBound
+from hlotool.analysis.summary.run_estimate import RunEstimate
 
 
 class Summary(Struct, frozen=True):
     """The answer of `hlotool summary`.
 
     `memory` is None where nothing tells of it: `memory_unknown` is the reason. `bound` and
-    `headroom` are None without a chip, or a limit. `instructions` are those that a profile has
-    times of, the longest first.
+    `run_time` are None without a chip, `headroom` without a limit. `instructions` are those that a
+    profile has times of, the longest first.
     """
 
     module: ModuleFacts
@@ -47,6 +48,7 @@ class Summary(Struct, frozen=True):
     headroom: Headroom | None = None
     worst_collective: CollectiveRow | None = None
     instructions: tuple[MeasuredInstruction, ...] = ()
+    run_time: RunEstimate | None = None
 
 
 def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:

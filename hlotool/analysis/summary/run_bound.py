@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.cost.arithmetic import PRICED_AS_BF16, list_unstated, weigh_flops
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.report import CostReport
 from hlotool.fields import SECONDS, figure
@@ -27,7 +28,8 @@ class RunBound(Struct, frozen=True, kw_only=True):
     compute_seconds: Annotated[
         float,
         figure(
-            "total_flops_per_run at the chip's bfloat16 matrix peak",
+            "total_flops_per_run at the chip's matrix peaks: products at that of the type they "
+            "compute in, all else at that of bfloat16",
             SECONDS,
             is_summed=True,
             lower_if="is_compute_lower_bound",
@@ -50,16 +52,17 @@ class RunBound(Struct, frozen=True, kw_only=True):
     is_memory_lower_bound: Annotated[bool, figure("whether some traffic is not known")]
     is_lower_bound: Annotated[bool, figure("whether either is not known in full")]
     is_upper_bound: Annotated[bool, figure("whether they include work that may not run")]
+    priced_as_bf16: Annotated[tuple[str, ...], figure(PRICED_AS_BF16)]
 
 
 def bound_run(cost: CostReport, chip: Chip) -> RunBound:
     """Hold the figures of a run against the peaks of a chip.
 
-    As of fusions, nothing is said of launches, caches, element types that compute slower and
-    transcendentals; work and traffic are taken to overlap in full. A limit is named only where
-    the time of the other is known in full.
+    As of fusions, nothing is said of launches, caches and transcendentals; work and traffic are
+    taken to overlap in full. A limit is named only where the time of the other is known in full.
     """
-    compute = cost.total_flops_per_run / chip.flops_per_second
+    weighed = weigh_flops(cost.total_flops_per_run, cost.typed_flops_per_run, chip)
+    compute = weighed / chip.flops_per_second
     memory = cost.memory_bytes_per_run / chip.hbm_bytes_per_second
     limit: RunLimit = "compute" if compute > memory else "memory"
     is_lower = {"compute": cost.is_total_lower_bound, "memory": cost.is_memory_lower_bound}
@@ -74,4 +77,5 @@ def bound_run(cost: CostReport, chip: Chip) -> RunBound:
         is_memory_lower_bound=is_lower["memory"],
         is_lower_bound=any(is_lower.values()),
         is_upper_bound=cost.is_upper_bound,
+        priced_as_bf16=list_unstated(cost.typed_flops_per_run, chip),
     )

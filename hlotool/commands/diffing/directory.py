@@ -17,7 +17,13 @@ from hlotool.commands.shared.say import say, say_all
 from hlotool.commands.shared.worse import worse_line
 from hlotool.compare.blocks.headline import pick_headline
 from hlotool.compare.blocks.metrics import MetricRow, by_path
-from hlotool.compare.directory import DIFF_DIRECTORY, ModuleDiff, Status, describe_alone
+from hlotool.compare.directory import (
+    ModuleDiff,
+    Status,
+    add_time,
+    choose_columns,
+    describe_alone,
+)
 from hlotool.compare.pairing import Pairing
 from hlotool.compare.report import compare_programs
 from hlotool.compare.sides import Argument, read_pair, read_side
@@ -66,7 +72,7 @@ def print_directory(
     rows.sort(key=_rank)
     print_document(
         Document(
-            DIFF_DIRECTORY,
+            choose_columns(rows),
             InputPaths(arguments[1].path),
             rows={"modules": rows},
             lines=(Line(quote_braces(_count(rows, arguments))), *worse),
@@ -112,6 +118,7 @@ def _compare(pair: Pairing, *, asked: Asked) -> _Result:
         paired_by=pair.way,
     )
     worse = find_worse(report.metrics, asked.threshold)
+    row = add_time(row, report.time)
     return _Result(row, report.differs, (*left.notes(), *right.notes()), worse)
 
 

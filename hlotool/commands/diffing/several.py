@@ -10,9 +10,11 @@ from hlotool.commands.diffing.asked import Asked
 from hlotool.commands.shared.command import RowOptions, print_document
 from hlotool.commands.shared.say import say_all
 from hlotool.commands.shared.worse import worse_line
+from hlotool.compare.blocks.metrics import ESTIMATED_TIME
 from hlotool.compare.several import (
     DIFF_SEVERAL,
     SeveralFacts,
+    SideFigure,
     compare_sides,
     level_sides,
     list_figures,
@@ -55,7 +57,7 @@ def print_several(
         scalars=SeveralFacts(differs, missing),
         rows=rows,
         lines=tuple(lines),
-        notes=tuple(_notes(hidden, missing)),
+        notes=tuple(_notes(hidden, missing, figures)),
     )
     print_document(document, options)
     return differs, any(worse)
@@ -82,7 +84,17 @@ def _find_one(argument: Argument, asked: Asked) -> Candidate:
     return found[0]
 
 
-def _notes(hidden_count: int, missing: Sequence[str]) -> Iterator[Line]:
+def _notes(
+    hidden_count: int, missing: Sequence[str], figures: Sequence[SideFigure]
+) -> Iterator[Line]:
+    times = [one.figure for one in figures if one.metric == ESTIMATED_TIME]
+    if any(times):
+        yield Line(f"{ESTIMATED_TIME} is rough: all steps at the chip's peaks")
+    elif times:
+        yield Line(
+            f"{ESTIMATED_TIME} is rough: all steps at the ratios of the reference chip; "
+            "--chip gives seconds"
+        )
     if missing:
         yield Line(f"not compared: {', '.join(missing)}")
     if hidden_count:

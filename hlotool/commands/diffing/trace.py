@@ -45,8 +45,15 @@ def _trace_lines(facts: TraceFacts) -> Iterator[Line]:
     yield Line(f"first appears {_write_pass(facts.first_pass, facts.first_step)}")
     if facts.last_pass is None:
         yield Line(f"{facts.left_count:,} of {facts.seen_count:,} are there to the end")
-    else:
+    elif facts.going_on_count < facts.seen_count:
         yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
+    if facts.going_on_count:
+        names = ", ".join(facts.going_on_opcodes)
+        verb = "goes" if facts.going_on_count == 1 else "go"
+        text = f"{facts.going_on_count:,} of {facts.seen_count:,} {verb} on as {names}"
+        if facts.last_pass is not None and facts.going_on_count == facts.seen_count:
+            text += f", the last {_write_pass(facts.last_pass, facts.last_step)}"
+        yield Line(text)
 
 
 def _write_pass(name: str, step: int | None) -> str:

@@ -11,7 +11,7 @@ from hlotool.compare.answer import METRICS
 from hlotool.compare.blocks.headline import HEADLINE, pick_headline
 from hlotool.compare.blocks.metrics import MetricRow, by_path
 from hlotool.compare.blocks.run_time import TimeChange
-from hlotool.compare.blocks.spaces import SpaceChange
+from hlotool.compare.blocks.spaces import SpaceChange, pick_telling
 from hlotool.compare.report import DiffReport
 from hlotool.fields import Line, Unit
 from hlotool.render.prose import render_line
@@ -31,7 +31,6 @@ _ESTIMATED: Final = {
 }
 _EXPOSED_BYTES: Final = "collectives.exposed_wire_bytes_per_run"
 _EXPOSED_TIME: Final = "collectives.exposed_seconds"
-_OTHER_TYPES: Final = ("dtype widened", "dtype narrowed")
 _SAME_TIME: Final = 0.0005  # what would read as 0.0 %
 _WORK: Final = {
     "cost.total_flops_per_run": "flops/run",
@@ -49,7 +48,7 @@ def write_verdict(report: DiffReport, units: str) -> Iterator[Line]:
     has_other_backend = report.triage is not None and report.triage.has_other_backend
     if report.triage is not None and has_other_backend:
         yield Line(write_triage(report.triage, report.flags, report.causes))
-    memory = "; ".join([*_memory(rows, units), *_spaces(report.spaces, units)])
+    memory = "; ".join([*_memory(rows, units), *_spaces(report.spaces, rows, units)])
     if memory:
         yield Line(f"memory: {memory}")
     yield from _work(report, rows, units)
@@ -72,8 +71,9 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iter
     )
     if report.time is not None and report.time.relative_delta is not None:
         title = f"estimate at the peaks of {report.time.chip}, rough"
-        if any(cause.kind in _OTHER_TYPES for cause in report.causes):
-            title += ": every type taken as fast as bf16"
+        if report.time.priced_as_bf16:
+            types = ", ".join(report.time.priced_as_bf16)
+            title += f": products in {types} taken as fast as in bf16"
         hint = "" if report.time.left_seconds is not None else "; --chip gives seconds"
         parts = [_time(report.time, report.time.relative_delta, units), *[work] * bool(work)]
         yield Line(f"time ({title}{hint}): {'; '.join(parts)}")
@@ -133,9 +133,12 @@ def _memory(rows: Mapping[str, MetricRow], units: str) -> Iterator[str]:
         yield render_line(line, units)
 
 
-def _spaces(spaces: tuple[SpaceChange, ...], units: str) -> Iterator[str]:
+def _spaces(
+    spaces: tuple[SpaceChange, ...], rows: Mapping[str, MetricRow], units: str
+) -> Iterator[str]:
     """Write the peaks of other spaces, the largest differences."""
-    moved = [row for row in spaces if row.space and row.delta_peak_bytes]
+    known = [rows[path] for path in (*_ASSIGNED, *_ESTIMATED) if path in rows]
+    moved = pick_telling(spaces, (peak for row in known for peak in (row.left, row.right)))
     for row in moved[:_MOST_SPACES]:
         old, new = (
             format_value(value, Unit.BYTES, units)

@@ -121,6 +121,8 @@ def say_work(found: Summary) -> tuple[Line, ...]:
         text = f"{{chip}}: {limits[bound.limit]}; {times}" if bound.limit else f"{{chip}}: {times}"
         if bound.limit is None:
             text += f"; by which it is bound is not known, as {say_why_unknown(cost)}"
+        if bound.priced_as_bf16:
+            text += f"; products in {', '.join(bound.priced_as_bf16)} are taken as fast as in bf16"
         lines.append(Line(text, BOUND, bound))
     return tuple(lines)
 

@@ -59,12 +59,14 @@ def document_command(
     example: str,
     formats: Sequence[str] = FORMATS,
     renamed: Mapping[str, str] = NO_NAMES,
+    choose_specs: Callable[[Mapping[str, Any]], Sequence[DocumentSpec]] | None = None,
 ) -> Callable[[Callable[..., int | None]], DocumentCommand]:
     """Make a function the command `name`, with the shared options as `options: RowOptions`.
 
     `specs` are the documents it can print. Row options that fit none of them are refused
     before the function is called; what it returns, if anything, is the exit code. `renamed` are
-    options that had other names once, with those of today.
+    options that had other names once, with those of today. `choose_specs` says which documents
+    are left by the command's own options and arguments.
     """
 
     def decorate(function: Callable[..., int | None]) -> DocumentCommand:
@@ -73,7 +75,7 @@ def document_command(
         @wraps(function)
         def call(**values: Any) -> int | None:
             options = make_row_options({key: values.pop(key) for key in shared if key in values})
-            check_options(specs, options)
+            check_options(choose_specs(values) if choose_specs else specs, options)
             return function(**values, options=options)
 
         return click.command(

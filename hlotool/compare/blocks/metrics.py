@@ -12,6 +12,7 @@ from hlotool.compare.blocks.columns import RELATIVE_DELTA
 from hlotool.fields import MEASURE, RATIO, Unit, column, figure
 from hlotool.program.metrics import METRICS
 
+ESTIMATED_TIME: Final = "run_time.estimated_seconds"
 # What is compared, in the order of a report.
 DIFFED: Final = (
     "buffers.peak_bytes", "buffers.reserved_peak_bytes", "buffers.allocated_bytes",
@@ -28,7 +29,7 @@ DIFFED: Final = (
     "cost.transcendentals_per_run",
     "cost.memory_bytes_per_run", "cost.bytes_accessed_per_run", "cost.custom_call_flops_per_run",
     "cost.unknown_custom_call_count_per_run",
-    "fusions.fusion_count", "fusions.distinct_count",
+    ESTIMATED_TIME, "fusions.fusion_count", "fusions.distinct_count",
     "module.instruction_count", "module.computation_count", "module.parameter_bytes",
     "module.result_bytes", "module.donated_bytes",
 )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from hlotool.analysis.cost.arithmetic import PRICED_AS_BF16
 from hlotool.analysis.outline.run_time import RunTime
 from hlotool.compare.blocks.columns import LEFT, RIGHT
 from hlotool.fields import PERCENT, SECONDS, figure
@@ -34,6 +35,7 @@ class TimeChange(Struct, frozen=True):
     right_exposed_share: Annotated[float | None, figure(_EXPOSED + RIGHT, PERCENT)]
     is_left_lower_bound: Annotated[bool, figure("whether a part of the left time is unknown")]
     is_right_lower_bound: Annotated[bool, figure("whether a part of the right time is unknown")]
+    priced_as_bf16: Annotated[tuple[str, ...], figure(PRICED_AS_BF16)]
 
 
 def compare_times(left: RunTime | None, right: RunTime | None) -> TimeChange | None:
@@ -53,6 +55,7 @@ def compare_times(left: RunTime | None, right: RunTime | None) -> TimeChange | N
         _part(there.exposed, there.total),
         not here.is_known,
         not there.is_known,
+        tuple(dict.fromkeys((*left.priced_as_bf16, *right.priced_as_bf16))),
     )
 
 

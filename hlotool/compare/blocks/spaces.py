@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
 
 from msgspec import Struct
@@ -46,6 +47,10 @@ class SpaceChange(Struct, frozen=True):
     ]
 
 
+_TELLING: Final = 1000  # times as much hides a change from a sentence
+_MOST: Final = 1_000_000  # and so does a peak so many times as high
+
+
 _UNUSED: Final = SpaceRow(peak_bytes=0, allocated_bytes=0)
 
 
@@ -61,6 +66,24 @@ def list_spaces(left: MemoryFigures, right: MemoryFigures) -> tuple[SpaceChange,
     return tuple(
         _compare(space, here.get(space, _UNUSED), there.get(space, _UNUSED))
         for space in sorted({*here, *there})
+    )
+
+
+def pick_telling(
+    spaces: Sequence[SpaceChange], peaks: Iterable[int | float | None]
+) -> tuple[SpaceChange, ...]:
+    """Keep the other spaces than 0 whose peak changed by what is worth a word beside all else.
+
+    That is a thousandth of the largest change of any space, and a millionth of the highest of
+    `peaks`, those of space 0, which has no row where nothing of it changed.
+    """
+    largest = max((abs(row.delta_peak_bytes or 0) for row in spaces), default=0)
+    highest = max((peak for peak in peaks if peak), default=0)
+    least = max(largest / _TELLING, highest / _MOST)
+    return tuple(
+        row
+        for row in spaces
+        if row.space and row.delta_peak_bytes and abs(row.delta_peak_bytes) >= least
     )
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from hlotool.fields import BYTES, COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column, figure
 from hlotool.ir.opcodes import OPCODES
 
-Ending: TypeAlias = Literal["removed", "no match"]
+Ending: TypeAlias = Literal["removed", "goes on", "no match"]
 
 _STEP: Final = "the number XLA gave the dump; null before and after all passes"
 _WIRE: Final = "their wire bytes per run, "
@@ -173,14 +173,26 @@ class TraceRow(Traced, frozen=True, kw_only=True):
     last_pass: Annotated[
         str | None,
         column(
-            "the pass that removed it; null if it is there to the end",
+            "the pass that removed or changed it; null if it is there to the end",
             heading="gone by",
+            null_text="",
+        ),
+    ] = None
+    goes_on_as: Annotated[
+        str | None,
+        column(
+            "what the same operation is from then on: its start, or without start and done; null "
+            "where nothing is",
+            heading="goes on as",
             null_text="",
         ),
     ] = None
     ending: Annotated[
         Ending | None,
-        figure("whether it was removed, or is there and the expression holds no more"),
+        figure(
+            "whether it was removed, goes on under another opcode, or is there and the expression "
+            "holds no more"
+        ),
     ] = None
 
 
@@ -194,6 +206,8 @@ class TraceFacts(Struct, frozen=True):
     last_step: Annotated[int | None, figure("the step of its dump", NUMBER)]
     seen_count: Annotated[int, figure("instructions that it ever chose", COUNT)]
     left_count: Annotated[int, figure("those of the last dump", COUNT)]
+    going_on_count: Annotated[int, figure("those that go on under another opcode", COUNT)]
+    going_on_opcodes: Annotated[tuple[str, ...], figure("the opcodes under which they do")]
 
 
 PASSES: Final = RowList(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import asdict, replace
 
 from hlotool.analysis.origin.scope import find_scope
-from hlotool.compare.passes.answer import Traced, TraceFacts, TraceRow
+from hlotool.compare.match.views import family
+from hlotool.compare.passes.answer import Ending, Traced, TraceFacts, TraceRow
 from hlotool.compare.passes.by_name import NamedChanges
 from hlotool.compare.passes.snapshot import Snapshot
 from hlotool.fields.figure import fields_of
@@ -45,6 +46,7 @@ class Tracer:
         self._rows: list[TraceRow] = []
         self._alive: dict[str, int] = {}
         self._last: int = 0  # the row that ended last
+        self._followers: list[str] = []  # opcodes under which some go on
         self._opcodes: set[str] = set()  # of all instructions that were looked at
 
     def start(self, snapshot: Snapshot) -> None:
@@ -53,14 +55,16 @@ class Tracer:
 
     def follow(self, snapshot: Snapshot, changes: NamedChanges) -> None:
         """Look at the next text, which differs from the one before in these changes."""
-        for one in changes.removed:
-            self._end(one.full_name, snapshot, is_removed=True)
+        ended = [one for one in changes.removed if one.full_name in self._alive]
+        following = find_following(ended, changes.added) if ended else {}
+        for one in ended:
+            self._end(one.full_name, snapshot, "removed", following.get(one))
         if changes.renamed:
             renamed = changes.renamed
             self._alive = {renamed[name]: row for name, row in self._alive.items()}
-        for _, one in changes.reworded:
+        for old, one in changes.reworded:
             if not self._matches(one):
-                self._end(one.full_name, snapshot, is_removed=False)
+                self._end(one.full_name, snapshot, "no match", one if _goes_on(old, one) else None)
         self._add((one for _, one in changes.reworded), snapshot)
         self._add(changes.added, snapshot)
 
@@ -80,6 +84,8 @@ class Tracer:
             last.last_step if last else None,
             len(self._rows),
             len(self._alive),
+            sum(one.goes_on_as is not None for one in self._rows),
+            tuple(dict.fromkeys(self._followers)),
         )
 
     def expect_words(self) -> None:
@@ -100,15 +106,57 @@ class Tracer:
                 row = TraceRow(**asdict(found), first_step=step.number, first_pass=step.culprit)
                 self._rows.append(row)
 
-    def _end(self, name: str, snapshot: Snapshot, *, is_removed: bool) -> None:
+    def _end(
+        self, name: str, snapshot: Snapshot, ending: Ending, follower: Instruction | None
+    ) -> None:
         place = self._alive.pop(name, None)
         if place is None:
             return
         step = snapshot.step
         self._last = place
+        if follower is not None:
+            self._followers.append(follower.opcode)
         self._rows[place] = replace(
             self._rows[place],
             last_step=step.number,
             last_pass=step.culprit,
-            ending="removed" if is_removed else "no match",
+            goes_on_as=follower.full_name if follower else None,
+            ending="goes on" if follower else ending,
         )
+
+
+def find_following(
+    removed: Iterable[Instruction], added: Iterable[Instruction]
+) -> dict[Instruction, Instruction]:
+    """Find what goes on, under another opcode of its family, with what a pass removed.
+
+    That is a start in place of the operation, or the operation in place of its start. Of several
+    it is the one with the same operands, by their names, else the first of the same op_name.
+    """
+    found: dict[Instruction, Instruction] = {}
+    left, new = list(removed), list(added)
+    for key_of in (_name_operands, _name_origin):
+        choices: dict[object, list[Instruction]] = {}
+        for one in new:
+            choices.setdefault((family(one), key_of(one)), []).append(one)
+        for one in left:
+            alike = choices.get((family(one), key_of(one)), [])
+            if alike and _goes_on(one, alike[0]):
+                found[one] = alike.pop(0)
+        taken = set(found.values())
+        left = [one for one in left if one not in found]
+        new = [one for one in new if one not in taken]
+    return found
+
+
+def _goes_on(one: Instruction, other: Instruction) -> bool:
+    """Whether an instruction may be the same operation as another, in another form."""
+    return one.opcode != other.opcode and family(one) == family(other)
+
+
+def _name_operands(one: Instruction) -> tuple[str, ...]:
+    return tuple(each.name for each in one.operands)
+
+
+def _name_origin(one: Instruction) -> tuple[str, int]:
+    return one.metadata().op_name, len(one.operands)

@@ -15,6 +15,7 @@ class OverlapWork(Struct, frozen=True):
     """Instructions that work: how many, their flops and bytes, of how many a part is unknown.
 
     `limiting_flops` adds up the flops of those that the arithmetic of the meter's chip limits,
+    weighed (`weigh_flops`),
     `limiting_bytes` the bytes of those that its memory limits. `taken_seconds` are those in which
     the work hides transfers inside, such as those of a loop's body: they hide no other.
     """

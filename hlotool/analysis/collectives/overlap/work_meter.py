@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.chains import FusedCollective
 from hlotool.analysis.collectives.overlap.overlap_work import NO_WORK, OverlapWork, take_least
 from hlotool.analysis.cost import Cost, CostModel
+from hlotool.analysis.cost.arithmetic import weigh_flops
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
@@ -83,7 +84,7 @@ class WorkMeter:
         if instruction.opcode in FLOW:
             return self._measure_flow(instruction, inside)
         cost = self._costs.of(instruction)
-        return self._make(cost.total_flops, cost.memory_bytes, is_unknown=_is_unknown(cost))
+        return self._make(cost, cost.total_flops, cost.memory_bytes)
 
     def measure_step(self, step: FusedCollective) -> OverlapWork:
         """Measure the compute in a fusion that carries a collective on."""
@@ -91,20 +92,21 @@ class WorkMeter:
             return NO_WORK
         cost = self._costs.of(step.fusion)
         return self._make(
+            cost,
             cost.total_flops - _own_flops(step.operation),
             _compute_bytes(step, self._costs),
-            is_unknown=_is_unknown(cost),
         )
 
-    def _make(self, flops: int, size_bytes: int, *, is_unknown: bool) -> OverlapWork:
+    def _make(self, cost: Cost, flops: int, size_bytes: int) -> OverlapWork:
         chip = self._chip
-        is_computing = flops * chip.hbm_bytes_per_second > size_bytes * chip.flops_per_second
+        weighed = weigh_flops(flops, cost.products, chip)
+        is_computing = weighed * chip.hbm_bytes_per_second > size_bytes * chip.flops_per_second
         return OverlapWork(
             1,
             flops,
             size_bytes,
-            int(is_unknown),
-            flops if is_computing else 0,
+            int(_is_unknown(cost)),
+            weighed if is_computing else 0,
             0 if is_computing else size_bytes,
         )
 

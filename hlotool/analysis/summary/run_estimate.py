@@ -1,0 +1,55 @@
+"""How long does one run take on a chip, as a figure that budgets and diffs can name?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Struct
+
+from hlotool.analysis.cost.arithmetic import PRICED_AS_BF16
+from hlotool.analysis.outline.run_time import RunTime
+from hlotool.fields import SECONDS, Block, figure
+
+
+class RunEstimate(Struct, frozen=True, kw_only=True):
+    """The estimated time of one run, and of its parts."""
+
+    machine: Annotated[str, figure("what is known of the machine that it is estimated for")]
+    estimated_seconds: Annotated[
+        float,
+        figure(
+            "estimated time of one run, rough: all steps at the chip's peaks, and what no work "
+            "hides of collectives",
+            SECONDS,
+            lower_if="is_lower_bound",
+        ),
+    ]
+    memory_seconds: Annotated[float, figure("the part that memory traffic limits", SECONDS)]
+    exposed_seconds: Annotated[
+        float, figure("the part in which work waits for collectives", SECONDS)
+    ]
+    is_lower_bound: Annotated[bool, figure("whether a part of it is unknown")]
+    priced_as_bf16: Annotated[tuple[str, ...], figure(PRICED_AS_BF16)]
+
+
+RUN_TIME: Final = Block(
+    "run_time",
+    RunEstimate,
+    "with --chip: how long one run takes by estimate; null where the text is no schedule",
+    is_optional=True,
+    is_nullable=True,
+)
+
+
+def describe_run_time(found: RunTime | None, machine: str) -> RunEstimate | None:
+    """Return the figures of an estimate, None where there is none, or no chip was named."""
+    if found is None or not found.is_timed:
+        return None
+    return RunEstimate(
+        machine=machine,
+        estimated_seconds=found.duration.total,
+        memory_seconds=found.duration.memory,
+        exposed_seconds=found.duration.exposed,
+        is_lower_bound=not found.duration.is_known,
+        priced_as_bf16=found.priced_as_bf16,
+    )

@@ -1,0 +1,88 @@
+"""The estimated time of one run, wherever figures of programs stand side by side."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hlotool.cli import run
+
+GPU = Path(__file__).parents[1] / "testdata" / "dumps" / "gpu_h100"
+CPU = GPU.parent / "cpu"
+STEP, NARROW = GPU / "mlp_train", GPU / "mlp_train.bf16"
+TIME = "run_time.estimated_seconds"
+
+
+def ask(capsys: pytest.CaptureFixture[str], command: str, *arguments: object) -> Any:
+    assert run([command, *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_several_sides_have_the_difference_of_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ask(capsys, "diff", STEP, NARROW)["time"]
+    sides = (f"a={STEP}", f"b={NARROW}", f"c={STEP}")
+    made = ask(capsys, "diff", *sides)
+    rows = [row for row in made["figures"] if row["metric"] == TIME]
+    assert [row["figure"] for row in rows] == [None, None, None]
+    assert [row["relative_delta"] for row in rows] == [0, pair["relative_delta"], 0]
+    assert run(["diff", *sides]) == 0
+    told = capsys.readouterr().out
+    assert f"{TIME} is rough: all steps at the ratios of the reference chip" in told
+    made = ask(capsys, "diff", *sides, "--chip", "h100")
+    pair = ask(capsys, "diff", STEP, NARROW, "--chip", "h100")["time"]
+    rows = [row for row in made["figures"] if row["metric"] == TIME]
+    times = pair["left_seconds"], pair["right_seconds"]
+    assert [row["figure"] for row in rows] == [*times, times[0]]
+
+
+def test_a_side_without_an_estimate_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    made = ask(capsys, "diff", f"a={CPU / 'mlp_train'}", f"b={STEP}", f"c={NARROW}")
+    assert not [row for row in made["figures"] if row["metric"] == TIME]
+
+
+def test_rows_of_directories_have_the_difference_of_pairs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sides = {
+        "old": {"step": STEP, "scan": GPU.parent / "tpu_v5e" / "scan_train"},
+        "new": {"step": NARROW, "scan": CPU / "scan_train"},
+    }
+    for side, folders in sides.items():
+        for name, folder in folders.items():
+            shutil.copytree(folder, tmp_path / side / name)
+    pair = ask(capsys, "diff", STEP, NARROW, "--chip", "h100")["time"]
+    found = ask(capsys, "diff", tmp_path / "old", tmp_path / "new")["modules"]
+    rows = {Path(row["left_path"]).parent.name: row for row in found}
+    assert rows["step"]["time_change"] == pytest.approx(pair["relative_delta"])
+    assert rows["step"]["left_estimated_seconds"] is None
+    assert rows["scan"]["time_change"] is None  # one side is for CPU
+    found = ask(capsys, "diff", tmp_path / "old", tmp_path / "new", "--chip", "h100")["modules"]
+    rows = {Path(row["left_path"]).parent.name: row for row in found}
+    assert rows["step"]["left_estimated_seconds"] == pair["left_seconds"]
+    assert rows["step"]["right_estimated_seconds"] == pair["right_seconds"]
+    assert run(["diff", str(tmp_path / "old"), str(tmp_path / "new")]) == 0
+    assert "Δ time (estimate)" in capsys.readouterr().out
+
+
+def test_budgets_and_saved_documents_have_the_figure(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = ask(capsys, "summary", STEP, "--chip", "h100")["run_time"]
+    saved = tmp_path / "summary.json"
+    assert run(["summary", str(STEP), "--chip", "h100", "--json", "-o", str(saved)]) == 0
+    for chip, known in {"h100": made["estimated_seconds"], "a100": None}.items():
+        rows = ask(capsys, "diff", saved, NARROW, "--chip", chip)["metrics"]
+        assert [row["left"] for row in rows if row["metric"] == TIME] == [known]
+    baseline = str(tmp_path / "baseline.json")
+    budget = ["--budget", f"{TIME} < 1e-3", "--chip", "h100"]
+    assert run(["check", str(STEP), *budget, "--baseline", baseline, "--update-baseline"]) == 0
+    (held,) = json.loads(Path(baseline).read_text("utf-8"))["modules"].values()
+    assert held["run_time"]["estimated_seconds"] == made["estimated_seconds"]
+    assert held["run_time"]["machine"] == made["machine"]
+    assert run(["check", str(STEP), *budget]) == 0
+    assert run(["check", str(STEP), "--budget", f"{TIME} < 1e-3"]) == 2
+    assert "is an estimate for a machine; name it with --chip" in capsys.readouterr().err
