@@ -9,6 +9,7 @@ from typing import Final
 from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_ROWS
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost.report import COST, CostReport
 from hlotool.analysis.findings.finding import FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
@@ -152,17 +153,11 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
     lines: list[Line] = []
     if totals.count:
         text = "collectives: {count} run {executions:time} and send {wire_bytes_per_run} per device"
+        basis = _say_basis(totals)
         if totals.exposed_seconds is not None:
-            text += "; no work hides {exposed_seconds} of an estimated {transfer_seconds}"
+            text += f"; no work hides {{exposed_seconds}} of an estimated {{transfer_seconds}}{basis}"
         elif totals.exposed_wire_bytes_per_run is not None:
-            text += "; no work hides an estimated {exposed_wire_bytes_per_run}"
-            if totals.reference_chip is not None:
-                is_given = totals.machine is not None
-                text += (
-                    " for work as fast as on {reference_chip} and the link as given"
-                    if is_given
-                    else " at the ratios of {reference_chip}"
-                )
+            text += f"; no work hides an estimated {{exposed_wire_bytes_per_run}}{basis}"
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
         lines.append(Line(text, COLLECTIVES, totals))
@@ -180,6 +175,15 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
     if host.count:
         lines.append(Line(HOST_LINE, HOST_TOTALS, host))
     return tuple(lines)
+
+
+def _say_basis(totals: CollectiveTotals) -> str:
+    """Say at which speeds work is held against transfers, where the user names no chip."""
+    if totals.reference_chip is None:
+        return ""
+    if totals.transfer_seconds is None:
+        return " at the ratios of {reference_chip}"
+    return " for work as fast as on {reference_chip} and the link as given"
 
 
 def say_measured(found: Summary) -> tuple[Line, ...]:
