@@ -155,7 +155,9 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
         text = "collectives: {count} run {executions:time} and send {wire_bytes_per_run} per device"
         basis = _say_basis(totals)
         if totals.exposed_seconds is not None:
-            text += f"; no work hides {{exposed_seconds}} of an estimated {{transfer_seconds}}{basis}"
+            text += (
+                f"; no work hides {{exposed_seconds}} of an estimated {{transfer_seconds}}{basis}"
+            )
         elif totals.exposed_wire_bytes_per_run is not None:
             text += f"; no work hides an estimated {{exposed_wire_bytes_per_run}}{basis}"
         if totals.is_node_assumed:

@@ -23,7 +23,7 @@ class Seconds(Struct, frozen=True):
 class Need(Struct, frozen=True):
     """What hides one execution of a transfer: so many seconds of work, None if unknown.
 
-    `transfer_seconds` is the estimated time on the link of the user's chip, or that the user states;
+    `transfer_seconds` is the estimated time on the link that the user, or the user's chip, states;
     None without either, as times on the link of a reference chip are not shown.
     """
 
