@@ -38,7 +38,13 @@ _NO_BUDGETS = (
 )
 
 
-@document_command("check", CHECK, TREND, example=_EXAMPLE, formats=(*FORMATS, *CI_FORMATS))
+@document_command(
+    "check",
+    CHECK,
+    example=_EXAMPLE,
+    formats=(*FORMATS, *CI_FORMATS),
+    chosen_by={"trend": TREND},
+)
 @dump_options
 @machine_options(MACHINE)
 @click.option(

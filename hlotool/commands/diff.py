@@ -58,10 +58,9 @@ _BOTH = 2  # OLD and NEW
     DIFF,
     DIFF_DIRECTORY,
     DIFF_SEVERAL,
-    DIFF_PASSES,
-    DIFF_TRACE,
     example=_EXAMPLE,
     renamed={"--only": "--blocks"},
+    chosen_by={"trace": DIFF_TRACE, "passes": DIFF_PASSES, "why": DIFF_WHY},
 )
 @click.argument("sides", metavar="OLD NEW…", nargs=-1)
 @click.option(

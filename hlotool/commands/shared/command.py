@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -31,6 +31,8 @@ __all__ = [
     "track",
     "write_text",
 ]
+
+NO_DOCUMENTS: Final[Mapping[str, DocumentSpec]] = {}
 
 
 class DocumentCommand(HelpfulCommand):
@@ -59,12 +61,14 @@ def document_command(
     example: str,
     formats: Sequence[str] = FORMATS,
     renamed: Mapping[str, str] = NO_NAMES,
+    chosen_by: Mapping[str, DocumentSpec] = NO_DOCUMENTS,
 ) -> Callable[[Callable[..., int | None]], DocumentCommand]:
     """Make a function the command `name`, with the shared options as `options: RowOptions`.
 
-    `specs` are the documents it can print. Row options that fit none of them are refused
-    before the function is called; what it returns, if anything, is the exit code. `renamed` are
-    options that had other names once, with those of today.
+    `specs` are the documents it can print; of `chosen_by`, the first parameter that is given, if
+    any is, chooses one alone. Row options that do not fit what can be printed are refused before
+    the function is called; what it returns, if anything, is the exit code. `renamed` are options
+    that had other names once, with those of today.
     """
 
     def decorate(function: Callable[..., int | None]) -> DocumentCommand:
@@ -73,13 +77,14 @@ def document_command(
         @wraps(function)
         def call(**values: Any) -> int | None:
             options = make_row_options({key: values.pop(key) for key in shared if key in values})
-            check_options(specs, options)
+            chosen = [spec for parameter, spec in chosen_by.items() if values.get(parameter)]
+            check_options(chosen[:1] or specs, options)
             return function(**values, options=options)
 
         return click.command(
             name,
             cls=DocumentCommand,
-            specs=specs,
+            specs=(*specs, *chosen_by.values()),
             examples=example.splitlines(),
             formats=formats,
             renamed=renamed,
