@@ -49,6 +49,7 @@ COLLECTIVE_ROWS: Final = RowList(
         ),
         name="name",
         known=("exposed_seconds",),
+        joined=("members",),
     ),
 )
 
