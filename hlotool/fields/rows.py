@@ -38,7 +38,7 @@ class Fold(Struct, frozen=True):
     agree). Summable fields, a `count` among them, are added up; of other numbers the least and
     the most are shown, of a path what the rows share, of other fields `*` where they differ.
     Rows that know a field in `known` do not fold with those that do not. Lists in fields of
-    `joined` are put together.
+    `joined` are put together, each item once.
     """
 
     keys: tuple[str, ...]

@@ -19,10 +19,10 @@ def fold_rows(
     """Merge rows that agree in the keys of `fold`, keeping the place of the first.
 
     Summable fields are added up, or say what they come to together; one that is unknown in any
-    row is unknown in the sum. A
-    merged row's name is what the names have in common, with `.*` after it, and its paths are
-    what theirs share; another number in which the rows differ is a Range, all else
-    VARIOUS. `keeps_numbers`: paths must be equal, numbers and all.
+    row is unknown in the sum. A merged row's name is what the names have in common, with `.*` after
+    it, and its paths are what theirs share; lists that are joined are put together, each item once;
+    another number in which the rows differ is a Range, all else VARIOUS. `keeps_numbers`: paths must
+    be equal, numbers and all.
     """
     fields = [row_list.field(name) for name in fold.keys]
     readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]
@@ -85,7 +85,8 @@ def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
             known = [value for value in values if isinstance(value, int | float)]
             changes[field.attribute] = sum(known) if len(known) == len(values) else None
         elif field.name in fold.joined:
-            changes[field.attribute] = tuple(one for value in values for one in value or ())
+            lists = [value for value in values if isinstance(value, tuple)]
+            changes[field.attribute] = tuple(dict.fromkeys(one for each in lists for one in each))
         elif any(value != values[0] for value in values):
             changes[field.attribute] = share_values(field, values)
     if fold.name:

@@ -11,7 +11,7 @@ from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost.report import COST, CostReport
-from hlotool.analysis.findings.finding import FINDINGS, Finding
+from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.measured.instructions import MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
@@ -231,7 +231,8 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         where = f": {where}" if where else ""
         lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
     more = len(found.findings) - _MOST_FINDINGS
-    said = f"… and {more} more; " if more > 0 else ""
+    order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
+    said = f"… and {more} more{order}; " if more > 0 else ""
     lines.append(Line(f"{said}--rows findings says why, and what to try"))
     return tuple(lines)
 
@@ -243,3 +244,18 @@ def _say_subject(found: Finding) -> str:
     if found.parameter is not None:
         return "{parameter}" + (f" and {found.count - 1:,} more" if found.count > 1 else "")
     return ""
+
+
+def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
+    """Say how the list of findings is sorted, and what the column says that it is sorted by."""
+    timed = [one for one in findings if one.weighted_bytes is not None]
+    if not timed:
+        return ()
+    if all(one.estimated_seconds is not None for one in timed):
+        return (Line(f"Warnings first, {FINDING_ORDER}."),)
+    return (
+        Line(
+            f"Warnings first, {FINDING_ORDER}: as traffic, that is what memory moves meanwhile, by "
+            "the chip or the reference chip."
+        ),
+    )
