@@ -19,10 +19,10 @@ def fold_rows(
     """Merge rows that agree in the keys of `fold`, keeping the place of the first.
 
     Summable fields are added up, or say what they come to together; one that is unknown in any
-    row is unknown in the sum. A merged row's name is what the names have in common, with `.*` after
-    it, and its paths are what theirs share; lists that are joined are put together, each item once;
-    another number in which the rows differ is a Range, all else VARIOUS. `keeps_numbers`: paths must
-    be equal, numbers and all.
+    row is unknown in the sum. A merged row's name is what the names have in common, with `.*`
+    after it, and its paths are what theirs share; lists that are joined are put together, each item
+    once; another number in which the rows differ is a Range, all else VARIOUS. `keeps_numbers`:
+    paths must be equal, numbers and all.
     """
     fields = [row_list.field(name) for name in fold.keys]
     readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]

@@ -113,10 +113,10 @@ class Finding(Struct, frozen=True):
             give_way=1,
         ),
     ]
-    code: Annotated[FindingCode, column("which finding")]
+    code: Annotated[FindingCode, column("which finding", wants=18)]
     message: Annotated[str, column("the finding, as a sentence", is_below=True)]
     instruction: Annotated[
-        str | None, column("the largest instruction it is about", null_text="")
+        str | None, column("the largest instruction it is about", null_text="", wants=18)
     ] = None
     source: Annotated[
         str | None, column("its line in the user's program, file:line", null_text="")
@@ -182,6 +182,5 @@ def choose_finding_columns(rows: Sequence[Finding]) -> RowList:
     if not timed:
         return FINDINGS
     is_known = all(row.estimated_seconds is not None for row in timed)
-    return FINDINGS.showing(
-        FINDINGS.shown() | {"estimated_seconds" if is_known else "weighted_bytes"}
-    )
+    measure = "estimated_seconds" if is_known else "weighted_bytes"
+    return FINDINGS.showing(FINDINGS.shown() | {measure})

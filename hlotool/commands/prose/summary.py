@@ -251,11 +251,8 @@ def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
     timed = [one for one in findings if one.weighted_bytes is not None]
     if not timed:
         return ()
+    said = "Warnings first, then most time"
     if all(one.estimated_seconds is not None for one in timed):
-        return (Line(f"Warnings first, {FINDING_ORDER}."),)
-    return (
-        Line(
-            f"Warnings first, {FINDING_ORDER}: as traffic, that is what memory moves meanwhile, by "
-            "the chip or the reference chip."
-        ),
-    )
+        return (Line(f"{said}."),)
+    moved = "as traffic are the bytes that memory moves in it"
+    return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)
