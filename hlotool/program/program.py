@@ -44,6 +44,7 @@ from hlotool.analysis.measured.facts import MeasuredFacts, describe_runs
 from hlotool.analysis.measured.instructions import MeasuredInstruction, rank_instructions
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
+from hlotool.analysis.memory.gains.donating import add_gains
 from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.holdings import Holding, find_holdings
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
@@ -251,6 +252,12 @@ class Program(NamedFigures):
     def donations(self) -> Sequence[DonationRow]:
         """What became of the parameters' memory."""
         return find_donations(self.expect_module())
+
+    @cached_property
+    def donation_gains(self) -> Sequence[DonationRow]:
+        """The same, with what each gains where something says when values live."""
+        report = self.memory
+        return add_gains(self.donations, report, self.expect_module()) if report else self.donations
 
     @cached_property
     def collectives(self) -> CollectiveReport:
