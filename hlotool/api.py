@@ -50,7 +50,7 @@ from hlotool.program.program import Program
 from hlotool.program.row_cache import RowCache
 
 if TYPE_CHECKING:  # who compares nothing need not load what compares
-    from hlotool.compare.report import DiffReport
+    from hlotool.compare.comparison import DiffReport
 
 _TEXT = "<text>"
 
@@ -259,7 +259,9 @@ def diff(
     Each side is a dump, or what `load` takes, and is read with the other options as `load` does.
     Raises as `load` does.
     """
-    from hlotool.compare.report import DiffOptions, DiffSide, compare_programs  # noqa: PLC0415
+    from hlotool.compare.comparison import DiffOptions  # noqa: PLC0415
+    from hlotool.compare.report import compare_programs  # noqa: PLC0415
+    from hlotool.compare.side import DiffSide  # noqa: PLC0415
 
     old, new = (
         one

@@ -248,27 +248,42 @@ def test_a_bandwidth_counts_without_a_chip() -> None:
     machine = Machine(link=LinkSpeed(100e9, 0.0, "test"))
     report = analyze(many(8, "[4,2]<=[8]"), CollectiveOptions(machine=machine))
     (row,) = report.rows
-    assert row.exposed_share == pytest.approx(1 - (8 << 20) / 3352e9 / ((4 << 20) / 100e9))
-    assert (row.exposed_seconds, report.totals.reference_chip) == (None, "h100")
+    sending, working = (4 << 20) / 100e9, (8 << 20) / 3352e9
+    assert row.exposed_share == pytest.approx(1 - working / sending)
+    times = (row.transfer_seconds, row.overlapped_seconds, row.exposed_seconds)
+    assert times == pytest.approx((sending, working, sending - working))
+    totals = report.totals
+    assert (totals.exposed_seconds, totals.reference_chip) == (row.exposed_seconds, "h100")
+    assert not totals.is_seconds_lower_bound
 
 
 def test_unknown_exposure_buries_no_collective() -> None:
-    """With a bandwidth alone: times on the link add up exactly, and the longest comes first."""
+    """Where it is unknown for some, what takes longest on the link comes first."""
     program = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "transformer_train").program
     machine = Machine(link=LinkSpeed(100e9, 0.0, "test"))
     report = program.analyze_collectives(CollectiveOptions(machine=machine))
-    totals = report.totals
-    assert (totals.is_transfer_lower_bound, totals.is_seconds_lower_bound) == (False, True)
-    folded = select_rows(choose_row_columns(report.rows), report.rows, Query(is_folded=True)).rows
+    known = [row for row in report.rows if row.exposed_seconds is not None]
+    assert len(known) == len(report.rows)
+    rows = tuple(
+        replace(row, exposed_seconds=None) if number % 2 else row
+        for number, row in enumerate(report.rows)
+    )
+    folded = select_rows(choose_row_columns(rows), rows, Query(is_folded=True)).rows
     selected = [row for row in folded if isinstance(row, CollectiveRow)]
     assert len(selected) == len(folded)
     times = [row.transfer_seconds or 0.0 for row in selected]
     assert times == sorted(times, reverse=True)
-    assert times[0] >= max(row.transfer_seconds or 0.0 for row in report.rows)  # two are one
+    assert times[0] >= max(row.transfer_seconds or 0.0 for row in rows)  # two are one
     counted = [row for row in selected if row.exposed_seconds is not None]
-    known = [row for row in report.rows if row.exposed_seconds is not None]
-    assert 0 < len(known) < len(report.rows)
-    assert sum(row.count for row in counted) == len(known)
+    assert sum(row.count for row in counted) == (len(rows) + 1) // 2
+
+
+def test_unknown_exposure_leaves_transfers_exact() -> None:
+    """In overlap_share.txt nobody knows how long one of six is exposed."""
+    program = load(ROOT / "testdata" / "collectives" / "overlap_share.txt").program
+    machine = Machine(link=LinkSpeed(100e9, 0.0, "test"))
+    totals = program.analyze_collectives(CollectiveOptions(machine=machine)).totals
+    assert (totals.is_transfer_lower_bound, totals.is_seconds_lower_bound) == (False, True)
 
 
 def test_no_chip_stands_for_cpu() -> None:

@@ -38,10 +38,10 @@ def rows(text: str) -> list[DonationRow]:
 
 def test_statuses() -> None:
     assert rows(TEXT) == [
-        DonationRow(256, "donated", 0, "state['w']", "f32[8,8]", (0,), None),
-        DonationRow(256, "not-donated", 3, None, "f32[8,8]", (1,), None),
-        DonationRow(64, "not-donated", 2, "batch", "f32[2,8]", (3,), None),
-        DonationRow(16, "copied", 1, "pair{1}", "f32[4]", (2,), "saved"),
+        DonationRow(256, None, "donated", 0, "state['w']", "f32[8,8]", (0,), None),
+        DonationRow(256, None, "not-donated", 3, None, "f32[8,8]", (1,), None),
+        DonationRow(64, None, "not-donated", 2, "batch", "f32[2,8]", (3,), None),
+        DonationRow(16, None, "copied", 1, "pair{1}", "f32[4]", (2,), "saved"),
     ]
 
 

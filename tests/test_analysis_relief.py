@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from accuracy.gains import GAINS, NOT_KEPT, REASONS, TABLE, Change, measure_changes
 from dump_files import TESTDATA
+from msgspec.structs import replace
 
+from hlotool.analysis.memory.answer import DONATION
+from hlotool.analysis.memory.gains.donating import add_gains
 from hlotool.analysis.memory.gains.fitting import MOST_TOGETHER, ReliefRow, find_relief
 from hlotool.analysis.memory.gains.part import Part, divide_memory
 from hlotool.analysis.memory.gains.remedy import EASIEST_FIRST, REMEDIES, TITLES
@@ -20,6 +23,7 @@ from hlotool.analysis.memory.report import MemoryReport
 from hlotool.inputs import find_inputs
 from hlotool.program.loading import load_program
 from hlotool.program.program import Program
+from hlotool.query.sums import join_rows
 
 MIB = 1 << 20
 SCANNED = GAINS / "gpu_h100.scanned"
@@ -135,6 +139,30 @@ def test_the_finding_has_what_donation_gains_here() -> None:
     assert finding.message.endswith(
         "with donation the allocated size would be up to that much less."
     )
+
+
+def test_donations_have_what_each_gains_and_all_together() -> None:
+    """The total is what the finding tells, which is less than the sizes."""
+    rows = load(SCANNED).donation_gains
+    (finding,) = (one for one in load(SCANNED).findings if one.code == "donation-missed")
+    gain = DONATION.field("gain_bytes")
+    assert join_rows(rows, gain) == (finding.bytes, False)
+    assert finding.bytes is not None
+    assert finding.bytes < sum(row.size_bytes for row in rows)
+    missed = [row for row in rows if row.status == "not-donated"]
+    assert any(row.gain_bytes for row in missed)
+    for row in rows:
+        assert row.gain_bytes == join_rows([row], gain)[0]
+        assert row in missed or not row.gain_bytes
+    assert join_rows([*rows, *rows], gain) == (finding.bytes, False)
+
+
+def test_where_nothing_tells_of_lifetimes_gains_of_donation_are_unknown() -> None:
+    report, module = report_of(SCANNED), load(SCANNED).expect_module()
+    unknown = replace(report, map=replace(report.map, lifetimes=None))
+    rows = add_gains(load(SCANNED).donations, unknown, module)
+    assert rows
+    assert all(row.gain_bytes is None for row in rows)
 
 
 def test_gains_of_a_set_are_not_added_up() -> None:

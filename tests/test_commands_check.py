@@ -94,7 +94,11 @@ def test_exposed_seconds_are_a_metric() -> None:
     machine = ("--chip", "h100", "--bandwidth", "1GB/s")
     assert check(SHARES, *machine, "--budget", "collectives.exposed_seconds < 4.23431") == 0
     assert check(SHARES, *machine, "--budget", "collectives.exposed_seconds < 4.23430") == 1
-    budgets('chip = "h100"\n[[budget]]\nmetric = "collectives.exposed_seconds"\nmax = 4.2343\n')
+    assert check(SHARES, *machine, "--budget", "collectives.exposed_seconds < 4234.31ms") == 0
+    assert check(SHARES, *machine, "--budget", "collectives.exposed_seconds < 4234300us") == 1
+    budgets(
+        'chip = "h100"\n[[budget]]\nmetric = "collectives.exposed_seconds"\nmax = "4234.3 ms"\n'
+    )
     assert check(SHARES, "--bandwidth", "1GB/s") == 1
     assert check(SHARES) == 0
 

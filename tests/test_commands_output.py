@@ -131,7 +131,7 @@ def test_the_target_of_row_options() -> None:
     [
         (
             ("--sort", "-exposed_seconds"),
-            "it is known with --chip, or of a synchronous transfer with --bandwidth.\n",
+            "it is known with --chip or --bandwidth.\n",
         ),
         (
             ("--sort", "name,measured_seconds", "--json"),

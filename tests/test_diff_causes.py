@@ -14,7 +14,9 @@ from hlotool.commands.diffing.who import write_triage
 from hlotool.commands.diffing.why import write_cause
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.input_program import InputPair
-from hlotool.compare.report import DiffReport, DiffSide, compare_programs
+from hlotool.compare.comparison import DiffReport
+from hlotool.compare.report import compare_programs
+from hlotool.compare.side import DiffSide
 from hlotool.compare.sides import Argument, find_candidates, read_side
 from hlotool.parse import parse_module
 from hlotool.program.program import Program

@@ -15,7 +15,8 @@ from dump_files import TESTDATA
 from hlotool.api import load
 from hlotool.compare.blocks.headline import pick_headline
 from hlotool.compare.blocks.metrics import MetricRow, by_path
-from hlotool.compare.report import DiffSide, compare_programs
+from hlotool.compare.report import compare_programs
+from hlotool.compare.side import DiffSide
 
 CUBLAS = TESTDATA / "dumps" / "gpu_h100" / "library_calls"
 PAIRS = {

@@ -31,7 +31,9 @@ from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.compare.blocks.text import write_texts
-from hlotool.compare.report import DiffOptions, DiffReport, DiffSide, compare_programs
+from hlotool.compare.comparison import DiffOptions, DiffReport
+from hlotool.compare.report import compare_programs
+from hlotool.compare.side import DiffSide
 from hlotool.errors import UsageError
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment

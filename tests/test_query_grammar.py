@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.errors import QueryError
-from hlotool.fields.quantity import SIZES
+from hlotool.fields.quantity import SIZES, TIMES
 from hlotool.query.expression import (
     FUNCTIONS,
     KEYWORDS,
@@ -99,6 +99,13 @@ def test_reads(text: str, tree: Expression) -> None:
         ("1kB", 1000),
         ("1KB", 1000),
         ("2TiB", 2 << 40),
+        ("2s", 2),
+        ("2 ms", 0.002),
+        ("1_500us", 0.0015),
+        ("1.5e3 us", 0.0015),
+        ("0.1µs", 1e-7),
+        ("0.1μs", 1e-7),
+        ("300ns", 3e-7),
         ("5%", 0.05),
         ("2.5 %", 0.025),
         ("100%", 1),
@@ -125,8 +132,12 @@ def test_literals(text: str, value: object) -> None:
     assert type(tree.value) is type(value)
 
 
-def test_every_size_has_its_factor() -> None:
+def test_every_unit_has_its_factor() -> None:
     assert {unit: Literal(1, unit).value for unit in SIZES} == SIZES
+    assert {unit: Literal(1, unit).value for unit in TIMES} == {
+        unit: float(scale) for unit, scale in TIMES.items()
+    }
+    assert SIZES.keys().isdisjoint(TIMES)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +198,7 @@ def test_a_mistake_points_with_a_caret() -> None:
         "  |\n"
         "1 | size_bytes > 64M\n"
         "  |                ^\n"
-        "  = hint: sizes are written 64MiB, 1.5 GB or 4096 B; seconds and others 1e-3, 2.5e12"
+        "  = hint: sizes are written 64MiB, 1.5 GB or 4096 B, times 2ms or 5us, others 2.5e12"
     )
 
 
@@ -237,7 +248,7 @@ NAMES = st.text(string.ascii_lowercase + "_", min_size=1, max_size=6).filter(
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map(".".join)
 NUMBERS = st.integers(0, 10**20) | st.floats(0, 1e280, allow_nan=False)  # also as PiB
 LITERALS = (
-    st.builds(Literal, NUMBERS, st.sampled_from(["", "%", *SIZES]))
+    st.builds(Literal, NUMBERS, st.sampled_from(["", "%", *SIZES, *TIMES]))
     | st.builds(Literal, st.text(max_size=8))
     | st.builds(Literal, st.sampled_from([True, False, None]))
 )

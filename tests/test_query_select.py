@@ -12,8 +12,19 @@ from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 
 from hlotool.errors import HlotoolError, QueryError, UsageError
-from hlotool.fields import VARIOUS, Group, Grouping, Range, Rest, RowList, Selection, Sum, Total
-from hlotool.query.fold import split_name
+from hlotool.fields import (
+    VARIOUS,
+    Fold,
+    Group,
+    Grouping,
+    Range,
+    Rest,
+    RowList,
+    Selection,
+    Sum,
+    Total,
+)
+from hlotool.fields.folded_names import split_name
 from hlotool.query.names import suggest, suggest_field
 from hlotool.query.select import Query, select_rows
 
@@ -256,6 +267,21 @@ def test_fold() -> None:
     noted = tuple(replace(row, note=row.name) for row in rows)
     assert select(noted, is_folded=True, sort="note").rows[-1].note is VARIOUS  # type: ignore[attr-defined]
     assert len(select(rows).rows) == 5
+
+
+def test_folded_lists_are_joined() -> None:
+    """Where the list says so; a row without a name folds with none that has one."""
+    joining = replace(SAMPLES, fold=Fold(keys=("kind",), name="note", joined=("flags", "members")))
+    rows = (
+        Sample(note="f.1", flags=("x", "y"), members=(1,)),
+        Sample(note="f.2", flags=("y",)),
+        Sample(note=None, flags=("z",)),
+        Sample(note="None", flags=("z",)),
+        Sample(note=None, flags=("z",)),
+    )
+    folded = select(rows, joining, is_folded=True, sort="note").rows
+    found = {(row.note, row.count): row.flags for row in folded if isinstance(row, Sample)}
+    assert found == {("f.*", 2): ("x", "y"), (None, 2): ("z",), ("None", 1): ("z",)}
 
 
 def test_groups() -> None:

@@ -44,6 +44,12 @@ FOUND = {
     "only": ["only.remat2"],
     "only.clone": ["only.remat2"],
     "twi": ["twice"],
+    "call.*": ["call.1", "call.12"],
+    "%call.*": ["call.1", "call.12"],
+    "only.*": ["only.remat2"],
+    "x.*": ["body.clone/x", "other/x"],
+    "out.*{1}": ["out"],
+    "out.*{}": ["out"],
 }
 
 
@@ -63,6 +69,8 @@ def test_index() -> None:
     assert find_meant("out{1}", read()).index == (1,)
     assert find_meant("out{}", read()).index == ()
     assert find_meant("out", read()).index is None
+    assert find_meant("out.*{1}", read()).index == (1,)
+    assert find_meant("out.*", read()).index is None
 
 
 @pytest.mark.parametrize(
@@ -74,6 +82,12 @@ def test_index() -> None:
         "model.py:8": "there is no instruction",
         "": "is the beginning of",
         "{": "there is no instruction",
+        "out.*{2}": "there is no instruction",
+        "out.*{0,}": "there is no instruction",
+        "out.*{,}": "there is no instruction",
+        "ou.*": "there is no instruction",
+        ".*": "there is no instruction",
+        f"out{{{'1' * 5000}}}": "there is no instruction",
         "params": None,
     }.items(),
 )

@@ -20,6 +20,7 @@ from hlotool.program.figures import ROW_LISTS
 from hlotool.program.metrics import METRICS
 from hlotool.query.compile import row_compiler
 from hlotool.query.expression import Aggregate, Expression, find_reads
+from hlotool.query.misfit import find_misfit
 from hlotool.query.names import suggest
 from hlotool.query.parse import parse_condition, parse_number
 from hlotool.query.unit import find_unit
@@ -90,7 +91,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     elif budget.kind == "metric":
         source = Source(budget.text, f"{place}: metric")
         tree = parse_number(budget.text, VOCABULARY, source.name)
-        limits = _read_limits(budget, config)
+        limits = _read_limits(budget, config, tree)
         says = _describe_limits(budget)
     else:
         rows, condition = _split_rows(budget.text, f"{place}: {budget.kind}")
@@ -124,26 +125,32 @@ def _count_rows(rows: str, condition: Source) -> Aggregate:
     return Aggregate("count", rows, where=where)
 
 
-def _read_limits(budget: Budget, config: str) -> Limits:
+def _read_limits(budget: Budget, config: str, metric: Expression) -> Limits:
     places = {key: f"{budget.place(config, key)}: {key}" for key in LIMITS}
+
+    def read(key: str, limit: Limit) -> Number | None:
+        return None if limit is None else _read_limit(str(limit), places[key], budget, metric)
+
     return Limits(
-        max=_read_limit(budget.max, places["max"]),
-        min=_read_limit(budget.min, places["min"]),
+        max=read("max", budget.max),
+        min=read("min", budget.min),
         max_increase=_read_share(budget.max_increase, places["max_increase"]),
-        max_increase_abs=_read_limit(budget.max_increase_abs, places["max_increase_abs"]),
+        max_increase_abs=read("max_increase_abs", budget.max_increase_abs),
     )
 
 
-def _read_limit(limit: Limit, place: str) -> Number | None:
-    """Read a number, a size or a calculation; it may name nothing."""
-    if limit is None:
-        return None
-    tree = parse_number(str(limit), VOCABULARY, place)
+def _read_limit(limit: str, place: str, budget: Budget, metric: Expression) -> Number | None:
+    """Read a number, a size, a time or a calculation, as the metric has it; it may name nothing."""
+    tree = parse_number(limit, VOCABULARY, place)
     found: Number | None = None
     if not any(find_reads(tree)):
         found = row_compiler(()).value(tree)(None)
     if found is None:
-        raise UsageError(f"{place}: expected a number or a size, found {str(limit)!r}.")
+        raise UsageError(f"{place}: expected a number, a size or a time, found {limit!r}.")
+    misfit = find_misfit(metric, tree, budget.text, VOCABULARY)
+    if misfit is not None:
+        literal, message = misfit
+        raise QueryError(message, Source(limit, place), literal.start, literal.end)
     return tidy(found)
 
 

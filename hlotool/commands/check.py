@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 from msgspec.structs import replace
 
@@ -26,6 +29,7 @@ from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.row_options import FORMATS
 from hlotool.commands.shared.say import say
 from hlotool.errors import NothingCheckedError, UsageError
+from hlotool.fields import DocumentSpec
 
 _EXAMPLE = """\
 hlotool check dump/ --budget 'buffers.temp_bytes <= 8GiB'
@@ -38,7 +42,19 @@ _NO_BUDGETS = (
 )
 
 
-@document_command("check", CHECK, TREND, example=_EXAMPLE, formats=(*FORMATS, *CI_FORMATS))
+def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
+    """Return what is printed: the trend where one is asked for."""
+    return (TREND,) if values["trend"] else (CHECK,)
+
+
+@document_command(
+    "check",
+    CHECK,
+    TREND,
+    example=_EXAMPLE,
+    formats=(*FORMATS, *CI_FORMATS),
+    choose_specs=_choose_specs,
+)
 @dump_options
 @machine_options(MACHINE)
 @click.option(

@@ -25,10 +25,11 @@ from hlotool.commands.shared.say import say_all
 from hlotool.commands.shared.worse import worse_line
 from hlotool.compare.answer import DIFF
 from hlotool.compare.blocks.text import write_texts
+from hlotool.compare.comparison import BLOCKS, DiffOptions
 from hlotool.compare.directory import DIFF_DIRECTORY
 from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
 from hlotool.compare.passes.answer import DIFF_PASSES, DIFF_TRACE
-from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.compare.report import compare_programs
 from hlotool.compare.several import DIFF_SEVERAL
 from hlotool.compare.sides import (
     Argument,

@@ -9,7 +9,7 @@ import click
 
 from hlotool import __version__
 from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS
-from hlotool.analysis.findings.finding import FINDINGS, Finding
+from hlotool.analysis.findings.finding import Finding, choose_finding_columns
 from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.commands.pages.pair import write_pair
@@ -111,7 +111,13 @@ def _list_tables(program: Program) -> PageTables:
     return PageTables(
         (),
         list_tables(
-            Listed("findings", "Findings", FINDINGS, program.findings, link_by("instruction")),
+            Listed(
+                "findings",
+                "Findings",
+                choose_finding_columns(program.findings),
+                program.findings,
+                link_by("instruction"),
+            ),
             Listed("buffers", "Values at the peak", ROWS, program.peak_rows, buffers),
             Listed("fusions", "Fusions", FUSION_ROWS, program.fusions.rows, link_by("name")),
             Listed(

@@ -15,6 +15,7 @@ from hlotool.commands.prose.summary import (
     say_findings,
     say_measured,
     say_memory,
+    say_order,
     say_what,
     say_work,
 )
@@ -122,7 +123,8 @@ def _place_prose(
     """
     what = say_what(found)
     if not options.wants_overview:
-        return what, {}, ()
+        is_ordered = options.rows == "findings" and not (options.sort or options.by)
+        return what, {}, say_order(found.findings) if is_ordered else ()
     memory, work = (
         say_memory(found),
         (*say_work(found), *say_collectives(found), *say_measured(found)),

@@ -13,7 +13,7 @@ from hlotool.compare.blocks.headline import pick_headline
 from hlotool.compare.blocks.metrics import by_path, compare_metrics
 from hlotool.compare.blocks.run_time import TimeChange
 from hlotool.compare.pairing import Way
-from hlotool.compare.report import DiffSide
+from hlotool.compare.side import DiffSide
 from hlotool.fields import (
     BYTES,
     COUNT,

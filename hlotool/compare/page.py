@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.compare.report import DiffReport, DiffSide, level_sides
+from hlotool.compare.comparison import DiffReport
+from hlotool.compare.side import DiffSide, level_sides
 from hlotool.program.page.memory import MemoryChart, chart_memory
 from hlotool.program.page.panels import Panel, make_panels
 

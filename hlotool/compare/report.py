@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.compare.blocks.changes import compare_instructions
 from hlotool.compare.blocks.collectives import CollectiveChange, compare_collectives
 from hlotool.compare.blocks.flags import FlagChange, compare_flags
-from hlotool.compare.blocks.fold import InstructionChange
 from hlotool.compare.blocks.fusions import FusionChange, compare_fusions
 from hlotool.compare.blocks.header import HeaderChange, compare_headers
 from hlotool.compare.blocks.memory import MemoryChange, compare_memory
 from hlotool.compare.blocks.memory_pairs import are_held_alike
-from hlotool.compare.blocks.metrics import MetricRow, by_path, changed_metrics, compare_metrics
-from hlotool.compare.blocks.order import OrderChange, compare_order
+from hlotool.compare.blocks.metrics import MetricRow, by_path, compare_metrics
+from hlotool.compare.blocks.order import compare_order
 from hlotool.compare.blocks.reasons import Reasoner, make_reasoner
 from hlotool.compare.blocks.run_time import TimeChange, compare_times
 from hlotool.compare.blocks.spaces import SpaceChange, compare_spaces
@@ -27,15 +24,14 @@ from hlotool.compare.causes.evidence import Evidence
 from hlotool.compare.causes.find import find_causes
 from hlotool.compare.causes.input_program import InputPair
 from hlotool.compare.causes.triage import Triage
+from hlotool.compare.comparison import DiffOptions, DiffReport
 from hlotool.compare.match.matching import Pairs
 from hlotool.compare.match.structure import Structure
 from hlotool.compare.match.two_programs import compare_structure
 from hlotool.compare.saved import SavedFigures, compare_kinds, kinds_of
-from hlotool.inputs import DumpFile
-from hlotool.ir import Instruction, Module
-from hlotool.program.program import Program
+from hlotool.compare.side import DiffSide, level_sides
+from hlotool.ir import Instruction
 
-BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
 _METRICS_OF: Final = {
     "memory": ("buffers.",),
     "collectives": ("collectives.",),
@@ -44,95 +40,6 @@ _METRICS_OF: Final = {
 }
 _PRINTED: Final = frozenset(("module.instruction_count", "module.computation_count"))
 _NOT_LEVEL: Final = "the buffer assignment that one side has; memory is estimated on both"
-Flags = Mapping[str, tuple[str, ...]]
-
-
-class DiffOptions(Struct, frozen=True):
-    """`only` are the blocks to compare; `is_folded` false lists every change by itself.
-
-    `has_causes` false looks for no reasons, and does not read what XLA was given.
-    `has_equal_figures` false leaves out the figures where both sides are the same bytes.
-    """
-
-    only: tuple[str, ...] = BLOCKS
-    is_strict: bool = False
-    is_folded: bool = True
-    has_causes: bool = True
-    has_equal_figures: bool = True
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all blocks are compared, which an estimate of time takes."""
-        return self.only == BLOCKS
-
-    @property
-    def wants_causes(self) -> bool:
-        """Whether to look for causes, which takes all blocks."""
-        return self.has_causes and self.is_whole
-
-
-class DiffSide(Struct, frozen=True):
-    """One side: a program or the figures a saved document holds, and what it was compiled under.
-
-    `before` is the text that XLA was given, `build` that of the TPU compiler.
-    """
-
-    figures: Program | SavedFigures
-    flags: Flags | None = None
-    tpu_flags: Flags | None = None
-    before: DumpFile | None = None
-    build: int | None = None
-
-    @property
-    def program(self) -> Program | None:
-        """The program, None where only figures were saved."""
-        return self.figures if isinstance(self.figures, Program) else None
-
-    @property
-    def module(self) -> Module | None:
-        """The module, None where the side has none."""
-        return self.program.module if self.program else None
-
-    def find_words(self) -> frozenset[str]:
-        """Return the opcodes that its text holds."""
-        return self.program.find_words() if self.program else frozenset()
-
-    def notes(self) -> tuple[str, ...]:
-        """Say what of its files was not understood."""
-        return self.program.notes() if self.program else ()
-
-
-class DiffReport(Struct, frozen=True):
-    """What differs. `identical` is about structure alone; null where it was not compared.
-
-    `not_compared` says what one side does not hold. The counts are of instructions.
-    """
-
-    identical: bool | None
-    not_compared: tuple[str, ...]
-    matched_count: int | None
-    changed_count: int | None
-    left_only_count: int | None
-    right_only_count: int | None
-    order: OrderChange | None
-    metrics: tuple[MetricRow, ...]
-    memory: tuple[MemoryChange, ...]
-    collectives: tuple[CollectiveChange, ...]
-    fusions: tuple[FusionChange, ...]
-    instructions: tuple[InstructionChange, ...]
-    header: tuple[HeaderChange, ...]
-    flags: tuple[FlagChange, ...]
-    spaces: tuple[SpaceChange, ...] = ()
-    causes: tuple[Cause, ...] = ()
-    triage: Triage | None = None
-    time: TimeChange | None = None
-    structure: Structure | None = None
-
-    @property
-    def differs(self) -> bool:
-        """Whether anything does, but for the order of instructions."""
-        lists = (self.memory, self.collectives, self.fusions, self.instructions, self.header)
-        return any((*lists, self.flags, self.spaces, changed_metrics(self.metrics)))
 
 
 def compare_programs(
@@ -147,19 +54,6 @@ def compare_programs(
     options = options or DiffOptions()
     comparison = _Comparison(left, right, options)
     return comparison.report()
-
-
-def level_sides(left: DiffSide, right: DiffSide) -> tuple[DiffSide, DiffSide]:
-    """Estimate memory on both sides where only one has a buffer assignment."""
-    here, there = left.program, right.program
-    if here is None or there is None or (here.assignment is None) == (there.assignment is None):
-        return left, right
-    if here.module is None or there.module is None:
-        return left, right
-    return (
-        replace(left, figures=here.without_assignment()),
-        replace(right, figures=there.without_assignment()),
-    )
 
 
 def estimate_times(left: DiffSide, right: DiffSide) -> TimeChange | None:

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from hlotool.compare.answer import SideFacts
 from hlotool.compare.blocks.columns import RELATIVE_DELTA
 from hlotool.compare.blocks.metrics import ESTIMATED_TIME, MetricRow, compare_metrics
-from hlotool.compare.report import DiffSide, estimate_times
+from hlotool.compare.report import estimate_times
+from hlotool.compare.side import DiffSide
 from hlotool.compare.threshold import JUDGED
 from hlotool.fields import MEASURE, PERCENT, Block, DocumentSpec, RowList, Unit, column, figure
 

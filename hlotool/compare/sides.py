@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.compare.answer import SideFacts
-from hlotool.compare.report import DiffSide
 from hlotool.compare.saved import SavedFigures
+from hlotool.compare.side import DiffSide
 from hlotool.errors import NothingCheckedError
 from hlotool.fields import InputPaths
 from hlotool.inputs import (

@@ -3,7 +3,7 @@
     quantity = number unit
     number   = digits [ "." digits ] [ "e" [ "+" | "-" ] digits ]
 
-The units of sizes are those of expressions, too, whose grammar reads its own numbers.
+The units of sizes and times are those of expressions, too, whose grammar reads its own numbers.
 """
 
 from __future__ import annotations
@@ -28,13 +28,21 @@ SIZES: Final = {
     "TiB": 1 << 40,
     "PiB": 1 << 50,
 }
+# In seconds; the letter mu is in Unicode twice, and keyboards have either.
+TIMES: Final = {
+    "s": Fraction(1),
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "μs": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+}
 # What a bare number may have been meant to be.
 _SIZE_UNITS: Final = ("GiB", "GB", "B")
 _SPEED_UNITS: Final = ("GB/s", "B/s")
 # No figure of a program comes near; what a user writes, or saved, is refused above it, so
 # that sums, shares and differences of it are still numbers.
 LARGEST_FIGURE: Final = 10**300
-_TIMES: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _QUANTITY: Final = re.compile(
     r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?)\s*(\S*)\s*"
 )
@@ -74,11 +82,11 @@ def parse_bandwidth(text: str, option: str) -> float:
 
 
 def parse_time(text: str, option: str) -> float:
-    """Return seconds; the unit is one of s, ms, us, µs and ns. Raises UsageError for the rest."""
+    """Return seconds; the unit is one of TIMES. Raises UsageError for the rest."""
     number, unit = _split(text)
-    if not number or unit not in _TIMES:
+    if not number or unit not in TIMES:
         raise UsageError(f"{option} {text}: expected a time, as in 5us.")
-    return float(number) * _TIMES[unit]
+    return float(Fraction(number) * TIMES[unit])
 
 
 def _either(number: str, units: tuple[str, ...]) -> str:

@@ -37,12 +37,14 @@ class Fold(Struct, frozen=True):
     Numbers at the end of a path's components do not count (`layer_0/mlp` and `layer_1/mlp`
     agree). Summable fields, a `count` among them, are added up; of other numbers the least and
     the most are shown, of a path what the rows share, of other fields `*` where they differ.
-    Rows that know a field in `known` do not fold with those that do not.
+    Rows that know a field in `known` do not fold with those that do not. Lists in fields of
+    `joined` are put together, each item once.
     """
 
     keys: tuple[str, ...]
     name: str = ""
     known: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
 
 
 class RowList(Struct, frozen=True):

@@ -49,7 +49,7 @@ BLOCKS: Final[Mapping[str, NamedBlock]] = {
 LISTS: Final[Mapping[str, NamedRows]] = {
     "buffers": NamedRows(ROWS, "peak_rows"),
     "buffers.spaces": NamedRows(SPACES, "memory.figures.spaces"),
-    "buffers.donation": NamedRows(DONATION, "donations"),
+    "buffers.donation": NamedRows(DONATION, "donation_gains"),
     "collectives": NamedRows(COLLECTIVE_ROWS, "collectives.rows"),
     "collectives.host": NamedRows(HOST_ROWS, "collectives.host.rows"),
     "fusions": NamedRows(FUSION_ROWS, "fusions.rows"),

@@ -26,6 +26,7 @@ from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.findings import Evidence, Finding, find_findings
 from hlotool.analysis.memory.donation import DonationRow, find_donations
 from hlotool.analysis.memory.estimate.obstacle import find_obstacle
+from hlotool.analysis.memory.gains.donating import add_gains
 from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.holdings import Holding, find_holdings
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
@@ -100,6 +101,12 @@ class Program(ProgramWork):
     def donations(self) -> Sequence[DonationRow]:
         """What became of the parameters' memory."""
         return find_donations(self.expect_module())
+
+    @cached_property
+    def donation_gains(self) -> Sequence[DonationRow]:
+        """The same, with what each gains where something says when values live."""
+        report = self.memory
+        return add_gains(self.donations, report, self.expect_module()) if report else self.donations
 
     @cached_property
     def collectives(self) -> CollectiveReport:

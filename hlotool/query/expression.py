@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from hlotool.fields.quantity import SIZES
+from hlotool.fields.quantity import SIZES, TIMES
 
 PERCENT: Final = "%"
 KEYWORDS: Final = ("and", "or", "not", "in", "true", "false", "null")
+_SCALES: Final[dict[str, Fraction | int]] = {PERCENT: Fraction(1, 100), **SIZES, **TIMES}
 FUNCTIONS: Final = ("count", "sum", "max", "min")
 
 
@@ -28,14 +29,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Literal(Part):
-    """`64MiB`, `5%`, `12`, `"text"`, `true`, `null`: what was written, and its suffix."""
+    """`64MiB`, `2ms`, `5%`, `12`, `"text"`, `true`, `null`: what was written, and its suffix."""
 
     written: int | float | str | bool | None
-    suffix: str = ""  # '', '%', or a key of SIZES
+    suffix: str = ""  # '', '%', or a key of SIZES or TIMES
 
     @property
     def value(self) -> int | float | str | bool | None:
-        """The value meant: sizes in bytes, percentages as fractions."""
+        """The value meant: sizes in bytes, times in seconds, percentages as fractions."""
         return self.number if isinstance(self.written, int | float) else self.written
 
     @property
@@ -45,8 +46,7 @@ class Literal(Part):
             return 0
         if not self.suffix:
             return self.written
-        scale = Fraction(1, 100) if self.suffix == PERCENT else Fraction(SIZES[self.suffix])
-        exact = Fraction(repr(self.written)) * scale
+        exact = Fraction(repr(self.written)) * _SCALES[self.suffix]
         return exact.numerator if exact.denominator == 1 else float(exact)
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from hlotool.fields import VARIOUS, Field, Fold, Range, RowList, Unit
+from hlotool.fields.folded_names import fold_name, split_name
 from hlotool.fields.paths import fold_numbers, share_path
 from hlotool.query.sums import join_rows
-
-_APPENDED = re.compile(r"[0-9]+|clone|remat[0-9]*")
-_INDEX = re.compile(r"\{[0-9,]*\}")
 
 
 def fold_rows(
@@ -22,10 +19,10 @@ def fold_rows(
     """Merge rows that agree in the keys of `fold`, keeping the place of the first.
 
     Summable fields are added up, or say what they come to together; one that is unknown in any
-    row is unknown in the sum. A
-    merged row's name is what the names have in common, with `.*` after it, and its paths are
-    what theirs share; another number in which the rows differ is a Range, all else
-    VARIOUS. `keeps_numbers`: paths must be equal, numbers and all.
+    row is unknown in the sum. A merged row's name is what the names have in common, with `.*`
+    after it, and its paths are what theirs share; lists that are joined are put together, each item
+    once; another number in which the rows differ is a Range, all else VARIOUS. `keeps_numbers`:
+    paths must be equal, numbers and all.
     """
     fields = [row_list.field(name) for name in fold.keys]
     readers = [field.getter() if keeps_numbers else read_folded(field) for field in fields]
@@ -36,7 +33,8 @@ def fold_rows(
         key = tuple(read(row) for read in readers)
         key += tuple(read(row) is None for read in known)
         if read_name is not None:
-            key += split_name(str(read_name(row)))
+            name = read_name(row)
+            key += (None,) if name is None else split_name(str(name))
         merged.setdefault(key, []).append(row)
     return [_merge(row_list, fold, group) for group in merged.values()]
 
@@ -73,24 +71,6 @@ def _find_range(field: Field, values: Sequence[object]) -> Range | None:
     return Range(min(known), max(known))
 
 
-def split_name(name: str) -> tuple[str, str]:
-    """Drop what makes a name unique, and split off the index of a tuple.
-
-    name  = [ computation "/" ] base { "." ( digits | "clone" | "remat" [ digits ] ) } [ index ]
-    index = "{" digits { "," digits } "}"
-
-    `body/fusion.12.clone{1}` is `fusion` and `{1}`. Read from the end, each character once: names
-    are as long as a dump likes.
-    """
-    end = name.rfind("{")
-    if end < 0 or not _INDEX.fullmatch(name, end):
-        end = len(name)
-    stop = end
-    while (dot := name.rfind(".", 0, stop)) > 0 and _APPENDED.fullmatch(name, dot + 1, stop):
-        stop = dot
-    return name[name.rfind("/", 0, stop) + 1 : stop], name[end:]
-
-
 def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
     """Make one record of several equal ones."""
     if len(rows) == 1:
@@ -104,12 +84,14 @@ def _merge(row_list: RowList, fold: Fold, rows: list[object]) -> object:
         elif field.is_summable:
             known = [value for value in values if isinstance(value, int | float)]
             changes[field.attribute] = sum(known) if len(known) == len(values) else None
+        elif field.name in fold.joined:
+            lists = [value for value in values if isinstance(value, tuple)]
+            changes[field.attribute] = tuple(dict.fromkeys(one for each in lists for one in each))
         elif any(value != values[0] for value in values):
             changes[field.attribute] = share_values(field, values)
     if fold.name:
         field = row_list.field(fold.name)
-        base, index = split_name(str(field.getter()(rows[0])))
         if field.attribute in changes:
-            changes[field.attribute] = f"{base}.*{index}"
+            changes[field.attribute] = fold_name(str(field.getter()(rows[0])))
     first: Any = rows[0]
     return replace(first, **changes)

@@ -10,7 +10,7 @@ r"""From the text of an expression to its tree; the one place that knows pyparsi
     product = factor { ( "*" | "/" ) factor }
     factor = { "-" } ( literal | name [ "(" [ expression { "," expression } ] ")" ]
                      | "(" expression ")" )
-    literal = number [ size | "%" ] | text | "true" | "false" | "null"
+    literal = number [ size | time | "%" ] | text | "true" | "false" | "null"
     text = '"' { character | '\"' | "\\" } '"', or the same between single quotes
 
 Every alternative is decided by its first token, so nothing is read twice.
@@ -27,7 +27,7 @@ from typing import Any, Final
 import pyparsing as pp
 
 from hlotool.errors import QueryError
-from hlotool.fields.quantity import LARGEST_FIGURE, SIZES
+from hlotool.fields.quantity import LARGEST_FIGURE, SIZES, TIMES
 from hlotool.query.expression import (
     FUNCTIONS,
     KEYWORDS,
@@ -53,7 +53,7 @@ _MAX_LENGTH: Final = 50_000  # characters; pyparsing reads about 100,000 a secon
 _MOST_DIGITS: Final = 300  # of a number
 _NAME: Final = rf"(?!(?:{'|'.join(KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _NUMBER: Final = r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-_SUFFIX: Final = rf"(?:\s*(?P<suffix>%|(?:{'|'.join(SIZES)})(?!\w)))?"
+_SUFFIX: Final = rf"(?:\s*(?P<suffix>%|(?:{'|'.join((*SIZES, *TIMES))})(?!\w)))?"
 _TEXT: Final = r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'"
 _WORDS: Final = {"true": True, "false": False, "null": None}
 
@@ -159,7 +159,7 @@ def _chain(
 
 
 def _number(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
-    """Make a number, a size or a percentage."""
+    """Make a number, a size, a time or a percentage."""
     matched = str(tokens[0])
     digits = str(tokens["number"]).replace("_", "")
     suffix = str(tokens["suffix"] or "") if "suffix" in tokens else ""

@@ -34,7 +34,7 @@ _HINTS: Final = (
 _CHAIN: Final = re.compile(r"==|!=|<=?|>=?|!?~")
 _OPERATOR: Final = "an operator, 'and' or 'or'"
 _WANTS_VALUE: Final = re.compile(r"(?:^|[=<>~+\-*/(,\[]|\b(?:and|or|not|in))$")
-_SIZE_AHEAD: Final = re.compile(r"[0-9]\s*$")
+_NUMBER_AHEAD: Final = re.compile(r"[0-9]\s*$")
 
 
 def expect_paired(source: Source) -> None:
@@ -107,6 +107,6 @@ def _hint(text: str, pos: int, *, is_value: bool) -> str:
         return ""
     if _CHAIN.match(text, pos):
         return "comparisons do not chain: write a < b and b < c"
-    if _SIZE_AHEAD.search(text[:pos]) and text[pos : pos + 1].isalpha():
-        return "sizes are written 64MiB, 1.5 GB or 4096 B; seconds and others 1e-3, 2.5e12"
+    if _NUMBER_AHEAD.search(text[:pos]) and text[pos : pos + 1].isalpha():
+        return "sizes are written 64MiB, 1.5 GB or 4096 B, times 2ms or 5us, others 2.5e12"
     return ""

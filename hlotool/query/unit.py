@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hlotool.fields import Unit
+from hlotool.fields.quantity import TIMES
 from hlotool.query.expression import (
     PERCENT,
     Aggregate,
@@ -34,6 +35,8 @@ def find_unit(tree: Expression, vocabulary: Vocabulary) -> Unit:
         case Arithmetic():
             return _combine([find_unit(one, vocabulary) for one in tree.operands], tree.operators)
         case Literal():
+            if tree.suffix in TIMES:
+                return Unit.SECONDS
             if tree.suffix:
                 return Unit.PERCENT if tree.suffix == PERCENT else Unit.BYTES
     return Unit.NUMBER

@@ -9,7 +9,6 @@ from hlotool.errors import QueryError
 from hlotool.fields import Field, Unit
 from hlotool.pattern import PatternError, parse_pattern
 from hlotool.query.expression import (
-    PERCENT,
     Aggregate,
     And,
     Arithmetic,
@@ -24,6 +23,7 @@ from hlotool.query.expression import (
     Or,
     Relation,
 )
+from hlotool.query.misfit import find_misfit
 from hlotool.query.names import suggest, suggest_field
 from hlotool.query.vocabulary import Vocabulary
 from hlotool.source import Source
@@ -40,7 +40,6 @@ class ValueKind(Enum):
 
 
 _ORDERED: Final = frozenset({"<", "<=", ">", ">="})
-_RATIOS: Final = frozenset({Unit.RATIO, Unit.PERCENT, Unit.MEASURE})
 _KINDS: Final = {Unit.TEXT: ValueKind.TEXT, Unit.FLAG: ValueKind.FLAG, Unit.LIST: ValueKind.LIST}
 
 
@@ -133,6 +132,7 @@ class _Validator:
         """Expect a sum or a product."""
         for place, operand in enumerate(tree.operands):
             self.expect_number(operand, f"{tree.operators[max(0, place - 1)]!r}")
+        self.refuse_other_unit(tree, tree, "what it is added to")
 
     def expect_relation(self, tree: Relation) -> None:
         """Expect `==` and its kin: both sides of one kind, order for numbers only."""
@@ -225,22 +225,22 @@ class _Validator:
             text = self.text(right)
             raise self.fail(f"there is no field {text!r}", right, f'text needs quotes: "{text}"')
 
-    def refuse_misfit(self, tree: Expression, literal: Expression) -> None:
-        """Refuse a literal that a field can never equal or be measured against."""
-        if not isinstance(tree, Name) or not isinstance(literal, Literal):
-            return
-        declared = self.field(tree)
-        if isinstance(literal.written, str) and declared.values:
-            if literal.written not in declared.values:
-                hint = suggest(literal.written, declared.values)
-                raise self.fail(f"{tree.path} is never {self.text(literal)}", literal, hint)
-        elif literal.suffix == PERCENT and declared.unit not in _RATIOS:
-            raise self.fail(f"this is a percentage, but {tree.path} is not a ratio", literal)
-        elif literal.suffix not in {"", PERCENT} and declared.unit not in {
-            Unit.BYTES,
-            Unit.MEASURE,
-        }:
-            raise self.fail(f"this is a size, but {tree.path} is not", literal)
+    def refuse_misfit(self, tree: Expression, other: Expression) -> None:
+        """Refuse a literal that a field can never equal, or that a figure is not measured in."""
+        declared = self.field(tree) if isinstance(tree, Name) else None
+        if declared is not None and declared.values and isinstance(other, Literal):
+            word = other.written
+            if isinstance(word, str) and word not in declared.values:
+                hint = suggest(word, declared.values)
+                raise self.fail(f"{self.text(tree)} is never {self.text(other)}", other, hint)
+        self.refuse_other_unit(tree, other, self.text(tree))
+
+    def refuse_other_unit(self, tree: Expression, other: Expression, text: str) -> None:
+        """Refuse a literal that a figure, called `text`, is not measured in."""
+        found = find_misfit(tree, other, text, self.vocabulary)
+        if found is not None:
+            literal, message = found
+            raise self.fail(message, literal)
 
 
 def _literal_kind(literal: Literal) -> ValueKind:

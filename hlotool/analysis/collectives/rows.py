@@ -186,7 +186,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         float | None,
         column(
             "estimated part of its time that the work scheduled meanwhile does not hide, 0 to 1: "
-            "exposed_seconds / transfer_seconds with --chip, else at the ratios of "
+            "exposed_seconds / transfer_seconds with --chip or --bandwidth, else at the ratios of "
             "totals.reference_chip; null where order, link or the cost of that work is unknown",
             PERCENT,
             heading="exposed",
@@ -250,9 +250,9 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     overlapped_seconds: Annotated[
         float | None,
         column(
-            "with --chip, or of a synchronous transfer with --bandwidth: estimated part of "
-            "transfer_seconds that work scheduled meanwhile hides, "
-            "at the chip's peaks; each second of it hides one transfer on a network",
+            "with --chip or --bandwidth: estimated part of transfer_seconds that work scheduled "
+            "meanwhile hides, at the peaks of the chip, else of totals.reference_chip; each "
+            "second of it hides one transfer on a network",
             SECONDS,
             heading="hidden time",
             is_summed=True,
@@ -262,8 +262,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     exposed_seconds: Annotated[
         float | None,
         column(
-            "with --chip, or of a synchronous transfer with --bandwidth: estimated part of "
-            "transfer_seconds that no work hides",
+            "with --chip or --bandwidth: estimated part of transfer_seconds that no work hides",
             SECONDS,
             heading="exposed time",
             is_summed=True,

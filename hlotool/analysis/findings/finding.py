@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -113,10 +113,10 @@ class Finding(Struct, frozen=True):
             give_way=1,
         ),
     ]
-    code: Annotated[FindingCode, column("which finding")]
+    code: Annotated[FindingCode, column("which finding", wants=18)]
     message: Annotated[str, column("the finding, as a sentence", is_below=True)]
     instruction: Annotated[
-        str | None, column("the largest instruction it is about", null_text="")
+        str | None, column("the largest instruction it is about", null_text="", wants=18)
     ] = None
     source: Annotated[
         str | None, column("its line in the user's program, file:line", null_text="")
@@ -130,6 +130,7 @@ class Finding(Struct, frozen=True):
             "with --chip: estimated time of it in one run: what no work hides, or traffic at the "
             "memory's peak rate; null for what takes none",
             SECONDS,
+            heading="time",
             null_text="",
         ),
     ] = None
@@ -140,6 +141,7 @@ class Finding(Struct, frozen=True):
             "hides on a link as many more as the link is slower, by --chip or the ratios of the "
             "reference chip; null for what takes none",
             BYTES,
+            heading="as traffic",
             null_text="",
         ),
     ] = None
@@ -157,10 +159,11 @@ class Finding(Struct, frozen=True):
     ] = None
 
 
+FINDING_ORDER: Final = "most time first"  # among warnings, where any takes time
 FINDINGS: Final = RowList(
     "findings",
     Finding,
-    "what is worth a look: warnings first, most time first, by weighted_bytes, then most bytes",
+    f"what is worth a look: warnings first, {FINDING_ORDER}, by weighted_bytes, then most bytes",
     sort="-severity,-weighted_bytes,-bytes",
     size="bytes",
     key="code",
@@ -168,3 +171,16 @@ FINDINGS: Final = RowList(
     title="Findings",
     limit=10,
 )
+
+
+def choose_finding_columns(rows: Sequence[Finding]) -> RowList:
+    """Return the list with the column that it is sorted by: the time, or what stands for it.
+
+    That is the time where it is known of all that take any. Nothing is added where none does.
+    """
+    timed = [row for row in rows if row.weighted_bytes is not None]
+    if not timed:
+        return FINDINGS
+    is_known = all(row.estimated_seconds is not None for row in timed)
+    measure = "estimated_seconds" if is_known else "weighted_bytes"
+    return FINDINGS.showing(FINDINGS.shown() | {measure})

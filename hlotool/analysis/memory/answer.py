@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -100,13 +101,13 @@ BUFFERS: Final = DocumentSpec(
 
 
 def choose_buffer_columns(
-    *, is_tiled: bool, is_all: bool, has_spaces: bool, has_copies: bool
+    *, is_tiled: bool, is_all: bool, has_spaces: bool, donations: Sequence[DonationRow]
 ) -> DocumentSpec:
     """Return the declaration with the columns that suit an answer; JSON is always the same.
 
     Padding where layouts have tiles; sizes instead of what is held where no instant is
     shown; the memory space where there are several; who copies a donated parameter where
-    anyone does.
+    anyone does, and what donation gains where anything is not donated and that is known.
     """
     rows, shown = ROWS, ROWS.shown()
     if is_tiled:
@@ -116,7 +117,11 @@ def choose_buffer_columns(
     if is_all:
         shown = (shown | {"size_bytes"}) - {"occupied_bytes"}
         rows = replace(ROWS, sort="-size_bytes", size="", has_total=False)
-    donated = DONATION.shown() - (set() if has_copies else {"copy_instruction"})
+    donated = DONATION.shown()
+    if not any(row.gain_bytes is not None and row.status == "not-donated" for row in donations):
+        donated -= {"gain_bytes"}
+    if not any(row.copy_instruction for row in donations):
+        donated -= {"copy_instruction"}
     changed = {"rows": rows.showing(shown), "donation": DONATION.showing(donated)}
     lists = tuple(changed.get(one.name, one) for one in BUFFERS.row_lists)
     return replace(BUFFERS, row_lists=lists)

@@ -11,6 +11,7 @@ from hlotool.analysis.dataflow.forerunners import find_forerunners
 from hlotool.analysis.dataflow.in_place import follow
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimate.value_size import estimate_size
+from hlotool.analysis.memory.gains.gain import Donatable
 from hlotool.fields import BYTES, NUMBER, column
 from hlotool.ir.buffers import format_position
 from hlotool.ir.instruction import Instruction
@@ -31,6 +32,15 @@ class DonationRow(Struct, frozen=True):
     """
 
     size_bytes: Annotated[int, column("size of the array", BYTES)]
+    gain_bytes: Annotated[
+        int | None,
+        column(
+            "how far the allocated size falls if it were donated too, 0 where it is; null where "
+            "nothing says when values live; of several rows together, not their sum",
+            BYTES,
+            joint_from="donatable",
+        ),
+    ]
     status: Annotated[
         DonationStatus,
         column(
@@ -49,6 +59,7 @@ class DonationRow(Struct, frozen=True):
         str | None,
         column("the instruction that copies it first", heading="copied by", null_text=""),
     ]
+    donatable: Donatable | None = None
 
 
 def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
@@ -56,7 +67,7 @@ def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
 
     Parameters for which there is neither an alias nor an output of equal shape are left out:
     donating them would save nothing. So are those under `least_bytes`. Sizes are those of the
-    shapes, tiles included.
+    shapes, tiles included. `gain_bytes` is left to `gains/donating`.
     """
     aliases = {(one.number, one.index): one.output_index for one in module.header.aliases}
     donors = {(one.parameter, one.index) for one in module.header.donors}
@@ -76,6 +87,7 @@ def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
             rows.append(
                 DonationRow(
                     size,
+                    None,
                     "copied" if copy else "donated" if is_donated else "not-donated",
                     number,
                     format_position(name, index or None) if name else None,

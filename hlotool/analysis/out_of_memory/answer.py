@@ -16,6 +16,7 @@ ROWS: Final = RowList(
     key="number",
     fold=Fold(
         keys=("shape", "size_bytes", "opcode", "allocation_type", "scope", "source"),
+        name="instruction",
     ),
     title="Listed buffers",
 )

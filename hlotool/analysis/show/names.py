@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.errors import UsageError
+from hlotool.fields.folded_names import find_folded, split_name
 from hlotool.ir.computation import Computation
 from hlotool.ir.instruction import Instruction
 from hlotool.ir.module import Module
@@ -17,7 +18,8 @@ from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
 _MOST_CANDIDATES: Final = 8
-_VALUE: Final = re.compile(r"(?P<name>.+)\{(?P<index>\d+(?:,\s*\d+)*|)\}")
+_INDEX: Final = r"[0-9]{1,9}(?:,\s*[0-9]{1,9})*|"
+_VALUE: Final = re.compile(rf"(?P<name>.+)\{{(?P<index>{_INDEX})\}}")
 _PLACE: Final = re.compile(r"(?P<file>[^:]+):(?P<line>\d+)")
 _COPIES: Final = re.compile(r"(?:\.(?:clone|remat\d*|cloned))+$")
 
@@ -41,6 +43,14 @@ class Names:
         self.module = module
 
     @cached_property
+    def folded(self) -> dict[str, list[Instruction]]:
+        """The instructions whose names differ in numbers and endings alone, as tables fold them."""
+        found: dict[str, list[Instruction]] = {}
+        for one in self.module.instructions():
+            found.setdefault(split_name(one.name)[0], []).append(one)
+        return found
+
+    @cached_property
     def called(self) -> dict[str, list[Instruction]]:
         """The instructions of each name, full or short."""
         found: dict[str, list[Instruction]] = {}
@@ -55,9 +65,10 @@ def find_meant(name: str, names: Names) -> Meant:
 
     An instruction by its full name or its name, a leading `%` ignored; a computation; a value
     `fusion.3{0,1}`; a parameter of the entry by the program's name, `params['wq']`; a source line
-    `model.py:120`, which is every instruction it made; a name less or more the endings `.clone`
-    and `.remat`; the only name that begins so. Raises UsageError with candidates where nothing
-    fits, or several names begin so.
+    `model.py:120`, which is every instruction it made; what a table calls several, `fusion.*` or
+    `fusion.*{1}`, which is every instruction of such a name that has such a part; a name less or
+    more the endings `.clone` and `.remat`; the only name that begins so. Raises UsageError with
+    candidates where nothing fits, or several names begin so.
     """
     module = names.module
     wanted = name.removeprefix("%")
@@ -65,14 +76,14 @@ def find_meant(name: str, names: Names) -> Meant:
     place = _PLACE.fullmatch(wanted)
     found = _find_named(name, wanted, names)
     if found is None and value and (whole := _find_named(name, value["name"], names)):
-        index = tuple(map(int, value["index"].split(","))) if value["index"] else ()
+        index = _read_index(value["index"])
         _expect_part(name, index, whole)
         found = Meant(name, whole.instructions, whole.computation, index)
     if found is None:
         found = _find_parameter(name, wanted, module)
     if found is None and place:
         found = _find_made_by(name, place["file"], int(place["line"]), module)
-    return found or _find_alike(name, wanted, names)
+    return found or _find_folded(name, wanted, names) or _find_alike(name, wanted, names)
 
 
 def find_part(shape: Shape, index: ShapeIndex) -> Shape:
@@ -124,6 +135,34 @@ def _find_made_by(name: str, file: str, line: int, module: Module) -> Meant | No
         if location and location.line == line and f"/{location.file}".endswith(ending):
             found.append(one)
     return Meant(name, tuple(found)) if found else None
+
+
+def _find_folded(name: str, wanted: str, names: Names) -> Meant | None:
+    """Return the instructions that a row of several stands for, and others that are called so."""
+    folded = find_folded(wanted)
+    if folded is None:
+        return None
+    base, written = folded
+    found = tuple(names.folded.get(base, ()))
+    if written is None:
+        return Meant(name, found) if found else None
+    if not re.fullmatch(_INDEX, written):
+        return None
+    index = _read_index(written)
+    found = tuple(one for one in found if _has_part(one.shape, index))
+    return Meant(name, found, index=index) if found else None
+
+
+def _read_index(text: str) -> ShapeIndex:
+    return tuple(map(int, text.split(","))) if text else ()
+
+
+def _has_part(shape: Shape, index: ShapeIndex) -> bool:
+    try:
+        find_part(shape, index)
+    except IndexError:
+        return False
+    return True
 
 
 def _find_alike(name: str, wanted: str, names: Names) -> Meant:

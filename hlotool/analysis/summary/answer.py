@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.answer import COLLECTIVE_TOTALS
 from hlotool.analysis.collectives.host_rows import HOST_TOTALS
 from hlotool.analysis.cost.report import COST
-from hlotool.analysis.findings.finding import FINDINGS
+from hlotool.analysis.findings.finding import FINDINGS, choose_finding_columns
 from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.measured.instructions import MEASURED_INSTRUCTIONS
 from hlotool.analysis.memory.answer import HEADROOM, ROWS
@@ -93,14 +93,18 @@ SUMMARY: Final = DocumentSpec(
 
 
 def choose_summary_columns(found: Summary) -> DocumentSpec:
-    """Return the answer with columns for contradicted trip counts and measured times if any."""
+    """Return the answer with columns for contradicted trip counts and measured times if any.
+
+    Findings have the one that they are sorted by.
+    """
     opcodes, shown = OPCODES, LOOPS
     if all(loop.contradicting_trip_count is None for loop in found.loops):
         shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
     if found.measured is not None:
         chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
         opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
-    chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown}
+    findings = replace(choose_finding_columns(found.findings), is_optional=True)
+    chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown, FINDINGS.name: findings}
     row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
     return replace(SUMMARY, row_lists=row_lists)
 

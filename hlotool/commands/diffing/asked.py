@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.compare.report import DiffOptions
+from hlotool.compare.comparison import DiffOptions
 from hlotool.compare.threshold import Threshold
 from hlotool.inputs import StageChoice
 from hlotool.program.assumptions import Assumptions

@@ -10,7 +10,7 @@ from hlotool.compare.answer import DIFF, FACTS, ORDER, DiffFacts, SideFacts, nam
 from hlotool.compare.blocks.flags import FlagChange
 from hlotool.compare.blocks.fold import InstructionChange
 from hlotool.compare.blocks.metrics import changed_metrics
-from hlotool.compare.report import DiffOptions, DiffReport
+from hlotool.compare.comparison import DiffOptions, DiffReport
 from hlotool.fields import Document, Line, quote_braces
 from hlotool.ir.opcodes import COLLECTIVES, FREE
 

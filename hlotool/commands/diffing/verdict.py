@@ -12,7 +12,7 @@ from hlotool.compare.blocks.headline import HEADLINE, pick_headline
 from hlotool.compare.blocks.metrics import MetricRow, by_path
 from hlotool.compare.blocks.run_time import TimeChange
 from hlotool.compare.blocks.spaces import SpaceChange, pick_telling
-from hlotool.compare.report import DiffReport
+from hlotool.compare.comparison import DiffReport
 from hlotool.fields import Line, Unit
 from hlotool.render.prose import render_line
 from hlotool.render.units import format_bounds, format_field, format_value

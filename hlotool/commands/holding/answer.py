@@ -51,7 +51,7 @@ def answer_program(program: Program, asked: Asked, options: RowOptions) -> Docum
         is_tiled=report.figures.backend == "tpu",
         is_all=is_all,
         has_spaces=len({row.space for row in rows["rows"]}) > 1,
-        has_copies=any(row.copy_instruction for row in rows.get("donation", ())),
+        donations=rows.get("donation", ()),
     )
     relief = rows.get("relief", ())
     missing = explain_missing_stacks(program.module) if asked.has_stacks else ()
@@ -146,7 +146,7 @@ def _add_lists(
     if curve and lifetimes and asked.peak_count:
         rows["peaks"] = find_peaks(curve, lifetimes.sequence, asked.peak_count)
     if asked.has_donation:
-        rows["donation"] = program.donations
+        rows["donation"] = program.donation_gains
 
 
 def _shown(

@@ -17,9 +17,11 @@ from hlotool.compare.blocks.fold import InstructionChange
 from hlotool.compare.blocks.fusions import FusionChange
 from hlotool.compare.blocks.memory import MemoryChange
 from hlotool.compare.blocks.spaces import SpaceChange, list_spaces
+from hlotool.compare.comparison import DiffReport
 from hlotool.compare.page import make_pair_page
 from hlotool.compare.pairing import Pairing, pair_candidates
-from hlotool.compare.report import DiffReport, DiffSide, compare_programs, level_sides
+from hlotool.compare.report import compare_programs
+from hlotool.compare.side import DiffSide, level_sides
 from hlotool.compare.sides import Candidate, find_candidates, parse_argument, read_pair
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.fields import InputPaths, Line, quote_braces

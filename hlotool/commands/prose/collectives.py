@@ -62,10 +62,12 @@ def _say_basis(totals: CollectiveTotals) -> str:
     nodes = f"; nodes of {totals.devices_per_node} assumed" if totals.is_node_assumed else ""
     if totals.reference_chip is None:
         return f"as chip and link are taken at their peaks{nodes}"
-    at = f"at the ratios of {totals.reference_chip}"
-    if totals.machine is not None:
-        at = f"for work as fast as on {totals.reference_chip} and the link as given"
-    return f"{at}; --chip gives times{nodes}"
+    if totals.transfer_seconds is None:
+        return f"at the ratios of {totals.reference_chip}; --chip gives times{nodes}"
+    return (
+        f"for work as fast as on {totals.reference_chip} and the link as given; --chip names yours"
+        f"{nodes}"
+    )
 
 
 def find_notes(

@@ -9,8 +9,9 @@ from typing import Final
 from hlotool.analysis.collectives.answer import BETWEEN_SLICES, COLLECTIVE_ROWS
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.analysis.cost.report import COST, CostReport
-from hlotool.analysis.findings.finding import FINDINGS, Finding
+from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured.facts import MEASURED
 from hlotool.analysis.measured.instructions import MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
@@ -154,17 +155,13 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
     lines: list[Line] = []
     if totals.count:
         text = "collectives: {count} run {executions:time} and send {wire_bytes_per_run} per device"
+        basis = _say_basis(totals)
         if totals.exposed_seconds is not None:
-            text += "; no work hides {exposed_seconds} of an estimated {transfer_seconds}"
+            text += (
+                f"; no work hides {{exposed_seconds}} of an estimated {{transfer_seconds}}{basis}"
+            )
         elif totals.exposed_wire_bytes_per_run is not None:
-            text += "; no work hides an estimated {exposed_wire_bytes_per_run}"
-            if totals.reference_chip is not None:
-                is_given = totals.machine is not None
-                text += (
-                    " for work as fast as on {reference_chip} and the link as given"
-                    if is_given
-                    else " at the ratios of {reference_chip}"
-                )
+            text += f"; no work hides an estimated {{exposed_wire_bytes_per_run}}{basis}"
         if totals.is_node_assumed:
             text += "; nodes of {devices_per_node} assumed"
         lines.append(Line(text, COLLECTIVES, totals))
@@ -182,6 +179,15 @@ def say_collectives(found: Summary) -> tuple[Line, ...]:
     if host.count:
         lines.append(Line(HOST_LINE, HOST_TOTALS, host))
     return tuple(lines)
+
+
+def _say_basis(totals: CollectiveTotals) -> str:
+    """Say at which speeds work is held against transfers, where the user names no chip."""
+    if totals.reference_chip is None:
+        return ""
+    if totals.transfer_seconds is None:
+        return " at the ratios of {reference_chip}"
+    return " for work as fast as on {reference_chip} and the link as given"
 
 
 def say_measured(found: Summary) -> tuple[Line, ...]:
@@ -227,7 +233,8 @@ def say_findings(found: Summary) -> tuple[Line, ...]:
         where = f": {where}" if where else ""
         lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
     more = len(found.findings) - _MOST_FINDINGS
-    said = f"… and {more} more; " if more > 0 else ""
+    order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
+    said = f"… and {more} more{order}; " if more > 0 else ""
     lines.append(Line(f"{said}--rows findings says why, and what to try"))
     return tuple(lines)
 
@@ -239,3 +246,15 @@ def _say_subject(found: Finding) -> str:
     if found.parameter is not None:
         return "{parameter}" + (f" and {found.count - 1:,} more" if found.count > 1 else "")
     return ""
+
+
+def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
+    """Say how the list of findings is sorted, and what the column says that it is sorted by."""
+    timed = [one for one in findings if one.weighted_bytes is not None]
+    if not timed:
+        return ()
+    said = "Warnings first, then most time"
+    if all(one.estimated_seconds is not None for one in timed):
+        return (Line(f"{said}."),)
+    moved = "as traffic are the bytes that memory moves in it"
+    return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)

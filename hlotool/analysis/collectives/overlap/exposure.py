@@ -23,13 +23,12 @@ class Seconds(Struct, frozen=True):
 class Need(Struct, frozen=True):
     """What hides one execution of a transfer: so many seconds of work, None if unknown.
 
-    `transfer_seconds` is the estimated time on the user's link. `is_timed` says whether work is
-    timed too; else its seconds are those of a reference chip, and are not shown.
+    `transfer_seconds` is the estimated time on the link that the user, or the user's chip, states;
+    None without either, as times on the link of a reference chip are not shown.
     """
 
     seconds: Fraction | None
-    transfer_seconds: float | None
-    is_timed: bool
+    transfer_seconds: Fraction | None
 
 
 class Exposure(Struct, frozen=True):
@@ -48,19 +47,18 @@ class Exposure(Struct, frozen=True):
 def find_need(transfer: Transfer, pricing: Pricing, span: Span | None) -> Need:
     """Return how long work must take to hide a transfer: as long as it takes on its link.
 
-    That goes by the chip of the user, else by the reference chip, whose times are not shown. What
-    sends nothing needs none.
+    That goes by the chip of the user, else by the reference chip, but for links whose speed the
+    user states. What sends nothing needs none.
     """
     size, network = transfer.wire.once, transfer.network
     seconds = Fraction() if size == 0 else pricing.links.estimate(size, network, span)
-    shown = pricing.shown.estimate(size, network, span)
-    return Need(seconds, None if shown is None else float(shown), pricing.is_timed)
+    return Need(seconds, pricing.shown.estimate(size, network, span))
 
 
 def measure_exposure(transfer: Transfer, need: Need, hiding: Hiding | None) -> Exposure:
     """Measure what no work hides; `hiding` is what hides one execution, None if unknown."""
     share = find_exposed_share(hiding)
-    times = _measure_times(need, hiding, share)
+    times = _measure_times(need.transfer_seconds, share)
     return Exposure(share, _expose(transfer, share), *(_times(one, transfer) for one in times))
 
 
@@ -97,16 +95,15 @@ def _expose(transfer: Transfer, share: Fraction | None) -> TransferBytes:
 
 
 def _measure_times(
-    need: Need, hiding: Hiding | None, share: Fraction | None
+    sending: Fraction | None, share: Fraction | None
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the time of one transfer, that of the work that hides it, and what is left."""
-    sending = need.transfer_seconds
-    exposed = overlapped = None
-    if sending is not None and hiding is not None and not hiding.has_work:
-        overlapped, exposed = 0.0, sending
-    elif hiding is not None and need.is_timed and need.seconds is not None and share is not None:
-        overlapped, exposed = float(hiding.hidden_seconds), float(need.seconds * share)
-    return sending, overlapped, 0.0 if sending == 0 else exposed
+    """Return the time of one transfer, what work hides of it, and what is left."""
+    if sending is None:
+        return None, None, None
+    if share is None:
+        return float(sending), None, None if sending else 0.0
+    exposed = sending * share
+    return float(sending), float(sending - exposed), float(exposed)
 
 
 def _times(seconds: float | None, transfer: Transfer) -> Seconds:

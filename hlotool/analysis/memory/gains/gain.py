@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from msgspec import Struct
 
@@ -10,6 +10,7 @@ from hlotool.analysis.memory.gains.space_peak import SpacePeak
 from hlotool.analysis.memory.gains.tenure import Tenure, Tenures
 from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.ir.buffers import Allocation, BufferValue
+from hlotool.ir.values import ShapeIndex
 
 
 class Held(Struct, frozen=True, dict=True):
@@ -46,6 +47,26 @@ def hold(peak: SpacePeak, tenure: Tenure | None) -> Held:
     held = Held()
     held.__dict__.update(peak=peak, tenure=tenure)
     return held
+
+
+class Donatable(Struct, frozen=True, dict=True):
+    """An array that may be donated, with what that gains beside others.
+
+    As `Held`, it is no part of what a row says, and has no fields; `offer` keeps the rest.
+    """
+
+    def together(self, others: Iterable[Donatable]) -> int:
+        """Return what donating all of these gains; 0 of what was written down and read back."""
+        measure: Callable[[list[ShapeIndex]], int] | None = self.__dict__.get("measure")
+        outputs = [output for one in others if (output := one.__dict__.get("output")) is not None]
+        return measure(outputs) if measure is not None else 0
+
+
+def offer(measure: Callable[[list[ShapeIndex]], int], output: ShapeIndex | None) -> Donatable:
+    """Return what a row keeps of an output that could have its memory, None where one has it."""
+    found = Donatable()
+    found.__dict__.update(measure=measure, output=output)
+    return found
 
 
 class Gains:
