@@ -8,10 +8,8 @@ from hlotool.errors import ParseError
 from hlotool.ir.buffers import (
     Allocation,
     BufferValue,
-    LiveRanges,
     UsedValue,
     ValueKey,
-    format_position,
 )
 from hlotool.source import Source
 
@@ -36,7 +34,7 @@ def map_values(source: Source, allocations: tuple[Allocation, ...]) -> dict[Valu
     return by_key
 
 
-def _mixed_up(source: Source, other: Source | None) -> str:
+def tell_mixed_up(source: Source, other: Source | None) -> str:
     """Say what is wrong where two parts do not belong together."""
     if other is None:
         return "the file is cut short, or made of two dumps"
@@ -54,7 +52,7 @@ def check_total(
     found = sum(one.size_bytes for one in allocations)
     if found != total:
         at = stated_in.text.index(str(total), start)
-        hint = _mixed_up(source, None if stated_in is source else stated_in)
+        hint = tell_mixed_up(source, None if stated_in is source else stated_in)
         message = f"the allocations hold {found} bytes, not {total}"
         raise ParseError(message, stated_in, at, at + len(str(total)), hint)
 
@@ -67,7 +65,7 @@ def check_used(
 ) -> None:
     """Raise at the first used value without an allocation, or the other way round."""
     known = {value.number: value for value in by_key.values()}
-    hint = _mixed_up(source, values)
+    hint = tell_mixed_up(source, values)
     for number, one in used.items():
         value = known.get(number)
         if value is None or one.name != value.name:
@@ -85,29 +83,16 @@ def check_used(
             )
 
 
-def check_ranges(
-    source: Source,
-    by_key: Mapping[ValueKey, BufferValue],
-    live: LiveRanges,
-    allocations: tuple[Allocation, ...],
-    live_range: Source | None,
-) -> None:
-    """Raise at the first range of an unknown value, or value in memory of its own without one."""
-    hint = _mixed_up(source, live_range)
-    for key in live.ranges:
-        if key not in by_key:
-            name = format_position(*key)
-            start = max(live.source.text.find(f"\n    {name}:"), 0) + len("\n    ")
-            message = f"{name!r} has a live range, but is in no allocation"
-            raise ParseError(message, live.source, start, start + len(name), hint)
+def check_ranges(source: Source, allocations: tuple[Allocation, ...], mixed_up: str) -> None:
+    """Raise at the first value in memory of its own without a live range."""
     for value in _placed_values(allocations):
-        if value.key not in live.ranges:
+        if value.live is None:
             raise ParseError(
                 f"value {value.number}, {value.name!r}, has no live range",
                 source,
                 value.start + 1,
                 value.start + len(f" value: <{value.number} {value.name}"),
-                hint,
+                mixed_up,
             )
 
 

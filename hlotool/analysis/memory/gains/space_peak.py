@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from math import isqrt
 
 from hlotool.analysis.memory.curve import Curve, add_curves
 from hlotool.analysis.memory.gains.tenure import Tenure
@@ -15,8 +16,12 @@ class SpacePeak:
     def __init__(self, curve: Curve) -> None:
         self.positions = curve.positions
         self.peak_bytes, _ = curve.peak()
-        # rows[k][n]: the highest of the 2^k levels from the n-th on; level 0 is before the first.
-        self._rows: list[list[int]] = [[0, *curve.levels]]
+        self._levels = (0, *curve.levels)  # level 0 is before the first
+        # The highest of each stretch of levels; as many stretches as levels in each.
+        self._length = length = isqrt(len(self._levels))
+        self._highs = [
+            max(self._levels[at : at + length]) for at in range(0, len(self._levels), length)
+        ]
 
     def gain(self, tenures: Iterable[Tenure]) -> int:
         """Return how far the peak falls if all of these were not there; the next one stays.
@@ -38,9 +43,10 @@ class SpacePeak:
 
     def _highest(self, first: int, last: int) -> int:
         """Return the highest of the levels from one to another, both included."""
-        size = last - first + 1
-        rows, row = self._rows, size.bit_length() - 1
-        while len(rows) <= row:
-            above, half = rows[-1], 1 << (len(rows) - 1)
-            rows.append(list(map(max, above, above[half:])))
-        return max(rows[row][first], rows[row][last + 1 - (1 << row)])
+        levels, length = self._levels, self._length
+        begin, end = -(-first // length), (last + 1) // length  # the whole stretches between
+        if begin >= end:
+            return max(levels[first : last + 1])
+        whole = max(self._highs[begin:end])
+        around = (*levels[first : begin * length], *levels[end * length : last + 1])
+        return max(whole, *around) if around else whole
