@@ -40,8 +40,7 @@ class Curve(Struct, frozen=True):
 def add_curves(curves: Iterable[Curve], alone: Iterable[OccupiedBlock] = ()) -> Curve:
     """Return the sum of several curves, and of blocks each in memory of its own."""
     changes: dict[int, int] = {}
-    for block in alone:
-        add_block(block, changes)
+    add_blocks(alone, changes)
     for curve in curves:
         before = 0
         for position, level in zip(curve.positions, curve.levels, strict=True):
@@ -50,11 +49,12 @@ def add_curves(curves: Iterable[Curve], alone: Iterable[OccupiedBlock] = ()) -> 
     return make_curve(changes)
 
 
-def add_block(block: OccupiedBlock, changes: dict[int, int]) -> None:
-    """Add what a block changes where it begins, and behind its end."""
-    size, start, behind = block.high - block.low, block.start, block.end + 1
-    changes[start] = changes.get(start, 0) + size
-    changes[behind] = changes.get(behind, 0) - size
+def add_blocks(blocks: Iterable[OccupiedBlock], changes: dict[int, int]) -> None:
+    """Add what blocks that share no bytes change where they begin, and behind their ends."""
+    for block in blocks:
+        size, start, behind = block.high - block.low, block.start, block.end + 1
+        changes[start] = changes.get(start, 0) + size
+        changes[behind] = changes.get(behind, 0) - size
 
 
 def make_curve(changes: dict[int, int]) -> Curve:

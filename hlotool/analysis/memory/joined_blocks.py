@@ -33,8 +33,7 @@ def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
         if cell is not None and cell[1] == high:  # as most lie where others lay before
             if cell[2] >= block.start:
                 joined.join(cell[3], number)
-                end = max(end, cell[2])
-            cells[low] = low, high, end, number
+            cells[low] = low, high, max(end, cell[2]), number
         elif low < high:
             _lay(number, block, cells, lows, joined)
     return sorted(map(sorted, joined.all()))

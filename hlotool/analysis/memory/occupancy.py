@@ -17,9 +17,10 @@ blocks are not all the same bytes needs a tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 from hlotool.analysis.memory.cover_tree import add_union
-from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_block, make_curve
+from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_blocks, make_curve
 from hlotool.analysis.memory.joined_blocks import join_blocks
 
 
@@ -37,12 +38,10 @@ def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Sequence[Sequence[int
         low, high = parts[0].low, parts[0].high
         if all(one.low == low and one.high == high for one in parts):
             start, end = min(one.start for one in parts), max(one.end for one in parts)
-            add_block(OccupiedBlock(low, high, start, end), changes)
+            add_blocks([OccupiedBlock(low, high, start, end)], changes)
         else:
             add_union(parts, changes)
         for number in group:
             is_alone[number] = False
-    for number, block in enumerate(blocks):
-        if is_alone[number]:
-            add_block(block, changes)
+    add_blocks(compress(blocks, is_alone), changes)
     return make_curve(changes)

@@ -32,7 +32,7 @@ from hlotool.parse.collector import collector_paused
 from hlotool.parse.scanner import Scanner
 from hlotool.source import Source
 
-_SECTION = re.compile(r"^(?:Total bytes used: |Used values:|HloLiveRange )", re.MULTILINE)
+_SECTION = re.compile(r"\n(?:Total bytes used: |Used values:|HloLiveRange )")
 _HEADER = re.compile(r"\s*+BufferAssignment:[ \t]*+\r?(?:\n|\Z)")
 
 
@@ -68,8 +68,8 @@ def _parse(
         scanner = Scanner(source)
         scanner.skip_blanks()
         scanner.fail_expected("'BufferAssignment:'")
-    section = _SECTION.search(source.text, header.end())
-    end = section.start() if section else len(source.text)
+    section = _SECTION.search(source.text, header.end() - 1)
+    end = section.start() + 1 if section else len(source.text)
     allocations = parse_allocations(source, header.end(), end, unknown)
     by_key = map_values(source, allocations)
     used_source, used_start = (source, end) if values is None else (values, 0)

@@ -24,7 +24,10 @@ _INTEGER: Final = r"[0-9]{1,19}+"
 _HEADER = re.compile(rf"\s*+HloLiveRange \(max ({_INTEGER})\):[ \t]*+\r?\n")
 _ABSENT = re.compile(r"\s*+HloLiveRange not available[^\n]*+")
 _SEQUENCE = re.compile(r" *+InstructionSequence:[ \t]*+\r?\n")
-_STEP = re.compile(rf"\ {{4}}({_INTEGER}):([^\s{{]++)[ \t]*+\r?\n")
+_STEP = re.compile(
+    rf"\ {{4}}({_INTEGER}):([^\s{{]++)[ \t]*+\r?\n"
+    r"|[^\n]*+(?:\n|\Z)"  # a line of another kind
+)
 _RANGES = re.compile(r" *+BufferLiveRange:[ \t]*+\r?\n")
 _RANGE = re.compile(
     rf"\ {{4}}([^\s{{:]++)(?:\{{([0-9,]*+)\}})?+:({_INTEGER})-({_INTEGER})[ \t]*+\r?\n"
@@ -112,17 +115,19 @@ def _parse_sequence(source: Source, at: int, unknown: UnknownLines) -> tuple[tup
         at = unknown.pass_over(source, at, "'InstructionSequence:'")
     at = heading.end()
     names: list[str] = []
-    while True:
-        if match := _STEP.match(source.text, at):
-            if int(match[1]) != len(names):
-                message = f"expected position {len(names)}, found {match[1]}"
-                raise ParseError(message, source, match.start(1), match.end(1), _CUT)
-            names.append(match[2])
-            at = match.end()
-        elif heading := _RANGES.match(source.text, at):
-            return tuple(names), heading.end()
-        else:
-            at = unknown.pass_over(source, at, _ONE_OF_SEQUENCE)
+    for match in _STEP.finditer(source.text, at):
+        number, name = match.groups()
+        if name is None:
+            if heading := _RANGES.match(source.text, match.start()):
+                at = heading.end()
+                break
+            unknown.pass_over(source, match.start(), _ONE_OF_SEQUENCE)
+            continue
+        if int(number) != len(names):
+            message = f"expected position {len(names)}, found {number}"
+            raise ParseError(message, source, match.start(1), match.end(1), _CUT)
+        names.append(name)
+    return tuple(names), at
 
 
 def _parse_ranges(
@@ -137,15 +142,15 @@ def _parse_ranges(
     """Read when each value is live, up to the heading of the peak, or what stands in its place."""
     indices = ShapeIndices()
     for match in _RANGE.finditer(source.text, at):
-        name, index, first, end = match.groups()
+        name, index, first_text, end_text = match.groups()
         if name is None:
             at = match.start()
             if _PEAK.match(source.text, at) or _NO_PEAK.match(source.text, at):
                 break
             unknown.pass_over(source, at, _ONE_OF_RANGES)
             continue
-        found = LiveRange(int(first), int(end))
-        if found.start > found.end or found.end > last:
+        first, end = int(first_text), int(end_text)
+        if first > end or end > last:
             message = f"the range does not lie within 0-{last}, or ends before it starts"
             raise ParseError(message, source, match.start(3), match.end(4))
         key = name, indices[index or ""]
@@ -154,7 +159,7 @@ def _parse_ranges(
             position = format_position(*key)
             message = f"{position!r} has a live range, but is in no allocation"
             raise ParseError(message, source, match.start(1), match.start(3) - 1, mixed_up)
-        value.live = found
+        value.live = LiveRange(first, end)
     return at
 
 
@@ -195,8 +200,8 @@ def _check_peak(
     by_key: Mapping[ValueKey, BufferValue],
 ) -> None:
     """Raise where the list at the peak is shorter than what is live there: XLA leaves none out."""
-    ranges = (value.live for value in by_key.values() if value.live)
-    live = sum(one.start <= position <= one.end for one in ranges)
+    ranges = [value.live for value in by_key.values() if value.live]
+    live = len([one for one in ranges if one.start <= position <= one.end])
     if len(entries) < live:
         message = f"the list at the peak has {len(entries)} values, not the {live} that are live"
         raise ParseError(message, source, heading.start(1), heading.end(1), _CUT)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn
 
 from hlotool.errors import ParseError
 from hlotool.ir.buffers import (
@@ -16,22 +17,27 @@ from hlotool.source import Source
 
 def map_values(source: Source, allocations: tuple[Allocation, ...]) -> dict[ValueKey, BufferValue]:
     """Return the values by instruction and index; raise where one, or a number, comes twice."""
-    by_key: dict[ValueKey, BufferValue] = {}
-    numbers: set[int] = set()
-    for allocation in allocations:
-        for value in allocation.values:
-            key = value.key
-            if key in by_key or value.number in numbers:
-                raise ParseError(
-                    f"value {value.number}, {value.name!r}, stands in the dump twice",
-                    source,
-                    value.start + 1,
-                    value.start + 1 + len(f"value: <{value.number} {value.name}"),
-                    "two dumps may be mixed",
-                )
-            by_key[key] = value
-            numbers.add(value.number)
+    values = [value for allocation in allocations for value in allocation.values]
+    by_key = {(value.instruction, value.index or ()): value for value in values}
+    if len(by_key) < len(values) or len({value.number for value in values}) < len(values):
+        _fail_at_second(source, values)
     return by_key
+
+
+def _fail_at_second(source: Source, values: Sequence[BufferValue]) -> NoReturn:
+    """Find the first value that has come before, and raise there."""
+    seen: set[ValueKey | int] = set()
+    for value in values:
+        if value.key in seen or value.number in seen:
+            break
+        seen |= {value.key, value.number}
+    raise ParseError(
+        f"value {value.number}, {value.name!r}, stands in the dump twice",
+        source,
+        value.start + 1,
+        value.start + 1 + len(f"value: <{value.number} {value.name}"),
+        "two dumps may be mixed",
+    )
 
 
 def tell_mixed_up(source: Source, other: Source | None) -> str:
