@@ -50,7 +50,7 @@ def alone(*blocks: OccupiedBlock) -> list[Tenure]:
 
 
 def peak_of(tenures: list[Tenure]) -> SpacePeak:
-    return SpacePeak(add_curves(one.curve() for one in tenures))
+    return SpacePeak(add_curves([one.curve() for one in tenures]))
 
 
 def are_met(one: OccupiedBlock, other: OccupiedBlock) -> bool:
@@ -84,7 +84,9 @@ def test_tenures_are_what_meets_in_bytes_and_time(blocks: list[OccupiedBlock]) -
 
 @given(BLOCKS)
 def test_tenures_add_up_to_what_is_in_use(blocks: list[OccupiedBlock]) -> None:
-    assert add_curves(one.curve() for one in tenures_of(blocks)) == add_curves([occupancy(blocks)])
+    assert add_curves([one.curve() for one in tenures_of(blocks)]) == add_curves(
+        [occupancy(blocks)]
+    )
 
 
 @given(BLOCKS, st.sets(st.integers(0, 11)))

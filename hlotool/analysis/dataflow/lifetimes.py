@@ -95,7 +95,7 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
     Follows HloAliasAnalysis (xla/hlo/analysis/hlo_alias_analysis.cc): donated parameters
     with their outputs, everything that meets in a loop or a conditional, in-place operations.
     """
-    groups = Groups[Value]()
+    groups: Groups[Value] = Groups()
     module = flow.schedule.module
     for alias in module.header.aliases:
         parameters = module.entry.parameters

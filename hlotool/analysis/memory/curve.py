@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from msgspec import Struct
@@ -37,8 +37,10 @@ class Curve(Struct, frozen=True):
         return (most, self.positions[self.levels.index(most)]) if most else (0, 0)
 
 
-def add_curves(curves: Iterable[Curve], alone: Iterable[OccupiedBlock] = ()) -> Curve:
+def add_curves(curves: Sequence[Curve], alone: Sequence[OccupiedBlock] = ()) -> Curve:
     """Return the sum of several curves, and of blocks each in memory of its own."""
+    if len(curves) == 1 and not alone:
+        return curves[0]
     changes: dict[int, int] = {}
     add_blocks(alone, changes)
     for curve in curves:

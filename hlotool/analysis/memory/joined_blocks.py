@@ -22,7 +22,7 @@ def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
 
     Blocks that share none are left out. O(n log n) steps.
     """
-    joined = Groups[int]()
+    joined: Groups[int] = Groups()
     cells: dict[int, _Cell] = {}  # by their first byte
     lows: list[int] = []  # the first bytes of the cells, sorted
     starts = [block.start for block in blocks]

@@ -113,11 +113,9 @@ class MemoryMap(Struct, frozen=True):
                 shared.append(curve)
         sums: dict[tuple[int, AllocationClass | None], Curve] = {}
         for key, (shared, alone) in parts.items():
-            is_one = len(shared) == 1 and not alone
-            sums[key] = shared[0] if is_one else add_curves(shared, self.blocks_of(alone))
+            sums[key] = add_curves(shared, self.blocks_of(alone))
         for color in {color for color, _ in sums}:
-            classes = [sums[key] for key in sums if key[0] == color]
-            sums[color, None] = classes[0] if len(classes) == 1 else add_curves(classes)
+            sums[color, None] = add_curves([sums[key] for key in sums if key[0] == color])
         return sums
 
 

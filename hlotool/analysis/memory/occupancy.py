@@ -26,7 +26,8 @@ from hlotool.analysis.memory.joined_blocks import join_blocks
 
 def occupancy(blocks: Sequence[OccupiedBlock]) -> Curve:
     """Return the length of the union of live byte ranges at every position, in O(n log n)."""
-    return add_up_groups(blocks, join_blocks(blocks))
+    groups = join_blocks(blocks) if len(blocks) > 1 else []
+    return add_up_groups(blocks, groups)
 
 
 def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Sequence[Sequence[int]]) -> Curve:
