@@ -56,7 +56,7 @@ class MemoryMap(Struct, frozen=True):
 
         Values that share none are in no group; nor are those of thread-local memory.
         """
-        known = self._measure(allocation)
+        known = self._measure(allocation) if len(allocation.values) > 1 else None
         return known[1] if known else []
 
     def _measure(self, allocation: Allocation) -> tuple[Curve, list[list[int]]] | None:
