@@ -52,24 +52,26 @@ def _lay(
     if first and cells[lows[first - 1]][1] > low:
         first -= 1
     last = bisect_left(lows, high, first)
-    before: list[_Cell] = []
-    made: list[_Cell] = []
+    new: list[_Cell] = []
     behind: list[_Cell] = []
     done = low
-    for cell in [cells.pop(one) for one in lows[first:last]]:
-        cell_low, cell_high, cell_end, owner = cell
+    for place in lows[first:last]:
+        cell_low, cell_high, cell_end, owner = cells.pop(place)
         if cell_low < low:
-            before.append((cell_low, low, cell_end, owner))
+            new.append((cell_low, low, cell_end, owner))
         if cell_high > high:
             behind.append((high, cell_high, cell_end, owner))
         if cell_end >= block.start:
             joined.join(owner, number)
         if cell_end > end:  # these bytes are needed longer than the block needs them
             begin, until = max(cell_low, low), min(cell_high, high)
-            made += [(done, begin, end, number)] if done < begin else []
-            made.append((begin, until, cell_end, number))
+            if done < begin:
+                new.append((done, begin, end, number))
+            new.append((begin, until, cell_end, number))
             done = until
-    made += [(done, high, end, number)] if done < high else []
-    new = [*before, *made, *behind]
+    if done < high:
+        new.append((done, high, end, number))
+    new += behind
     lows[first:last] = [cell[0] for cell in new]
-    cells.update((cell[0], cell) for cell in new)
+    for cell in new:
+        cells[cell[0]] = cell
