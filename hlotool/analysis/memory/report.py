@@ -44,15 +44,13 @@ class MemoryReport(Struct, frozen=True):
 
     def peak_of(self, color: int) -> Peak:
         """Return the peak of a space."""
-        if color == self.figures.peak.space:
-            return self.figures.peak
         found = measure_peak(self.map, color, add_up_space(self.map, color))
         return _place_of(found) if self.figures.estimated else found
 
     def estimated_of(self, color: int) -> MemoryEstimate | None:
         """Return the estimate of a space, None where an assignment tells."""
-        if self.figures.estimated is None or color == self.figures.peak.space:
-            return self.figures.estimated
+        if self.figures.estimated is None:
+            return None
         sums = add_up_space(self.map, color)
         peak = measure_peak(self.map, color, sums)
         return measure_estimate(self.map, peak, sums, self.temp_bytes.get(color, 0))
