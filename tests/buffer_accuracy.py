@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from buffer_dumps import Dump, find_dumps
+from buffer_dumps import Dump, find_dumps, read_ranges
 from dump_files import PAIRS, ROOT, SEEDS
 
 from hlotool.analysis.dataflow.dataflow import find_values
-from hlotool.analysis.dataflow.lifetimes import derive_lifetimes
+from hlotool.analysis.dataflow.lifetimes import derive_ranges
 from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.ir.module import Module
@@ -66,12 +66,12 @@ def _off(estimated: int, real: int) -> float:
 
 def measure(dump: Dump) -> Accuracy:
     """Compare one dump with itself without its assignment, and without its live ranges."""
-    printed = dump.assignment.live_ranges
-    if printed is None:
+    printed = read_ranges(dump.assignment)
+    if not printed:
         raise ValueError(f"{dump.name} has no live ranges")
     module = dump.module if dump.path.is_dir() else sent_module()
-    derived = derive_lifetimes(find_values(require_schedule(module)))
-    equal = sum(derived.ranges.get(key) == found for key, found in printed.ranges.items())
+    derived = derive_ranges(find_values(require_schedule(module)))
+    equal = sum(derived.get(key) == found for key, found in printed.items())
     figures = analyze_memory(module, dump.assignment).figures
     real, allocated = figures.peak, figures.totals.allocated_bytes
     estimated = analyze_memory(module, None).figures.estimated
@@ -81,7 +81,7 @@ def measure(dump: Dump) -> Accuracy:
         raise ValueError(f"{dump.name} has no allocated size")
     return Accuracy(
         shown_name(dump),
-        len(printed.ranges),
+        len(printed),
         equal,
         real.bytes,
         estimated.peak_bytes,

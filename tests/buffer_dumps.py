@@ -9,7 +9,7 @@ from typing import Any
 
 from dump_files import SEEDS, find_file, find_folders, read_json, read_text
 
-from hlotool.ir.buffers import BufferAssignment
+from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.ir.module import Module
 from hlotool.parse import parse_module
 from hlotool.parse.buffers import parse_buffer_assignment
@@ -68,3 +68,9 @@ def find_dumps() -> tuple[Dump, ...]:
     """Return the dumps of testdata, then those of the shared folder where it exists."""
     files = [*SEEDS.glob("001*"), *SEEDS.glob("004*")]
     return tuple(Dump(path) for path in (*find_folders(), *files))
+
+
+def read_ranges(assignment: BufferAssignment) -> dict[ValueKey, LiveRange]:
+    """Return when each value is live, where that is known."""
+    values = (value for allocation in assignment.allocations for value in allocation.values)
+    return {value.key: value.live for value in values if value.live is not None}

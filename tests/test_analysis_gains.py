@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves
 from hlotool.analysis.memory.gains.space_peak import SpacePeak
-from hlotool.analysis.memory.gains.tenure import Tenure, join_blocks
+from hlotool.analysis.memory.gains.tenure import Tenure
+from hlotool.analysis.memory.joined_blocks import join_blocks
 from hlotool.analysis.memory.occupancy import occupancy
 from hlotool.ir.buffers import Allocation
 
@@ -30,7 +31,11 @@ def block(size: int, start: int, end: int, low: int = 0) -> OccupiedBlock:
 
 
 def join_all(blocks: list[OccupiedBlock]) -> list[list[int]]:
-    return join_blocks(blocks, range(len(blocks)))
+    """Return the groups, and each block that shares nothing as one of its own."""
+    groups = join_blocks(blocks)
+    shared = {number for group in groups for number in group}
+    alone = [number for number, one in enumerate(blocks) if one.high > one.low]
+    return sorted([*groups, *([number] for number in alone if number not in shared)])
 
 
 def tenures_of(blocks: list[OccupiedBlock]) -> list[Tenure]:
@@ -45,7 +50,7 @@ def alone(*blocks: OccupiedBlock) -> list[Tenure]:
 
 
 def peak_of(tenures: list[Tenure]) -> SpacePeak:
-    return SpacePeak(add_curves(one.curve() for one in tenures))
+    return SpacePeak(add_curves([one.curve() for one in tenures]))
 
 
 def are_met(one: OccupiedBlock, other: OccupiedBlock) -> bool:
@@ -74,12 +79,14 @@ def join_slowly(blocks: list[OccupiedBlock]) -> list[list[int]]:
 
 @given(BLOCKS)
 def test_tenures_are_what_meets_in_bytes_and_time(blocks: list[OccupiedBlock]) -> None:
-    assert sorted(sorted(part) for part in join_all(blocks)) == join_slowly(blocks)
+    assert join_all(blocks) == join_slowly(blocks)
 
 
 @given(BLOCKS)
 def test_tenures_add_up_to_what_is_in_use(blocks: list[OccupiedBlock]) -> None:
-    assert add_curves(one.curve() for one in tenures_of(blocks)) == add_curves([occupancy(blocks)])
+    assert add_curves([one.curve() for one in tenures_of(blocks)]) == add_curves(
+        [occupancy(blocks)]
+    )
 
 
 @given(BLOCKS, st.sets(st.integers(0, 11)))
@@ -122,14 +129,11 @@ def test_naming_a_tenure_twice_takes_it_once() -> None:
 def test_bytes_are_handed_on_at_a_shared_position_only() -> None:
     blocks = [block(64, 0, 2), block(64, 2, 5), block(64, 6, 9), block(32, 4, 9, low=64)]
     assert join_all(blocks) == [[0, 1], [2], [3]]
-    assert join_blocks(blocks, [1, 3]) == [[0, 1], [3]]
 
 
 def test_a_long_value_under_a_short_one_keeps_its_bytes() -> None:
     blocks = [block(64, 0, 9), block(16, 2, 3, low=16), block(16, 5, 6, low=24)]
     assert join_all(blocks) == [[0, 1, 2]]
-    assert join_blocks(blocks, [2]) == [[0, 1, 2]]
-    assert join_blocks(blocks, []) == []
 
 
 @pytest.mark.parametrize("tenures", [[], alone(block(0, 0, 5))])

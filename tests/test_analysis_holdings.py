@@ -7,10 +7,10 @@ from buffer_dumps import Dump, find_dumps
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.dataflow.lifetimes import Lifetimes, find_lifetimes
+from hlotool.analysis.dataflow.lifetimes import Lifetimes, add_lifetimes
 from hlotool.analysis.memory.holdings import MOST_ALIASES, find_holdings
 from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
-from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange, ValueKey
+from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.ir.shape import ArrayShape
 from hlotool.source import Source
 
@@ -26,25 +26,21 @@ BLOCKS = st.lists(
 def make_memory(blocks: list[tuple[int, int, int, int]]) -> MemoryMap:
     """Put blocks into one temp allocation, as values v0, v1, …."""
     values = [
-        BufferValue(number, f"v{number}", None, False, 0, size, low, ArrayShape("u8", (size,)))
-        for number, (low, size, _, _) in enumerate(blocks)
+        BufferValue(
+            *(number, f"v{number}", None, False, 0, size, low, ArrayShape("u8", (size,))),
+            live=LiveRange(born, min(born + more, LAST)),
+        )
+        for number, (low, size, born, more) in enumerate(blocks)
     ]
-    ranges: dict[ValueKey, LiveRange] = {
-        (f"v{number}", ()): LiveRange(born, min(born + more, LAST))
-        for number, (_, _, born, more) in enumerate(blocks)
-    }
     assignment = BufferAssignment(Source(""), (Allocation(0, 16, values=values),))
-    return map_memory(assignment, Lifetimes("derived", ("i",) * LAST, ranges))
+    return map_memory(assignment, Lifetimes("derived", ("i",) * LAST))
 
 
 def owners(memory: MemoryMap, position: int) -> dict[int, BufferValue]:
     """Ask every byte for the live value born last."""
     found: dict[int, BufferValue] = {}
-    assert memory.lifetimes is not None
-    ranges = memory.lifetimes.ranges
-    live = [value for _, value, _ in memory.live_at(position, 0)]
-    live.sort(key=lambda one: (ranges[one.key].start, -one.number))
-    for value in live:
+    live = [(found.start, -value.number, value) for _, value, found in memory.live_at(position, 0)]
+    for _, _, value in sorted(live, key=lambda one: one[:2]):
         for byte in range(value.offset, value.offset + value.size_bytes):
             found[byte] = value
     return found
@@ -80,7 +76,7 @@ def test_aliases_are_the_live_values_in_the_same_bytes(
 
 @pytest.mark.parametrize("dump", find_dumps(), ids=lambda dump: dump.name)
 def test_holdings_add_up_to_what_is_in_use(dump: Dump) -> None:
-    memory = map_memory(dump.assignment, find_lifetimes(dump.assignment, None))
+    memory = map_memory(*add_lifetimes(dump.assignment, None))
     assert memory.lifetimes is not None
     for color in memory.colors():
         curve = memory.curve(color)

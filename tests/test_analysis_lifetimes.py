@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import pytest
-from buffer_dumps import Dump, find_dumps
+from buffer_dumps import Dump, find_dumps, read_ranges
 from dump_files import SEEDS, needs_shared
+from msgspec.structs import replace
 
-from hlotool.analysis.dataflow.dataflow import find_values
-from hlotool.analysis.dataflow.lifetimes import Lifetimes, derive_lifetimes, find_lifetimes
+from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
+from hlotool.analysis.dataflow.lifetimes import add_lifetimes, derive_ranges, name_lifetimes
 from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.errors import InputError
-from hlotool.ir.buffers import BufferAssignment, LiveRange
+from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.parse import parse_module
 from hlotool.source import Source
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 
 
-def derive(text: str) -> Lifetimes:
-    return derive_lifetimes(find_values(require_schedule(parse_module(Source(text)))))
+def follow(text: str) -> Dataflow:
+    return find_values(require_schedule(parse_module(Source(text))))
 
 
-def as_text(lifetimes: Lifetimes) -> dict[str, str]:
+def derive(text: str) -> dict[ValueKey, LiveRange]:
+    return derive_ranges(follow(text))
+
+
+def as_text(ranges: dict[ValueKey, LiveRange]) -> dict[str, str]:
     """Write ranges as `start-end`, by name and index."""
     return {
         f"{name}{{{','.join(map(str, index))}}}": f"{found.start}-{found.end}"
-        for (name, index), found in lifetimes.ranges.items()
+        for (name, index), found in ranges.items()
     }
 
 
@@ -33,20 +38,16 @@ def as_text(lifetimes: Lifetimes) -> dict[str, str]:
 def test_derived_is_what_xla_prints(dump: Dump) -> None:
     printed = dump.assignment.live_ranges
     assert printed is not None
-    derived = derive_lifetimes(find_values(require_schedule(dump.module)))
-    assert derived.sequence == printed.sequence
-    assert dict(derived.ranges) == dict(printed.ranges)
+    flow = find_values(require_schedule(dump.module))
+    assert name_lifetimes(flow).sequence == printed.sequence
+    assert derive_ranges(flow) == read_ranges(dump.assignment)
 
 
 @needs_shared
 def test_an_older_dump() -> None:
     (text,) = SEEDS.glob("003*")
     (dump,) = [one for one in find_dumps() if one.name == "004"]
-    printed = dump.assignment.live_ranges
-    assert printed is not None
-    assert as_text(derive(text.read_text("utf-8"))) == as_text(
-        Lifetimes("live-range", printed.sequence, printed.ranges)
-    )
+    assert as_text(derive(text.read_text("utf-8"))) == as_text(read_ranges(dump.assignment))
 
 
 def test_straight_line() -> None:
@@ -203,15 +204,22 @@ def test_unscheduled_module_is_refused() -> None:
 
 def test_printed_ranges_win() -> None:
     dump = DUMPS[0]
-    found = find_lifetimes(dump.assignment, dump.module)
+    kept, found = add_lifetimes(dump.assignment, dump.module)
     assert found is not None
     assert found.source == "live-range"
-    bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
-    derived = find_lifetimes(bare, dump.module)
-    assert derived is not None
-    assert derived.source == "derived"
-    assert find_lifetimes(bare, None) is None
-    assert derived.ranges == found.ranges
+    assert kept is dump.assignment
+    bare = BufferAssignment(
+        dump.assignment.source,
+        tuple(
+            replace(one, values=[replace(value, live=None) for value in one.values])
+            for one in dump.assignment.allocations
+        ),
+    )
+    derived, lifetimes = add_lifetimes(bare, dump.module)
+    assert lifetimes is not None
+    assert lifetimes.source == "derived"
+    assert read_ranges(derived) == read_ranges(kept)
+    assert add_lifetimes(bare, None) == (bare, None)
 
 
 def test_deeply_nested_calls_need_no_stack() -> None:
@@ -225,7 +233,7 @@ def test_deeply_nested_calls_need_no_stack() -> None:
     text = "HloModule m, is_scheduled=true\n\n" + "\n".join(bodies)
     text += "\nENTRY e {\n  p = f32[] parameter(0)\n"
     text += f"  ROOT r = f32[] call(p), to_apply=c{depth - 1}\n}}\n"
-    ranges = derive(text).ranges
+    ranges = derive(text)
     assert ranges["n0", ()] == LiveRange(depth + 1, 2 * depth + 2)
 
 
@@ -245,9 +253,9 @@ ENTRY main {
 
 
 def test_names_that_repeat_are_told_apart() -> None:
-    derived = derive(REPEATED)
-    assert derived.sequence == ("a", "body/a", "body/b", "b", "c")
-    assert as_text(derived) == {"a{}": "0-5", "body/b{}": "2-4", "c{}": "4-5"}
+    flow = follow(REPEATED)
+    assert name_lifetimes(flow).sequence == ("a", "body/a", "body/b", "b", "c")
+    assert as_text(derive_ranges(flow)) == {"a{}": "0-5", "body/b{}": "2-4", "c{}": "4-5"}
 
 
 def test_canonical_prints_are_no_schedule() -> None:
@@ -256,4 +264,4 @@ def test_canonical_prints_are_no_schedule() -> None:
     with pytest.raises(InputError, match="canonical form"):
         derive(text)
     straight = text[: text.index("body {")] + "ENTRY main {\n  ROOT tmp_0 = f32[] parameter(0)\n}\n"
-    assert derive(straight).sequence == ("tmp_0",)
+    assert name_lifetimes(follow(straight)).sequence == ("tmp_0",)

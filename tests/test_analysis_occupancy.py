@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.memory import occupancy as module
-from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves
+from hlotool.analysis.memory.cover_tree import add_union
+from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves, make_curve
 from hlotool.analysis.memory.occupancy import occupancy
 
 LAST = 16
@@ -40,10 +39,9 @@ def test_union_is_the_number_of_bytes_in_use(blocks: list[OccupiedBlock]) -> Non
 
 @given(BLOCKS)
 def test_tree_alone_agrees_with_the_sweep(blocks: list[OccupiedBlock]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_CLUSTERS", 0)
-        by_tree = occupancy(blocks)
-    assert by_tree == occupancy(blocks)
+    changes: dict[int, int] = {}
+    add_union([one for one in blocks if one.low < one.high], changes)
+    assert make_curve(changes) == occupancy(blocks)
 
 
 @given(BLOCKS)

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from buffer_dumps import read_ranges
 
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.ir.buffers import BufferAssignment, LiveRange, UsedValue
@@ -43,12 +44,12 @@ def everything(assignment: BufferAssignment) -> list[object]:
         flat += [allocation.allocation_class, allocation.is_donated, allocation.parameter]
         for value in allocation.values:
             flat += [value.number, value.name, value.is_phi, value.color, value.shape]
-            flat += [value.size_bytes, value.offset]
+            flat += [value.size_bytes, value.offset, value.live]
     used = assignment.used or {}
     flat += [(one.name, one.use_count, text_of(one)) for one in used.values()]
     live = assignment.live_ranges
     if live:
-        flat += [live.sequence, live.end, live.ranges, live.peak_position, live.peak_entries]
+        flat += [live.sequence, live.end, live.peak_position, live.peak_entries]
     return flat
 
 
@@ -93,7 +94,7 @@ def test_live_ranges() -> None:
     assert live is not None
     assert assignment.reported_total_bytes == 33824
     assert (live.end, live.peak_position, live.sequence[4]) == (9, 7, "fusion.1")
-    assert live.ranges["fusion.1", (1,)] == LiveRange(4, 7)
+    assert read_ranges(assignment)["fusion.1", (1,)] == LiveRange(4, 7)
     assert sum(entry.size_bytes for entry in live.peak_entries) == 15532
 
 

@@ -27,14 +27,21 @@ CLASS_MEANINGS: Final[Mapping[AllocationClass, str]] = {
 ValueKey: TypeAlias = tuple[str, ShapeIndex]  # defining instruction and index: unique in a module
 
 
+class LiveRange(Struct, frozen=True, gc=False):
+    """First and last position at which a value is live, both included."""
+
+    start: int
+    end: int
+
+
 class BufferValue(Node, eq=False, gc=False):
     """One value of an allocation: what an instruction defines at one index of its shape.
 
     `index` is None where the instruction is no tuple; () is then a tuple's own table.
     `is_phi` values are where branches or loop rounds meet; they name no memory of their
     own. `size_bytes` is what the backend gives it, at `offset` inside its allocation.
-    `start` is where its line begins in the dump. There may be millions, none of them in a cycle:
-    the collector need not know them.
+    `start` is where its line begins in the dump. `live` is None where nothing says when it is.
+    There may be millions, none of them in a cycle: the collector need not know them.
     """
 
     number: int
@@ -46,6 +53,7 @@ class BufferValue(Node, eq=False, gc=False):
     offset: int
     shape: Shape
     start: int = 0
+    live: LiveRange | None = None
 
     @property
     def key(self) -> ValueKey:
@@ -93,13 +101,6 @@ class Allocation(Node, eq=False):
         return self.parameter is not None and self.is_live_out
 
 
-class LiveRange(Struct, frozen=True, gc=False):
-    """First and last position at which a value is live, both included."""
-
-    start: int
-    end: int
-
-
 class PeakEntry(Struct, frozen=True):
     """One line of XLA's own list of what lives at its peak; old dumps print no index."""
 
@@ -111,13 +112,14 @@ class PeakEntry(Struct, frozen=True):
 class LiveRanges(Struct, frozen=True):
     """The HloLiveRange section; positions run from 0 to `end`, the sequence's length.
 
+    When each value is live stands with the value.
+
     `peak_position` and `peak_entries` are XLA's own and not to be trusted: it charges a
     value the size of its instruction's whole shape (docs/buffers.md).
     """
 
     sequence: tuple[str, ...]
     end: int
-    ranges: Mapping[ValueKey, LiveRange]
     peak_position: int | None
     peak_entries: tuple[PeakEntry, ...]
     source: Source

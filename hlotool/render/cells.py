@@ -15,8 +15,8 @@ from hlotool.render.tones import find_tones
 from hlotool.render.units import (
     UNKNOWN,
     format_bounds,
+    format_column,
     format_field,
-    format_field_value,
     format_sum,
     format_value,
 )
@@ -104,12 +104,12 @@ def _write_rows(
 def _column(row_list: RowList, field: Field, rows: Sequence[object], units: str) -> list[str]:
     """Write a column; a name that stands inside another is indented, a bound is marked."""
     values = list(map(field.getter(), rows))
-    texts = [
-        draw_sparkline(value)
-        if field.is_curve and isinstance(value, tuple)
-        else format_field_value(field, value, row, units)
-        for value, row in zip(values, rows, strict=True)
-    ]
+    texts = format_column(field, values, rows, units)
+    if field.is_curve:
+        texts = [
+            draw_sparkline(value) if isinstance(value, tuple) else text
+            for value, text in zip(values, texts, strict=True)
+        ]
     if field.estimate_if:
         marks = [getattr(row, field.estimate_if) for row in rows]
         texts = [

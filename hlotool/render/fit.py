@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct
@@ -43,19 +44,20 @@ def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
     The first column always stays. Where none has to give way, the last one leaves.
     """
     columns = list(range(len(cells.columns)))
+    full = [_full_width(cells, index) for index in columns]
     if width is None:
-        return columns, [_full_width(cells, index) for index in columns]
+        return columns, full
     had_filler = _find_filler(cells, columns) is not None
     while True:
         filler = _find_filler(cells, columns)
         rest = () if filler is not None else (_NARROW, *(_NARROWER if had_filler else ()))
         for way in (_AT_EASE, *rest):
-            widths = _share_width(cells, columns, width, way)
+            widths = _share_width(cells, full, columns, width, way)
             if _has_room(widths, width) and _are_apart(cells, columns, widths):
                 return columns, widths
         if filler is None:
             last = _LAST if had_filler else _LAST_OF_ANSWER
-            widths = _share_width(cells, columns, width, last)
+            widths = _share_width(cells, full, columns, width, last)
             if _has_room(widths, width):
                 return columns, widths
         if not columns[1:]:
@@ -90,9 +92,9 @@ def _has_room(widths: Sequence[int], width: int) -> bool:
     return sum(widths) + GAP * (len(widths) - 1) <= width
 
 
-def _least_width(cells: Cells, index: int, way: _Narrowing) -> int:
+def _least_width(cells: Cells, full: int, index: int, way: _Narrowing) -> int:
     """Return the narrowest a column may become."""
-    column, full = cells.columns[index], _full_width(cells, index)
+    column = cells.columns[index]
     if not column.is_cuttable:
         return full
     wanted = column.wants if way.keeps_wants else 0
@@ -106,15 +108,17 @@ def _least_width(cells: Cells, index: int, way: _Narrowing) -> int:
 
 def _full_width(cells: Cells, index: int) -> int:
     """Return the width of a column that is not cut."""
-    longest = max(len(row[index]) for row in cells.rows)
+    longest = max(map(len, map(itemgetter(index), cells.rows)))
     total = max((len(total.cells[index]) for total in cells.totals), default=0)
     return max(longest, total, len(cells.columns[index].title))
 
 
-def _share_width(cells: Cells, columns: Sequence[int], width: int, way: _Narrowing) -> list[int]:
+def _share_width(
+    cells: Cells, full: Sequence[int], columns: Sequence[int], width: int, way: _Narrowing
+) -> list[int]:
     """Give every column its width: the widest names give way first, and equally."""
-    narrowest = [_least_width(cells, index, way) for index in columns]
-    widths = [_full_width(cells, index) for index in columns]
+    narrowest = [_least_width(cells, full[index], index, way) for index in columns]
+    widths = [full[index] for index in columns]
     excess = sum(widths) + GAP * (len(columns) - 1) - width
     while excess > 0:
         loose = [place for place in range(len(columns)) if widths[place] > narrowest[place]]

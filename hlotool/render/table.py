@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -72,15 +73,17 @@ def render_table(cells: Cells, look: Look) -> str:
     totals = [_place_word(total, columns) for total in cells.totals]
     totals = [total for total in totals if _says_something(total, columns)]
     rows = [titles, *cells.rows, *(total.cells for total in totals)]
-    places = list(zip(columns, widths, strict=True))
-    shown = [[cut(row[each], width) for each, width in places] for row in rows]
-    for number, tones in enumerate(cells.tones, start=1):
-        shown[number] = [
-            look.paint(text, tones[each]) for text, each in zip(shown[number], columns, strict=True)
-        ]
+    shown = [
+        _cut_column(list(map(itemgetter(each), rows)), width)
+        for each, width in zip(columns, widths, strict=True)
+    ]
+    if look.has_color:
+        for number, tones in enumerate(cells.tones, start=1):
+            for column, each in zip(shown, columns, strict=True):
+                column[number] = look.paint(column[number], tones[each])
     text = tabulate(
         # One row, whose cells are whole columns: tabulate guesses what type each cell is.
-        [["\n".join(column) for column in zip(*shown, strict=True)]],
+        [["\n".join(column) for column in shown]],
         tablefmt="plain",  # its own headings would widen every column by two
         disable_numparse=True,
         colalign=["right" if cells.columns[index].is_number else "left" for index in columns],
@@ -100,13 +103,19 @@ def render_table(cells: Cells, look: Look) -> str:
     return "\n".join([look.bold(heading), rule, *lines])
 
 
+def _cut_column(texts: list[str], width: int) -> list[str]:
+    """Cut the texts of a column that are wider."""
+    return texts if max(map(len, texts)) <= width else [cut(text, width) for text in texts]
+
+
 def _cut_lists(cells: Cells, look: Look) -> Cells:
     """Cut what is no name and may be of any length, where no terminal has a width."""
     most = look.list_width
     if look.width is not None or most is None:
         return cells
     lists = [column.is_list for column in cells.columns]
-    if not any(lists):
+    places = [place for place, is_list in enumerate(lists) if is_list]
+    if all(len(row[place]) <= most for place in places for row in cells.rows):
         return cells
     rows = tuple(
         tuple(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final
 
 from hlotool.escape import escape
@@ -21,13 +20,28 @@ _SCALES = {
     "GB": 10**9,
 }
 _FINE: Final = "fine"  # units of the binary kind, with two decimals
-_CACHE_SIZE: Final = 1 << 14  # the rows of a long table have few different numbers
+_PLAIN: Final = frozenset({str, int, float, bool})
 _EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a prefix above
 
 
 def format_field(field: Field, record: object, units: str = "auto") -> str:
     """Return the text of one field of a record."""
     return format_field_value(field, field.getter()(record), record, units)
+
+
+def format_column(
+    field: Field, values: Sequence[object], records: Sequence[object], units: str
+) -> list[str]:
+    """Return the texts of one field of many records; of plain values, each different one once."""
+    kinds = {type(value) for value in values if value is not None}
+    is_plain = len(kinds) <= 1 and kinds <= _PLAIN  # of one type: 1 is not 1.0
+    if is_plain and not (field.names_from or field.unit_from or field.range_from):
+        texts = {value: format_field_value(field, value, None, units) for value in set(values)}
+        return [texts[value] for value in values]
+    return [
+        format_field_value(field, value, record, units)
+        for value, record in zip(values, records, strict=True)
+    ]
 
 
 def format_field_value(field: Field, value: object, record: object, units: str) -> str:
@@ -117,7 +131,6 @@ def format_bounds(text: str, *, is_lower: bool, is_upper: bool) -> str:
     return f"{'≥' if is_lower else '≤'} {text}" if is_lower or is_upper else text
 
 
-@lru_cache(maxsize=_CACHE_SIZE, typed=True)
 def _format_number(value: float, unit: Unit, units: str) -> str:
     """Return the text of a number that is not negative."""
     if unit is Unit.BYTES:

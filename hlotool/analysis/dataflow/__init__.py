@@ -4,7 +4,8 @@
 followed; `dataflow` finds them all by `flow_rules`, one for each kind of instruction, and
 drops the `phis` where only one value ever meets. `in_place` says which output must lie in
 the memory of which operand, `may_share` which one may. `lifetimes` puts it together: from
-when to when each value is live, with an `async_end` for what runs meanwhile.
+when to when each value is live, with an `async_end` for what runs meanwhile, and `groups` of
+what shares a buffer.
 
 `forerunners` says which values an output was before it was moved and updated.
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.async_end import find_async_end
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
+from hlotool.analysis.dataflow.groups import Groups
 from hlotool.analysis.dataflow.in_place import must_share
 from hlotool.analysis.dataflow.schedule import Schedule, require_schedule
 from hlotool.analysis.dataflow.values import Value, resolve
@@ -24,14 +26,13 @@ LifetimeSource: TypeAlias = Literal["live-range", "derived"]
 
 
 class Lifetimes(Struct, frozen=True):
-    """First and last position of each value, both included; positions are 0 … `end`.
+    """Where the ranges of values come from, and what runs at each position, 0 … `end`.
 
     `source` says whether the live-range section was read or the schedule followed.
     """
 
     source: LifetimeSource
     sequence: tuple[str, ...]
-    ranges: Mapping[ValueKey, LiveRange]
 
     @property
     def end(self) -> int:
@@ -43,34 +44,41 @@ class Lifetimes(Struct, frozen=True):
         return self.sequence[position] if 0 <= position < len(self.sequence) else None
 
 
-def find_lifetimes(assignment: BufferAssignment, module: Module | None) -> Lifetimes | None:
-    """Return the printed lifetimes, else derived ones; None without a module to derive from.
+def add_lifetimes(
+    assignment: BufferAssignment, module: Module | None
+) -> tuple[BufferAssignment, Lifetimes | None]:
+    """Return the assignment with printed lifetimes, else with derived ones.
 
-    Raises InputError when the module that would have to tell is not scheduled.
+    None without a module to derive from. Raises InputError when the module that would have to
+    tell is not scheduled.
     """
     if assignment.live_ranges is not None:
-        live = assignment.live_ranges
-        return Lifetimes("live-range", live.sequence, live.ranges)
-    return derive_lifetimes(find_values(require_schedule(module))) if module else None
+        return assignment, Lifetimes("live-range", assignment.live_ranges.sequence)
+    if module is None:
+        return assignment, None
+    flow = find_values(require_schedule(module))
+    ranges = derive_ranges(flow)
+    allocations = tuple(
+        replace(one, values=[replace(each, live=ranges.get(each.key)) for each in one.values])
+        for one in assignment.allocations
+    )
+    return replace(assignment, allocations=allocations), name_lifetimes(flow)
 
 
-def derive_lifetimes(flow: Dataflow) -> Lifetimes:
+def derive_ranges(flow: Dataflow) -> dict[ValueKey, LiveRange]:
     """Derive every value's range from the schedule, as XLA does.
 
     Follows HloLiveRange (xla/hlo/utils/hlo_live_range.cc): from the definition, or the start
     of the computation for parameters, to the last use, or the end of the computation for
     what leaves it; values of one buffer are trimmed to abut.
     """
-    return name_ranges(flow, value_ranges(flow, shared_buffers(flow)))
+    ranges = value_ranges(flow, shared_buffers(flow))
+    return {(value.instruction.full_name, value.index): found for value, found in ranges.items()}
 
 
-def name_ranges(flow: Dataflow, ranges: Mapping[Value, LiveRange]) -> Lifetimes:
-    """Return ranges by the full names of instructions."""
-    return Lifetimes(
-        "derived",
-        tuple(one.full_name for one in flow.schedule.sequence),
-        {(value.instruction.full_name, value.index): found for value, found in ranges.items()},
-    )
+def name_lifetimes(flow: Dataflow) -> Lifetimes:
+    """Say that the schedule was followed, and what runs at each position."""
+    return Lifetimes("derived", tuple(one.full_name for one in flow.schedule.sequence))
 
 
 def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, LiveRange]:
@@ -88,13 +96,15 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
     Follows HloAliasAnalysis (xla/hlo/analysis/hlo_alias_analysis.cc): donated parameters
     with their outputs, everything that meets in a loop or a conditional, in-place operations.
     """
-    groups = _Groups()
+    groups: Groups[Value] = Groups()
     module = flow.schedule.module
     for alias in module.header.aliases:
         parameters = module.entry.parameters
         if alias.number < len(parameters):
             result = flow.value_at(module.entry.root, alias.output_index)
-            groups.join(result, flow.value_at(parameters[alias.number], alias.index))
+            parameter = flow.value_at(parameters[alias.number], alias.index)
+            if result is not None and parameter is not None:
+                groups.join(result, parameter)
     for value in flow.values:
         for one in value.inputs or ():
             groups.join(value, resolve(one))
@@ -103,32 +113,10 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
             if pair.operand < len(instruction.operands):
                 operand = instruction.operands[pair.operand]
                 output = flow.value_at(instruction, pair.output)
-                groups.join(output, flow.value_at(operand, pair.operand_index))
+                given = flow.value_at(operand, pair.operand_index)
+                if output is not None and given is not None:
+                    groups.join(output, given)
     return groups.all()
-
-
-class _Groups:
-    """Values joined in sets, the smaller into the larger."""
-
-    def __init__(self) -> None:
-        self.group_of: dict[Value, list[Value]] = {}
-
-    def join(self, one: Value | None, other: Value | None) -> None:
-        """Say that two values are one buffer."""
-        if one is None or other is None or one is other:
-            return
-        first = self.group_of.setdefault(one, [one])
-        second = self.group_of.setdefault(other, [other])
-        if first is second:
-            return
-        small, large = sorted((first, second), key=len)
-        large += small
-        for value in small:
-            self.group_of[value] = large
-
-    def all(self) -> list[list[Value]]:
-        """Return the groups, each once."""
-        return list({id(group): group for group in self.group_of.values()}.values())
 
 
 class _RangeRule:

@@ -13,7 +13,7 @@ def add_union(blocks: Sequence[OccupiedBlock], changes: dict[int, int]) -> None:
     Each node counts the blocks that cover all of it; this is the sweep for the area of a
     union of rectangles (J. L. Bentley, 1977).
     """
-    borders = sorted({border for block in blocks for border in block[:2]})
+    borders = sorted({border for block in blocks for border in (block.low, block.high)})
     place_of = {border: place for place, border in enumerate(borders)}
     tree = _CoverTree(borders)
     events = [(block.start, number) for number, block in enumerate(blocks)]

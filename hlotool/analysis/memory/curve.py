@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 from msgspec import Struct
 
 
-class OccupiedBlock(NamedTuple):
+class OccupiedBlock(Struct, frozen=True, gc=False):
     """The bytes [low, high) of an allocation, in use from position start to end, inclusive."""
 
     low: int
@@ -38,18 +37,26 @@ class Curve(Struct, frozen=True):
         return (most, self.positions[self.levels.index(most)]) if most else (0, 0)
 
 
-def add_curves(curves: Iterable[Curve], alone: Iterable[OccupiedBlock] = ()) -> Curve:
+def add_curves(curves: Sequence[Curve], alone: Sequence[OccupiedBlock] = ()) -> Curve:
     """Return the sum of several curves, and of blocks each in memory of its own."""
+    if len(curves) == 1 and not alone:
+        return curves[0]
     changes: dict[int, int] = {}
-    for low, high, start, end in alone:
-        changes[start] = changes.get(start, 0) + high - low
-        changes[end + 1] = changes.get(end + 1, 0) + low - high
+    add_blocks(alone, changes)
     for curve in curves:
         before = 0
         for position, level in zip(curve.positions, curve.levels, strict=True):
             changes[position] = changes.get(position, 0) + level - before
             before = level
     return make_curve(changes)
+
+
+def add_blocks(blocks: Iterable[OccupiedBlock], changes: dict[int, int]) -> None:
+    """Add what blocks that share no bytes change where they begin, and behind their ends."""
+    for block in blocks:
+        size, start, behind = block.high - block.low, block.start, block.end + 1
+        changes[start] = changes.get(start, 0) + size
+        changes[behind] = changes.get(behind, 0) - size
 
 
 def make_curve(changes: dict[int, int]) -> Curve:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.dataflow import Dataflow
-from hlotool.analysis.dataflow.lifetimes import find_lifetimes
+from hlotool.analysis.dataflow.lifetimes import add_lifetimes
 from hlotool.analysis.dataflow.schedule import find_problem
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.space_names import find_space_name
@@ -91,7 +91,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
         check_belonging(module, assignment)
         check_placed(module, assignment)
     is_told = module is not None and are_told_apart(module, assignment)
-    memory = map_memory(assignment, find_lifetimes(assignment, module if is_told else None))
+    memory = map_memory(*add_lifetimes(assignment, module if is_told else None))
     backend = find_backend(module) if module else _find_backend_of(assignment)
     return _report_assignment(memory, backend)
 
@@ -148,9 +148,7 @@ def _place_of(peak: Peak) -> Peak:
 
 def _find_backend_of(assignment: BufferAssignment) -> Backend | None:
     """Return tpu where a shape is tiled, as only there; None where nothing tells."""
-    for allocation in assignment.allocations:
-        for value in allocation.values:
-            for leaf in value.shape.leaves():
-                if leaf.layout and leaf.layout.tiles:
-                    return "tpu"
-    return None
+    values = (value for allocation in assignment.allocations for value in allocation.values)
+    shapes = {id(value.shape): value.shape for value in values}  # one object a spelling: few
+    leaves = (leaf for shape in shapes.values() for leaf in shape.leaves())
+    return "tpu" if any(leaf.layout and leaf.layout.tiles for leaf in leaves) else None

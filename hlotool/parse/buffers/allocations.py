@@ -36,6 +36,7 @@ _LINE = re.compile(
     r" | (?P<other>[^\n]*+))\r?(?:\n|\Z)",
     re.VERBOSE,
 )
+_VALUE_GROUPS: Final = range(1, 9)
 _KNOWN: Final = ("allocation ", " value: ")  # how a line begins that must be read
 _EXPECTED: Final = "'allocation …' or ' value: …'"
 _NAME = re.compile(r"[^\s{>]++")
@@ -110,27 +111,29 @@ def _add_value(
     shapes: ShapeCache,
     indices: ShapeIndices,
 ) -> None:
-    number, name, index, phi, color, size, offset, text = match.groups()[:8]
+    number, name, index, phi, color, size_text, offset_text, text = match.group(*_VALUE_GROUPS)
     shape = shapes.get(text) or _parse_shape(source, match.start("value"), text, shapes)
-    value = BufferValue(
-        int(number),
-        name,
-        None if index is None else indices[index],
-        phi is not None,
-        int(color),
-        int(size),
-        int(offset),
-        shape,
-        match.start(),
-    )
-    if value.offset + value.size_bytes > allocation.size_bytes:
+    size, offset = int(size_text), int(offset_text)
+    if offset + size > allocation.size_bytes:
         _fail(
             source,
             match,
-            f"the value reaches to byte {value.offset + value.size_bytes} of allocation "
-            f"{allocation.number}, which ends at {allocation.size_bytes}",
+            f"the value reaches to byte {offset + size} of allocation {allocation.number}, "
+            f"which ends at {allocation.size_bytes}",
         )
-    allocation.values.append(value)
+    allocation.values.append(
+        BufferValue(
+            int(number),
+            name,
+            None if index is None else indices[index],
+            phi is not None,
+            int(color),
+            size,
+            offset,
+            shape,
+            match.start(),
+        )
+    )
 
 
 def _parse_shape(source: Source, start: int, text: str, shapes: ShapeCache) -> Shape:

@@ -15,7 +15,13 @@ from hlotool.parse.buffers.allocations import parse_allocations
 from hlotool.parse.buffers.definition import find_definition
 from hlotool.parse.buffers.live_range import accept_live_ranges
 from hlotool.parse.buffers.open_end import find_open_end
-from hlotool.parse.buffers.parts import check_ranges, check_total, check_used, map_values
+from hlotool.parse.buffers.parts import (
+    check_ranges,
+    check_total,
+    check_used,
+    map_values,
+    tell_mixed_up,
+)
 from hlotool.parse.buffers.unknown_lines import UnknownLines
 from hlotool.parse.buffers.used_values import (
     accept_total_bytes,
@@ -26,7 +32,7 @@ from hlotool.parse.collector import collector_paused
 from hlotool.parse.scanner import Scanner
 from hlotool.source import Source
 
-_SECTION = re.compile(r"^(?:Total bytes used: |Used values:|HloLiveRange )", re.MULTILINE)
+_SECTION = re.compile(r"\n(?:Total bytes used: |Used values:|HloLiveRange )")
 _HEADER = re.compile(r"\s*+BufferAssignment:[ \t]*+\r?(?:\n|\Z)")
 
 
@@ -62,8 +68,8 @@ def _parse(
         scanner = Scanner(source)
         scanner.skip_blanks()
         scanner.fail_expected("'BufferAssignment:'")
-    section = _SECTION.search(source.text, header.end())
-    end = section.start() if section else len(source.text)
+    section = _SECTION.search(source.text, header.end() - 1)
+    end = section.start() + 1 if section else len(source.text)
     allocations = parse_allocations(source, header.end(), end, unknown)
     by_key = map_values(source, allocations)
     used_source, used_start = (source, end) if values is None else (values, 0)
@@ -75,9 +81,11 @@ def _parse(
         check_total(source, allocations, total, used_source, used_start)
     if used is None and (total is not None or values is not None):
         expect_used_values(used_source, at)
-    live_ranges = accept_live_ranges(live_range or source, 0 if live_range else end, unknown)
+    mixed_up = tell_mixed_up(source, live_range)
+    live_source, live_start = (source, end) if live_range is None else (live_range, 0)
+    live_ranges = accept_live_ranges(live_source, live_start, by_key, unknown, mixed_up=mixed_up)
     if live_ranges is not None:
-        check_ranges(source, by_key, live_ranges, allocations, live_range)
+        check_ranges(source, allocations, mixed_up)
     found = BufferAssignment(source, allocations, total, used, live_ranges, find_definition)
     found.open_end = find_open_end(found)
     return found

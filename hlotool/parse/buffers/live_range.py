@@ -7,8 +7,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from hlotool.errors import ParseError
-from hlotool.ir.buffers import LiveRange, LiveRanges, PeakEntry, ValueKey
-from hlotool.ir.values import ShapeIndex
+from hlotool.ir.buffers import (
+    BufferValue,
+    LiveRange,
+    LiveRanges,
+    PeakEntry,
+    ValueKey,
+    format_position,
+)
+from hlotool.parse.buffers.allocation_line import ShapeIndices
 from hlotool.parse.buffers.unknown_lines import UnknownLines
 from hlotool.parse.scanner import Scanner
 from hlotool.source import Source
@@ -17,10 +24,14 @@ _INTEGER: Final = r"[0-9]{1,19}+"
 _HEADER = re.compile(rf"\s*+HloLiveRange \(max ({_INTEGER})\):[ \t]*+\r?\n")
 _ABSENT = re.compile(r"\s*+HloLiveRange not available[^\n]*+")
 _SEQUENCE = re.compile(r" *+InstructionSequence:[ \t]*+\r?\n")
-_STEP = re.compile(rf"\ {{4}}({_INTEGER}):([^\s{{]++)[ \t]*+\r?\n")
+_STEP = re.compile(
+    rf"\ {{4}}({_INTEGER}):([^\s{{]++)[ \t]*+\r?\n"
+    r"|[^\n]*+(?:\n|\Z)"  # a line of another kind
+)
 _RANGES = re.compile(r" *+BufferLiveRange:[ \t]*+\r?\n")
 _RANGE = re.compile(
     rf"\ {{4}}([^\s{{:]++)(?:\{{([0-9,]*+)\}})?+:({_INTEGER})-({_INTEGER})[ \t]*+\r?\n"
+    r"|[^\n]*+(?:\n|\Z)"  # a line of another kind
 )
 _PEAK = re.compile(rf" *+Live ranges at ({_INTEGER}) \(peak\):[ \t]*+\r?(?:\n|\Z)")
 _PEAK_ENTRY = re.compile(
@@ -34,7 +45,14 @@ _ONE_OF_RANGES: Final = "'name{index}:start-end' or 'Live ranges at … (peak):'
 _CUT = "the file may be cut short"
 
 
-def accept_live_ranges(source: Source, start: int, unknown: UnknownLines) -> LiveRanges | None:
+def accept_live_ranges(
+    source: Source,
+    start: int,
+    by_key: Mapping[ValueKey, BufferValue],
+    unknown: UnknownLines,
+    *,
+    mixed_up: str,
+) -> LiveRanges | None:
     """Read the HloLiveRange section that begins at or after `start`, None without one.
 
     live_range = "HloLiveRange (max " integer "):" NL
@@ -46,8 +64,9 @@ def accept_live_ranges(source: Source, start: int, unknown: UnknownLines) -> Liv
                  [ "  Stack trace breakdown " … NL { "    " … NL } ]
 
     Follows HloLiveRange::ToString (xla/hlo/utils/hlo_live_range.cc); ends are inclusive. XLA
-    gives no peak where a dimension has no bound. Lines of other kinds go to `unknown`. Raises
-    ParseError where a part is missing or contradicts another.
+    gives no peak where a dimension has no bound. Each range goes to its value. Lines of other
+    kinds go to `unknown`. Raises ParseError where a part is missing or contradicts another, and at
+    a range of no value, with what may be `mixed_up`.
     """
     section = _find_section(source.text, start)
     header = _HEADER.match(source.text, section)
@@ -67,19 +86,19 @@ def accept_live_ranges(source: Source, start: int, unknown: UnknownLines) -> Liv
             header.end(1),
             _CUT,
         )
-    ranges, at = _parse_ranges(source, at, last, unknown)
+    at = _parse_ranges(source, at, last, by_key, unknown, mixed_up=mixed_up)
     position: int | None = None
     entries: tuple[PeakEntry, ...] = ()
     if match := _PEAK.match(source.text, at):
         position, entries, at = _parse_peak(source, match, last, unknown)
-        _check_peak(source, match, position, entries, ranges)
+        _check_peak(source, match, position, entries, by_key)
     elif match := _NO_PEAK.match(source.text, at):
         at = match.end()
     if match := _BREAKDOWN.match(source.text, at):
         at = match.end()
     while at < len(source.text):
         at = unknown.pass_over(source, at, "the end of the live ranges")
-    return LiveRanges(sequence, last, ranges, position, entries, source)
+    return LiveRanges(sequence, last, position, entries, source)
 
 
 def _find_section(text: str, start: int) -> int:
@@ -96,37 +115,52 @@ def _parse_sequence(source: Source, at: int, unknown: UnknownLines) -> tuple[tup
         at = unknown.pass_over(source, at, "'InstructionSequence:'")
     at = heading.end()
     names: list[str] = []
-    while True:
-        if match := _STEP.match(source.text, at):
-            if int(match[1]) != len(names):
-                message = f"expected position {len(names)}, found {match[1]}"
-                raise ParseError(message, source, match.start(1), match.end(1), _CUT)
-            names.append(match[2])
-            at = match.end()
-        elif heading := _RANGES.match(source.text, at):
-            return tuple(names), heading.end()
-        else:
-            at = unknown.pass_over(source, at, _ONE_OF_SEQUENCE)
+    for match in _STEP.finditer(source.text, at):
+        number, name = match.groups()
+        if name is None:
+            if heading := _RANGES.match(source.text, match.start()):
+                at = heading.end()
+                break
+            unknown.pass_over(source, match.start(), _ONE_OF_SEQUENCE)
+            continue
+        if int(number) != len(names):
+            message = f"expected position {len(names)}, found {number}"
+            raise ParseError(message, source, match.start(1), match.end(1), _CUT)
+        names.append(name)
+    return tuple(names), at
 
 
 def _parse_ranges(
-    source: Source, at: int, last: int, unknown: UnknownLines
-) -> tuple[dict[ValueKey, LiveRange], int]:
+    source: Source,
+    at: int,
+    last: int,
+    by_key: Mapping[ValueKey, BufferValue],
+    unknown: UnknownLines,
+    *,
+    mixed_up: str,
+) -> int:
     """Read when each value is live, up to the heading of the peak, or what stands in its place."""
-    ranges: dict[ValueKey, LiveRange] = {}
-    while True:
-        if match := _RANGE.match(source.text, at):
-            name, index, first, end = match.groups()
-            found = LiveRange(int(first), int(end))
-            if found.start > found.end or found.end > last:
-                message = f"the range does not lie within 0-{last}, or ends before it starts"
-                raise ParseError(message, source, match.start(3), match.end(4))
-            ranges[name, _index(index)] = found
-            at = match.end()
-        elif _PEAK.match(source.text, at) or _NO_PEAK.match(source.text, at):
-            return ranges, at
-        else:
-            at = unknown.pass_over(source, at, _ONE_OF_RANGES)
+    indices = ShapeIndices()
+    for match in _RANGE.finditer(source.text, at):
+        name, index, first_text, end_text = match.groups()
+        if name is None:
+            at = match.start()
+            if _PEAK.match(source.text, at) or _NO_PEAK.match(source.text, at):
+                break
+            unknown.pass_over(source, at, _ONE_OF_RANGES)
+            continue
+        first, end = int(first_text), int(end_text)
+        if first > end or end > last:
+            message = f"the range does not lie within 0-{last}, or ends before it starts"
+            raise ParseError(message, source, match.start(3), match.end(4))
+        key = name, indices[index or ""]
+        value = by_key.get(key)
+        if value is None:
+            position = format_position(*key)
+            message = f"{position!r} has a live range, but is in no allocation"
+            raise ParseError(message, source, match.start(1), match.start(3) - 1, mixed_up)
+        value.live = LiveRange(first, end)
+    return at
 
 
 def _parse_peak(
@@ -138,12 +172,14 @@ def _parse_peak(
         message = f"the peak lies beyond the last position, {last}"
         raise ParseError(message, source, heading.start(1), heading.end(1))
     entries: list[PeakEntry] = []
+    indices = ShapeIndices()
     at, total, behind = heading.end(), "", False  # behind a line that is not known
     is_broken = False
     while at < len(source.text) and not _BREAKDOWN.match(source.text, at):
         if entry := _PEAK_ENTRY.match(source.text, at):
             name, index, size, total = entry.groups()
-            entries.append(PeakEntry(name, None if index is None else _index(index), int(size)))
+            place = None if index is None else indices[index]
+            entries.append(PeakEntry(name, place, int(size)))
             is_broken |= behind
             at = entry.end()
             continue
@@ -161,14 +197,11 @@ def _check_peak(
     heading: re.Match[str],
     position: int,
     entries: tuple[PeakEntry, ...],
-    ranges: Mapping[ValueKey, LiveRange],
+    by_key: Mapping[ValueKey, BufferValue],
 ) -> None:
     """Raise where the list at the peak is shorter than what is live there: XLA leaves none out."""
-    live = sum(one.start <= position <= one.end for one in ranges.values())
+    ranges = [value.live for value in by_key.values() if value.live]
+    live = len([one for one in ranges if one.start <= position <= one.end])
     if len(entries) < live:
         message = f"the list at the peak has {len(entries)} values, not the {live} that are live"
         raise ParseError(message, source, heading.start(1), heading.end(1), _CUT)
-
-
-def _index(text: str | None) -> ShapeIndex:
-    return tuple(int(digits[:19]) for digits in text.split(",") if digits) if text else ()

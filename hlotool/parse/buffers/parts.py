@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn
 
 from hlotool.errors import ParseError
 from hlotool.ir.buffers import (
     Allocation,
     BufferValue,
-    LiveRanges,
     UsedValue,
     ValueKey,
-    format_position,
 )
 from hlotool.source import Source
 
 
 def map_values(source: Source, allocations: tuple[Allocation, ...]) -> dict[ValueKey, BufferValue]:
     """Return the values by instruction and index; raise where one, or a number, comes twice."""
-    by_key: dict[ValueKey, BufferValue] = {}
-    numbers: set[int] = set()
-    for allocation in allocations:
-        for value in allocation.values:
-            key = value.key
-            if key in by_key or value.number in numbers:
-                raise ParseError(
-                    f"value {value.number}, {value.name!r}, stands in the dump twice",
-                    source,
-                    value.start + 1,
-                    value.start + 1 + len(f"value: <{value.number} {value.name}"),
-                    "two dumps may be mixed",
-                )
-            by_key[key] = value
-            numbers.add(value.number)
+    values = [value for allocation in allocations for value in allocation.values]
+    by_key = {(value.instruction, value.index or ()): value for value in values}
+    if len(by_key) < len(values) or len({value.number for value in values}) < len(values):
+        _fail_at_second(source, values)
     return by_key
 
 
-def _mixed_up(source: Source, other: Source | None) -> str:
+def _fail_at_second(source: Source, values: Sequence[BufferValue]) -> NoReturn:
+    """Find the first value that has come before, and raise there."""
+    seen: set[ValueKey | int] = set()
+    for value in values:
+        if value.key in seen or value.number in seen:
+            break
+        seen |= {value.key, value.number}
+    raise ParseError(
+        f"value {value.number}, {value.name!r}, stands in the dump twice",
+        source,
+        value.start + 1,
+        value.start + 1 + len(f"value: <{value.number} {value.name}"),
+        "two dumps may be mixed",
+    )
+
+
+def tell_mixed_up(source: Source, other: Source | None) -> str:
     """Say what is wrong where two parts do not belong together."""
     if other is None:
         return "the file is cut short, or made of two dumps"
@@ -54,7 +58,7 @@ def check_total(
     found = sum(one.size_bytes for one in allocations)
     if found != total:
         at = stated_in.text.index(str(total), start)
-        hint = _mixed_up(source, None if stated_in is source else stated_in)
+        hint = tell_mixed_up(source, None if stated_in is source else stated_in)
         message = f"the allocations hold {found} bytes, not {total}"
         raise ParseError(message, stated_in, at, at + len(str(total)), hint)
 
@@ -67,7 +71,7 @@ def check_used(
 ) -> None:
     """Raise at the first used value without an allocation, or the other way round."""
     known = {value.number: value for value in by_key.values()}
-    hint = _mixed_up(source, values)
+    hint = tell_mixed_up(source, values)
     for number, one in used.items():
         value = known.get(number)
         if value is None or one.name != value.name:
@@ -85,29 +89,16 @@ def check_used(
             )
 
 
-def check_ranges(
-    source: Source,
-    by_key: Mapping[ValueKey, BufferValue],
-    live: LiveRanges,
-    allocations: tuple[Allocation, ...],
-    live_range: Source | None,
-) -> None:
-    """Raise at the first range of an unknown value, or value in memory of its own without one."""
-    hint = _mixed_up(source, live_range)
-    for key in live.ranges:
-        if key not in by_key:
-            name = format_position(*key)
-            start = max(live.source.text.find(f"\n    {name}:"), 0) + len("\n    ")
-            message = f"{name!r} has a live range, but is in no allocation"
-            raise ParseError(message, live.source, start, start + len(name), hint)
+def check_ranges(source: Source, allocations: tuple[Allocation, ...], mixed_up: str) -> None:
+    """Raise at the first value in memory of its own without a live range."""
     for value in _placed_values(allocations):
-        if value.key not in live.ranges:
+        if value.live is None:
             raise ParseError(
                 f"value {value.number}, {value.name!r}, has no live range",
                 source,
                 value.start + 1,
                 value.start + len(f" value: <{value.number} {value.name}"),
-                hint,
+                mixed_up,
             )
 
 

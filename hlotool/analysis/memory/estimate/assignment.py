@@ -14,7 +14,12 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
-from hlotool.analysis.dataflow.lifetimes import Lifetimes, name_ranges, shared_buffers, value_ranges
+from hlotool.analysis.dataflow.lifetimes import (
+    Lifetimes,
+    name_lifetimes,
+    shared_buffers,
+    value_ranges,
+)
 from hlotool.analysis.dataflow.schedule import require_schedule
 from hlotool.analysis.dataflow.values import Value
 from hlotool.analysis.graph.backend import Backend, find_backend
@@ -22,7 +27,7 @@ from hlotool.analysis.memory.estimate.hlo_buffers import HloBuffer, is_entry_par
 from hlotool.analysis.memory.estimate.joined_buffers import join_buffers
 from hlotool.analysis.memory.estimate.temp_size import measure_temp
 from hlotool.analysis.memory.estimate.value_size import estimate_size, uses_sparse_cores
-from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue
+from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.ir.module import Module
 from hlotool.ir.shape import TupleShape
 
@@ -50,7 +55,7 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     shared = shared_buffers(flow)
     ranges = value_ranges(flow, shared)
     backend = find_backend(module)
-    placed = _place_values(flow, backend)
+    placed = _place_values(flow, ranges, backend)
     joined = join_buffers(flow, ranges, list_buffers(flow, shared, placed), backend)
     allocations = tuple(
         _allocation(number, buffers, placed) for number, buffers in enumerate(joined)
@@ -63,15 +68,17 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
     temp_bytes = measure_temp(flow, ranges, temps, backend)  # before names take room
     return EstimatedAssignment(
         BufferAssignment(module.source, allocations, is_estimate=True),
-        name_ranges(flow, ranges),
+        name_lifetimes(flow),
         backend,
         temp_bytes,
         flow,
     )
 
 
-def _place_values(flow: Dataflow, backend: Backend | None) -> dict[Value, BufferValue]:
-    """Give each value its name and size, at offset 0; few shapes are many values'."""
+def _place_values(
+    flow: Dataflow, ranges: Mapping[Value, LiveRange], backend: Backend | None
+) -> dict[Value, BufferValue]:
+    """Give each value its name, size and range, at offset 0; few shapes are many values'."""
     shapes = {id(value.shape): value.shape for value in flow.values}
     has_sparse_cores = backend == "tpu" and uses_sparse_cores(shapes.values())
     sizes = {
@@ -88,6 +95,7 @@ def _place_values(flow: Dataflow, backend: Backend | None) -> dict[Value, Buffer
             sizes[id(value.shape)],
             0,
             value.shape,
+            live=ranges[value],
         )
         for value in flow.values
     }

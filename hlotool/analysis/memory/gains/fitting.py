@@ -96,7 +96,7 @@ def _rank(parts: Sequence[Part], reserved: Reserved) -> list[Part]:
 
 
 def _peak_of(part: Part) -> int:
-    return add_curves(tenure.curve() for tenure in part.tenures).peak()[0]
+    return add_curves([tenure.curve() for tenure in part.tenures]).peak()[0]
 
 
 def _find_sets(

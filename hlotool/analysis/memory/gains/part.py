@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hlotool.analysis.memory.gains.missed_donation import find_missed
 from hlotool.analysis.memory.gains.remedy import TITLES, PartKind
@@ -89,7 +90,7 @@ def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenu
     ]
     ends = [part[0][1].start - 1 for part in parts[1:]]
     for part, end in zip(parts, [*ends, tenure.end], strict=True):
-        kept = [(one, block._replace(end=min(block.end, end))) for one, block in part]
+        kept = [(one, replace(block, end=min(block.end, end))) for one, block in part]
         kept = [(one, block) for one, block in kept if block.start <= block.end]
         if kept:
             values, blocks = zip(*kept, strict=True)

@@ -60,7 +60,7 @@ class Reserved:
     def _curve_of(self, part: Part) -> Curve:
         """Return what the temporaries of a part hold; added up once."""
         if part not in self._removed:
-            temps = (tenure.curve() for tenure in part.tenures if _is_temp(tenure))
+            temps = [tenure.curve() for tenure in part.tenures if _is_temp(tenure)]
             self._removed[part] = add_curves(temps)
         return self._removed[part]
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from typing import Final
 
 from hlotool.analysis.memory.curve import Curve, add_curves
 from hlotool.analysis.memory.gains.tenure import Tenure
+
+_STRETCH: Final = 16  # levels whose highest is written down
 
 
 class SpacePeak:
@@ -15,17 +18,18 @@ class SpacePeak:
     def __init__(self, curve: Curve) -> None:
         self.positions = curve.positions
         self.peak_bytes, _ = curve.peak()
-        # rows[k][n]: the highest of the 2^k levels from the n-th on; level 0 is before the first.
-        self._rows: list[list[int]] = [[0, *curve.levels]]
+        self._levels = levels = (0, *curve.levels)  # level 0 is before the first
+        stretches = [levels[at : at + _STRETCH] for at in range(0, len(levels), _STRETCH)]
+        # rows[k][n]: the highest of the 2^k stretches from the n-th on.
+        self._rows: list[list[int]] = [list(map(max, stretches))]
 
     def gain(self, tenures: Iterable[Tenure]) -> int:
         """Return how far the peak falls if all of these were not there; the next one stays.
 
         Something that is not alive at every position of the peak gains nothing.
         """
-        return self.peak_bytes - self.peak_without(
-            add_curves(tenure.curve() for tenure in set(tenures))
-        )
+        part = add_curves([tenure.curve() for tenure in set(tenures)])
+        return self.peak_bytes - self.peak_without(part)
 
     def peak_without(self, part: Curve) -> int:
         """Return the peak that is left when a part of the curve is taken away."""
@@ -38,9 +42,13 @@ class SpacePeak:
 
     def _highest(self, first: int, last: int) -> int:
         """Return the highest of the levels from one to another, both included."""
-        size = last - first + 1
-        rows, row = self._rows, size.bit_length() - 1
+        levels, rows = self._levels, self._rows
+        begin, end = -(-first // _STRETCH), (last + 1) // _STRETCH  # the whole stretches between
+        if begin >= end:
+            return max(levels[first : last + 1])
+        row = (end - begin).bit_length() - 1
         while len(rows) <= row:
             above, half = rows[-1], 1 << (len(rows) - 1)
             rows.append(list(map(max, above, above[half:])))
-        return max(rows[row][first], rows[row][last + 1 - (1 << row)])
+        around = levels[first : begin * _STRETCH] + levels[end * _STRETCH : last + 1]
+        return max(rows[row][begin], rows[row][end - (1 << row)], *around)
