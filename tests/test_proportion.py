@@ -6,6 +6,7 @@ ended. A machine that is slower, or busy, has as much more time as Python's own 
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -206,6 +207,26 @@ def pairs(count: int, devices: int) -> str:
     return f"HloModule m, is_scheduled=true, num_partitions={devices}\n\n{entry(body)}"
 
 
+def overlapping(count: int) -> str:
+    """Write an assignment of values whose bytes and lives overlap at random."""
+    chance = random.Random(1)  # noqa: S311  (any sequence will do, but always the same)
+    lines = ["BufferAssignment:", f"allocation 0: size {count * 100}, preallocated-temp:"]
+    ranges, at_first = [], []
+    for number in range(count):
+        size = chance.randrange(1, count * 10)
+        offset, start = chance.randrange(count * 90), chance.randrange(count - 1)
+        lines.append(
+            f" value: <{number} v{number} @0> (size={size},offset={offset}): u8[{size}]{{0}}"
+        )
+        ranges.append(f"    v{number}{{}}:{start}-{chance.randrange(start, count)}")
+        if not start:
+            at_first.append(f"    v{number}: {size} bytes")
+    steps = many("    N:step.N", count)
+    lines += ["", f"HloLiveRange (max {count}):", "  InstructionSequence:", steps]
+    lines += ["  BufferLiveRange:", *ranges, "  Live ranges at 0 (peak):", *at_first, ""]
+    return "\n".join(lines)
+
+
 SUMMARY, BUFFERS, FUSIONS, COLLECTIVES = ["summary"], ["buffers"], ["fusions"], ["collectives"]
 RECOMPUTE, DIFF = ["fusions", "--recompute"], ["diff"]
 ATTACKS: dict[str, tuple[Callable[[], str], list[list[str]]]] = {
@@ -234,6 +255,7 @@ ATTACKS: dict[str, tuple[Callable[[], str], list[list[str]]]] = {
     "stack frames": (lambda: frames(9_000), [SUMMARY, BUFFERS]),
     "a deep scope": (lambda: with_op_name("a/" * 400_000 + "b"), [SUMMARY, BUFFERS]),
     "loops in a scope": (lambda: with_op_name("/while[" * 110_000), [BUFFERS]),
+    "overlapping values": (lambda: overlapping(5_000), [BUFFERS]),
     "merged scopes": (
         lambda: with_op_name("a/" * 4_000 + f"({many('bN', 4_000, ':')})"),
         [BUFFERS],

@@ -22,14 +22,19 @@ class SpacePeak:
         stretches = [levels[at : at + _STRETCH] for at in range(0, len(levels), _STRETCH)]
         # rows[k][n]: the highest of the 2^k stretches from the n-th on.
         self._rows: list[list[int]] = [list(map(max, stretches))]
+        self._gains: dict[frozenset[Tenure], int] = {}  # many values may be of one tenure
 
     def gain(self, tenures: Iterable[Tenure]) -> int:
         """Return how far the peak falls if all of these were not there; the next one stays.
 
         Something that is not alive at every position of the peak gains nothing.
         """
-        part = add_curves([tenure.curve() for tenure in set(tenures)])
-        return self.peak_bytes - self.peak_without(part)
+        parts = frozenset(tenures)
+        found = self._gains.get(parts)
+        if found is None:
+            part = add_curves([tenure.curve() for tenure in parts])
+            found = self._gains[parts] = self.peak_bytes - self.peak_without(part)
+        return found
 
     def peak_without(self, part: Curve) -> int:
         """Return the peak that is left when a part of the curve is taken away."""

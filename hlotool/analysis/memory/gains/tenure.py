@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 
 from hlotool.analysis.memory.curve import Curve, OccupiedBlock
 from hlotool.analysis.memory.memory_map import MemoryMap
-from hlotool.analysis.memory.occupancy import occupancy
+from hlotool.analysis.memory.occupancy import add_up_groups
 from hlotool.ir.buffers import Allocation, BufferValue
 from hlotool.ir.node import Node
 
@@ -41,8 +41,9 @@ class Tenure(Node, eq=False):
         return max(block.end for block in self.blocks)
 
     def curve(self) -> Curve:
-        """Return the bytes it holds over time."""
-        return occupancy(self.blocks)
+        """Return the bytes it holds over time; its blocks are one group."""
+        numbers = range(len(self.blocks))
+        return add_up_groups(self.blocks, [numbers] if len(numbers) > 1 else ())
 
 
 class Tenures:
