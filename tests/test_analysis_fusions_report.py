@@ -143,7 +143,8 @@ ENTRY %main (p: f32[8,512], i: s32[], q: f32[512]) -> f32[512] {
         bytes_accessed=2048 + 4 + 2048 + 2048,
         saved_bytes=2048 + 2048,  # the slice and the exponential; the bitcast is no copy
         flops=512,
-        typed_flops=(),
+        product_types=(),
+        product_flops=(),
         transcendentals=512,
         flops_per_byte=512 / 6148,
         executions=1,

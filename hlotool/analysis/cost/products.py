@@ -16,7 +16,8 @@ TypedFlops: TypeAlias = tuple[tuple[str, int], ...]
 # The types that a chip may have a peak for. `f32` is full float32; what stands for `f32_default`
 # and `f32_high`, the lower precisions of XLA's PrecisionConfig, is the backend's choice.
 PRODUCT_TYPES: Final = ("f4", "f8", "s8", "bf16", "tf32", "f32_default", "f32_high", "f32", "f64")
-TYPED: Final = "the products among them in other types than bfloat16: the type, then flops"
+TYPES: Final = "the types other than bfloat16 that products among them compute in"
+OF_TYPES: Final = "those of products in each of product_types"
 _USUAL: Final = frozenset(("bf16", "f16"))
 _BY_PRECISION: Final = {"default": "f32_default", "high": "f32_high", "highest": "f32"}
 _LEVELS: Final = tuple(_BY_PRECISION)
@@ -67,6 +68,21 @@ def _find_precision(product: Instruction) -> str | None:
         (_LEVELS.index(one) for one in re.findall(r"\w+", asked) if one in _LEVELS), default=0
     )
     return _BY_PRECISION[_LEVELS[level]]
+
+
+def list_types(flops: TypedFlops) -> tuple[str, ...]:
+    """List the types, without the flops."""
+    return tuple(name for name, _ in flops)
+
+
+def list_flops(flops: TypedFlops) -> tuple[int, ...]:
+    """List the flops of each type."""
+    return tuple(count for _, count in flops)
+
+
+def pair_types(types: Iterable[str], flops: Iterable[int]) -> TypedFlops:
+    """Return what `list_types` and `list_flops` took apart."""
+    return tuple(zip(types, flops, strict=True))
 
 
 def add_typed_flops(parts: Iterable[TypedFlops]) -> TypedFlops:

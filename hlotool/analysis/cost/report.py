@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.cost.products import TYPED, TypedFlops
+from hlotool.analysis.cost.products import OF_TYPES, TYPES, list_flops, list_types
 from hlotool.analysis.graph.executions import Executions
 from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, Block, figure
 from hlotool.ir.module import Module
@@ -68,7 +68,8 @@ class CostReport(Struct, frozen=True, kw_only=True):
         int, figure(_HIDDEN + _PER_RUN, FLOPS, lower_if=_LOWER_FLOPS)
     ]
     unknown_custom_call_count_per_run: Annotated[int, figure(_UNKNOWN + _PER_RUN, COUNT)]
-    typed_flops_per_run: Annotated[TypedFlops, figure(f"of total_flops_per_run, {TYPED}")]
+    product_types: Annotated[tuple[str, ...], figure(f"of total_flops_per_run, {TYPES}")]
+    product_flops_per_run: Annotated[tuple[int, ...], figure(f"of total_flops_per_run, {OF_TYPES}")]
     bytes_accessed_per_run: Annotated[int, figure(_ACCESSED + _PER_RUN, BYTES)]
     memory_bytes_per_run: Annotated[int, figure(_MEMORY + _PER_RUN, BYTES, lower_if=_LOWER_MEMORY)]
     unknown_traffic_count_per_run: Annotated[int, figure(_UNKNOWN_TRAFFIC + _PER_RUN, COUNT)]
@@ -122,7 +123,8 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
         transcendentals_per_run=run.transcendentals,
         custom_call_flops_per_run=run.custom_call_flops,
         unknown_custom_call_count_per_run=run.unknown_custom_call_count,
-        typed_flops_per_run=run.products,
+        product_types=list_types(run.products),
+        product_flops_per_run=list_flops(run.products),
         bytes_accessed_per_run=run.bytes_accessed,
         memory_bytes_per_run=run.memory_bytes,
         unknown_traffic_count_per_run=run.unknown_traffic_count,

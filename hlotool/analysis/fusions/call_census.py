@@ -9,7 +9,14 @@ from msgspec import Struct
 from hlotool.analysis.cost import CostModel
 from hlotool.analysis.cost.custom_calls import CostSource, CustomCall
 from hlotool.analysis.cost.invocations import find_offloaded
-from hlotool.analysis.cost.products import TYPED, TypedFlops, add_typed_flops, repeat_typed_flops
+from hlotool.analysis.cost.products import (
+    OF_TYPES,
+    TYPES,
+    add_typed_flops,
+    list_flops,
+    list_types,
+    repeat_typed_flops,
+)
 from hlotool.analysis.fusions.shared_figures import (
     FLOATING_POINT,
     MEMORY,
@@ -63,7 +70,8 @@ class CustomCallRow(Struct, frozen=True, kw_only=True):
         int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, once="known_flops_per_run")
     ]
     known_flops_per_run: Annotated[int, known_per_run(FLOATING_POINT, FLOPS)]
-    typed_flops_per_run: Annotated[TypedFlops, figure(f"of known_flops_per_run, {TYPED}")]
+    product_types: Annotated[tuple[str, ...], figure(f"of known_flops_per_run, {TYPES}")]
+    product_flops_per_run: Annotated[tuple[int, ...], figure(f"of known_flops_per_run, {OF_TYPES}")]
     memory_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
     memory_bytes_per_run: Annotated[
         int | None,
@@ -172,6 +180,10 @@ def _make_row(kind: _Kind, found: list[_Found], executions: Executions) -> Custo
     memory = _add_up(found, [one.memory_bytes for one in found], executions)
     runs = count_runs((one.runner for one in found), executions)
     origins = [_find_origin(one.call) for one in found]
+    products = add_typed_flops(
+        repeat_typed_flops(one.known.products, count_runs((one.runner,), executions).known)
+        for one in found
+    )
     return CustomCallRow(
         target=kind.target,
         count=len(found),
@@ -194,10 +206,8 @@ def _make_row(kind: _Kind, found: list[_Found], executions: Executions) -> Custo
         is_conditional=runs.is_conditional,
         is_upper_bound=any(one.known.is_upper_bound for one in found),
         members=tuple(one.call.full_name for one in found),
-        typed_flops_per_run=add_typed_flops(
-            repeat_typed_flops(one.known.products, count_runs((one.runner,), executions).known)
-            for one in found
-        ),
+        product_types=list_types(products),
+        product_flops_per_run=list_flops(products),
     )
 
 

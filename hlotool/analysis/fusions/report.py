@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.cost import CostModel
+from hlotool.analysis.cost.products import list_flops, list_types
 from hlotool.analysis.fusions.body import find_intermediates
 from hlotool.analysis.fusions.flags import Flag, find_flags
 from hlotool.analysis.fusions.kinds import find_backend_kind, find_kind
@@ -114,6 +115,8 @@ def _make_row(
     saved = inside.saved_bytes
     runs = count_runs(members, executions)
     origin = _find_origin(members, bodies)
+    # Those of custom calls inside are not among the flops.
+    products = () if cost.custom_call_flops else cost.products
     return FusionRow(
         name=fusion.full_name,
         count=len(members),
@@ -133,8 +136,8 @@ def _make_row(
         bytes_accessed=cost.bytes_accessed,
         saved_bytes=saved,
         flops=cost.flops,
-        # Those of custom calls inside are not among the flops.
-        typed_flops=() if cost.custom_call_flops else cost.products,
+        product_types=list_types(products),
+        product_flops=list_flops(products),
         transcendentals=cost.transcendentals,
         flops_per_byte=cost.flops / cost.memory_bytes if cost.memory_bytes else None,
         executions=runs.exact,

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from hlotool.analysis.cost.arithmetic import weigh_flops
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
+from hlotool.analysis.cost.products import pair_types
 from hlotool.analysis.fusions.call_census import CustomCallRow
 from hlotool.analysis.fusions.rows import Bound, FusionRow
 
@@ -41,8 +42,9 @@ def estimate_call_times(rows: Iterable[CustomCallRow], chip: Chip) -> tuple[Cust
 def _estimate_calls(row: CustomCallRow, chip: Chip) -> float | None:
     if row.flops_per_run is None or row.memory_bytes_per_run is None:
         return None
+    products = pair_types(row.product_types, row.product_flops_per_run)
     return max(
-        weigh_flops(row.flops_per_run, row.typed_flops_per_run, chip) / chip.flops_per_second,
+        weigh_flops(row.flops_per_run, products, chip) / chip.flops_per_second,
         row.memory_bytes_per_run / chip.hbm_bytes_per_second,
     )
 
@@ -55,7 +57,8 @@ def _estimate(
         if space in bandwidths:
             bound, bytes_per_second = bandwidths[space]
             times[bound] = size / bytes_per_second
-    times["compute"] = weigh_flops(row.flops, row.typed_flops, chip) / chip.flops_per_second
+    products = pair_types(row.product_types, row.product_flops)
+    times["compute"] = weigh_flops(row.flops, products, chip) / chip.flops_per_second
     bound = max(times, key=lambda name: times[name])
     seconds = times[bound]
     return replace(

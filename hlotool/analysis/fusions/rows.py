@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost.products import TYPED, TypedFlops
+from hlotool.analysis.cost.products import OF_TYPES, TYPES
 from hlotool.analysis.fusions.flags import FLAG_MEANINGS, FLAGS, Flag
 from hlotool.analysis.fusions.kinds import FUSION_KINDS, KIND_MEANINGS
 from hlotool.analysis.fusions.shared_figures import (
@@ -97,7 +97,8 @@ class FusionRow(Struct, frozen=True, kw_only=True):
     bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
     saved_bytes: Annotated[int, once("results inside the body that never reach memory", BYTES)]
     flops: Annotated[int, figure(f"{_WITHOUT_CALLS}, in one execution", FLOPS, is_summed=False)]
-    typed_flops: Annotated[TypedFlops, figure(f"of flops, {TYPED}")]
+    product_types: Annotated[tuple[str, ...], figure(f"of flops, {TYPES}")]
+    product_flops: Annotated[tuple[int, ...], figure(f"of flops, {OF_TYPES}")]
     transcendentals: Transcendentals
     flops_per_byte: Annotated[
         float | None,

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hlotool.analysis.cost.arithmetic import PRICED_AS_BF16, list_unstated, weigh_flops
 from hlotool.analysis.cost.chips import Chip
+from hlotool.analysis.cost.products import pair_types
 from hlotool.analysis.cost.report import CostReport
 from hlotool.fields import SECONDS, figure
 
@@ -61,7 +62,8 @@ def bound_run(cost: CostReport, chip: Chip) -> RunBound:
     As of fusions, nothing is said of launches, caches and transcendentals; work and traffic are
     taken to overlap in full. A limit is named only where the time of the other is known in full.
     """
-    weighed = weigh_flops(cost.total_flops_per_run, cost.typed_flops_per_run, chip)
+    products = pair_types(cost.product_types, cost.product_flops_per_run)
+    weighed = weigh_flops(cost.total_flops_per_run, products, chip)
     compute = weighed / chip.flops_per_second
     memory = cost.memory_bytes_per_run / chip.hbm_bytes_per_second
     limit: RunLimit = "compute" if compute > memory else "memory"
@@ -77,5 +79,5 @@ def bound_run(cost: CostReport, chip: Chip) -> RunBound:
         is_memory_lower_bound=is_lower["memory"],
         is_lower_bound=any(is_lower.values()),
         is_upper_bound=cost.is_upper_bound,
-        priced_as_bf16=list_unstated(cost.typed_flops_per_run, chip),
+        priced_as_bf16=list_unstated(products, chip),
     )
