@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from hlotool.check.broken import explain_broken, find_bounds
 from hlotool.check.estimates import find_measured
 from hlotool.check.limits import Limits, Number, compare_margin, find_margin, tidy
 from hlotool.check.place import find_place, name_rows
@@ -97,6 +98,7 @@ def _judge_condition(rule: Rule, program: Program, found: Measured) -> RuleResul
         actual=found.left,
         limit=found.right,
         margin=compare_margin(operator, found.left, found.right),
+        reason="" if found.value is True else explain_broken(rule, program),
     )
 
 
@@ -168,7 +170,7 @@ def _result(
 ) -> RuleResult:
     """Put a result together; `found` is what was measured, None where that does not count."""
     file, line = find_place(rule, program) if status == "fail" else (None, None)
-    is_lower, is_upper = _bounds(rule, program, found) if found else (False, False)
+    is_lower, is_upper = find_bounds(rule.tree, program, found) if found else (False, False)
     if status == "fail" and rule.budget.severity == "warning":
         reason = f"only a warning; {reason}" if reason else "only a warning"
     is_unsure = status == "pass" and is_lower and margin is not None
@@ -192,13 +194,4 @@ def _result(
         source_file=file,
         source_line=line,
         unit=rule.unit,
-    )
-
-
-def _bounds(rule: Rule, program: Program, found: Measured) -> tuple[bool, bool]:
-    """Say whether what was measured is a lower and an upper bound."""
-    metrics = [program.bounds(path) for path in rule.paths if path not in ROW_LISTS]
-    return (
-        found.is_lower_bound or any(is_lower for is_lower, _ in metrics),
-        found.is_upper_bound or any(is_upper for _, is_upper in metrics),
     )

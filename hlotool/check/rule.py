@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -19,7 +20,7 @@ from hlotool.pattern import Pattern
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.metrics import METRICS
 from hlotool.query.compile import row_compiler
-from hlotool.query.expression import Aggregate, Expression, find_reads
+from hlotool.query.expression import Aggregate, Expression, Relation, find_reads
 from hlotool.query.misfit import find_misfit
 from hlotool.query.names import suggest
 from hlotool.query.parse import parse_condition, parse_number
@@ -32,6 +33,7 @@ VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS)
 _ROWS: Final = re.compile(
     r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*(?::(?P<condition>.*))?", re.DOTALL
 )
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NO_ROW: Final = Limits(max=0)
 _ANY_ROW: Final = Limits(min=1)
 
@@ -88,6 +90,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     says, source = budget.text, Source(budget.text, place)
     if budget.kind == "expression":
         tree = parse_condition(budget.text, VOCABULARY, place)
+        tree = face_limit(tree) if isinstance(tree, Relation) else tree
     elif budget.kind == "metric":
         source = Source(budget.text, f"{place}: metric")
         tree = parse_number(budget.text, VOCABULARY, source.name)
@@ -105,6 +108,14 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     )
     unit = find_unit(tree, VOCABULARY)
     return Rule(budget, says, tree, limits, unit, module, paths, source)
+
+
+def face_limit(tree: Relation) -> Relation:
+    """Return a comparison with what is constant on the right: `2ms >= x` is `x <= 2ms`."""
+    if any(find_reads(tree.left)) or not any(find_reads(tree.right)):
+        return tree
+    operator = _MIRRORED.get(tree.operator, tree.operator)
+    return replace(tree, operator=operator, left=tree.right, right=tree.left)
 
 
 def _split_rows(text: str, place: str) -> tuple[str, str]:
