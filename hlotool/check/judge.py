@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from hlotool.check.broken import explain_broken, find_bounds
-from hlotool.check.estimates import find_measured
+from hlotool.check.estimates import find_measured, find_unestimated
 from hlotool.check.limits import Limits, Number, compare_margin, find_margin, tidy
 from hlotool.check.place import find_place, name_rows
 from hlotool.check.results import RuleResult, Status
@@ -75,6 +75,10 @@ def _find_unknown(rule: Rule, program: Program) -> str:
     measured = find_measured(rule.tree) if program.measured is None else ""
     if measured:
         return f"{measured} is not known, as no profile was given"
+    estimated, _ = find_unestimated(rule.tree, program.machine)
+    if estimated:
+        note = program.note_chip().removesuffix(".")
+        return f"{estimated} is not known" + (f", as {note}" if note else "")
     for path in sorted(rule.paths):
         if path in ROW_LISTS:
             if not program.knows_rows(path):
