@@ -310,4 +310,6 @@ def test_findings_are_named_by_their_kind() -> None:
     found = judge(
         "forbid", "summary.findings", load(ROOT / "testdata/hlo/gpu_train_step.txt").program
     )
-    assert found.reason == "exposed-collective, exposed-collective, exposed-collective and 6 more"
+    assert found.reason == (
+        "exposed-collective ×6 (all-reduce-start.3, …), large-copy ×3 (input_transpose_fusion.2, …)"
+    )

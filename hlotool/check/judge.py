@@ -136,8 +136,9 @@ def _judge_figure(
 def _explain(rule: Rule, program: Program, broken: Sequence[str], missing: str) -> str:
     """Say which limits are broken, or which rows were counted; and why one was not held."""
     if rule.counted:
-        names = name_rows(rule.counted, program) if rule.budget.kind == "forbid" else ""
-        return names or ("no row matches" if broken else "")
+        if rule.budget.kind == "forbid":
+            return name_rows(rule.counted, program)
+        return "no row matches" if broken else ""
     if not broken:
         return missing
     said = " and ".join(f"{name} {getattr(rule.budget, name)}" for name in broken)
