@@ -306,6 +306,16 @@ def test_units(text: str, unit: Unit) -> None:
     assert find_unit(parse_expression(text, "x"), VOCABULARY) is unit
 
 
+def test_a_limit_in_percent_is_shown_so() -> None:
+    ratio = "buffers.temp_bytes / buffers.peak_bytes"
+    assert judge("metric", ratio, max="5%").unit is Unit.PERCENT
+    assert judge("metric", ratio, min="5 %").unit is Unit.PERCENT
+    assert judge("metric", ratio, max="0.05%").unit is Unit.RATIO
+    assert judge("metric", ratio, max="0.05").unit is Unit.RATIO
+    assert judge("expression", f"{ratio} < 0.05").unit is Unit.RATIO
+    assert judge("expression", f"5% >= {ratio}").unit is Unit.PERCENT
+
+
 def test_findings_are_named_by_their_kind() -> None:
     found = judge(
         "forbid", "summary.findings", load(ROOT / "testdata/hlo/gpu_train_step.txt").program

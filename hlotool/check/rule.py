@@ -34,6 +34,7 @@ _ROWS: Final = re.compile(
     r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*(?::(?P<condition>.*))?", re.DOTALL
 )
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_WHOLE_PERCENT: Final = re.compile(r"\s*[1-9][0-9]*\s*%\s*")
 _NO_ROW: Final = Limits(max=0)
 _ANY_ROW: Final = Limits(min=1)
 
@@ -106,8 +107,21 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     paths = frozenset(
         one.rows if isinstance(one, Aggregate) else one.path for one in find_reads(tree)
     )
-    unit = find_unit(tree, VOCABULARY)
+    unit = _find_unit(budget, tree)
     return Rule(budget, says, tree, limits, unit, module, paths, source)
+
+
+def _find_unit(budget: Budget, tree: Expression) -> Unit:
+    """Return the unit of what is measured; a ratio is in percent where a limit is a whole one.
+
+    A finer limit would be rounded where it is shown.
+    """
+    unit = find_unit(tree, VOCABULARY)
+    limits = [str(budget.max), str(budget.min)]
+    if isinstance(tree, Relation):
+        limits = [budget.text[tree.right.start : tree.right.end]]
+    is_percent = unit is Unit.RATIO and any(map(_WHOLE_PERCENT.fullmatch, limits))
+    return Unit.PERCENT if is_percent else unit
 
 
 def face_limit(tree: Relation) -> Relation:
