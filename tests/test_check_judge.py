@@ -74,6 +74,58 @@ def test_expressions(text: str, status: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("buffers.temp_bytes <= 1MiB", ""),
+        (
+            "buffers.temp_bytes <= 1MiB and fusions.count() > 0 and 8 > fusions.count()",
+            "buffers.temp_bytes is 3.95 MiB, not <= 1MiB; fusions.count() is 19, not < 8",
+        ),
+        (
+            "fusions.count() > 0 and (collectives.count() == 1 or cost.flops < 3)",
+            "collectives.count() is 0, not == 1; cost.flops is 215,369,099, not < 3",
+        ),
+        (
+            "not (buffers.temp_bytes < 8MiB or collectives.count() > 0)",
+            "buffers.temp_bytes is 3.95 MiB, not >= 8MiB",
+        ),
+        (
+            "(buffers.temp_bytes + 1) * 2 < buffers.temp_bytes and fusions.count() > 0",
+            "(buffers.temp_bytes + 1) * 2 is 8,290,306 B, not < buffers.temp_bytes, 4,145,152 B",
+        ),
+        (
+            'buffers.peak_instruction ~ "none" and fusions.count() > 0',
+            'buffers.peak_instruction ~ "none" does not hold',
+        ),
+        (
+            "buffers.temp_bytes / collectives.count() < 1 and fusions.count() > 0",
+            "buffers.temp_bytes / collectives.count() < 1 does not hold",
+        ),
+        (
+            "buffers.temp_bytes < 3.9531249MiB and true",
+            "buffers.temp_bytes is 3.953125 MiB, not < 3.9531249MiB",
+        ),
+    ],
+)
+def test_a_failure_names_the_parts_that_do_not_hold(text: str, reason: str) -> None:
+    found = judge("expression", text)
+    assert (found.status, found.reason or "") == ("fail", reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "margin"),
+    [("8MiB >= buffers.temp_bytes", "pass", 1), ("1KiB > buffers.temp_bytes", "fail", -1)],
+)
+def test_a_constant_is_the_limit_on_either_side(text: str, status: str, margin: int) -> None:
+    found, limit, operator, figure = judge("expression", text), *text.split(" ")
+    mirrored = judge("expression", f"{figure} {operator.replace('>', '<')} {limit}")
+    assert (found.status, found.actual) == (status, PROGRAM.metric("buffers.temp_bytes"))
+    assert (found.limit, found.margin) == (mirrored.limit, mirrored.margin)
+    assert found.margin is not None
+    assert found.margin * margin > 0
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "asked"),
     [
         ("expression", "fusions.sum(measured_seconds) < 1e-3", "measured_seconds of fusions"),
@@ -254,8 +306,20 @@ def test_units(text: str, unit: Unit) -> None:
     assert find_unit(parse_expression(text, "x"), VOCABULARY) is unit
 
 
+def test_a_limit_in_percent_is_shown_so() -> None:
+    ratio = "buffers.temp_bytes / buffers.peak_bytes"
+    assert judge("metric", ratio, max="5%").unit is Unit.PERCENT
+    assert judge("metric", ratio, min="5 %").unit is Unit.PERCENT
+    assert judge("metric", ratio, max="0.05%").unit is Unit.RATIO
+    assert judge("metric", ratio, max="0.05").unit is Unit.RATIO
+    assert judge("expression", f"{ratio} < 0.05").unit is Unit.RATIO
+    assert judge("expression", f"5% >= {ratio}").unit is Unit.PERCENT
+
+
 def test_findings_are_named_by_their_kind() -> None:
     found = judge(
         "forbid", "summary.findings", load(ROOT / "testdata/hlo/gpu_train_step.txt").program
     )
-    assert found.reason == "exposed-collective, exposed-collective, exposed-collective and 6 more"
+    assert found.reason == (
+        "exposed-collective ×6 (all-reduce-start.3, …), large-copy ×3 (input_transpose_fusion.2, …)"
+    )

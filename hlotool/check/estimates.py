@@ -18,16 +18,24 @@ _MEASURED: Final = "measured"  # how the names of measured figures, and their bl
 
 def expect_machine(tree: Expression, machine: Machine | None, place: str) -> None:
     """Raise UsageError where a budget reads a time that cannot be estimated."""
+    name, block = find_unestimated(tree, machine)
+    if name:
+        options = "--chip" if block in _OF_CHIPS else "--chip or --bandwidth"
+        raise UsageError(
+            f"{place}: {name} is an estimate for a machine; name it with {options}, or with "
+            "chip in hlotool.toml."
+        )
+
+
+def find_unestimated(tree: Expression, machine: Machine | None) -> tuple[str, str]:
+    """Return the first time that a machine does not give, and its block; '' for none."""
     for name, block in _find_times(tree):
         is_known = machine is not None and (
             machine.chip if block in _OF_CHIPS else machine.link or machine.between
         )
         if not is_known:
-            options = "--chip" if block in _OF_CHIPS else "--chip or --bandwidth"
-            raise UsageError(
-                f"{place}: {name} is an estimate for a machine; name it with {options}, or with "
-                "chip in hlotool.toml."
-            )
+            return name, block
+    return "", ""
 
 
 def find_measured(tree: Expression) -> str:

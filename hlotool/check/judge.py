@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from hlotool.check.estimates import find_measured
+from hlotool.check.broken import explain_broken, find_bounds
+from hlotool.check.estimates import find_measured, find_unestimated
 from hlotool.check.limits import Limits, Number, compare_margin, find_margin, tidy
 from hlotool.check.place import find_place, name_rows
 from hlotool.check.results import RuleResult, Status
@@ -74,6 +75,10 @@ def _find_unknown(rule: Rule, program: Program) -> str:
     measured = find_measured(rule.tree) if program.measured is None else ""
     if measured:
         return f"{measured} is not known, as no profile was given"
+    estimated, _ = find_unestimated(rule.tree, program.machine)
+    if estimated:
+        note = program.note_chip().removesuffix(".")
+        return f"{estimated} is not known" + (f", as {note}" if note else "")
     for path in sorted(rule.paths):
         if path in ROW_LISTS:
             if not program.knows_rows(path):
@@ -97,6 +102,7 @@ def _judge_condition(rule: Rule, program: Program, found: Measured) -> RuleResul
         actual=found.left,
         limit=found.right,
         margin=compare_margin(operator, found.left, found.right),
+        reason="" if found.value is True else explain_broken(rule, program),
     )
 
 
@@ -130,8 +136,9 @@ def _judge_figure(
 def _explain(rule: Rule, program: Program, broken: Sequence[str], missing: str) -> str:
     """Say which limits are broken, or which rows were counted; and why one was not held."""
     if rule.counted:
-        names = name_rows(rule.counted, program) if rule.budget.kind == "forbid" else ""
-        return names or ("no row matches" if broken else "")
+        if rule.budget.kind == "forbid":
+            return name_rows(rule.counted, program)
+        return "no row matches" if broken else ""
     if not broken:
         return missing
     said = " and ".join(f"{name} {getattr(rule.budget, name)}" for name in broken)
@@ -168,7 +175,7 @@ def _result(
 ) -> RuleResult:
     """Put a result together; `found` is what was measured, None where that does not count."""
     file, line = find_place(rule, program) if status == "fail" else (None, None)
-    is_lower, is_upper = _bounds(rule, program, found) if found else (False, False)
+    is_lower, is_upper = find_bounds(rule.tree, program, found) if found else (False, False)
     if status == "fail" and rule.budget.severity == "warning":
         reason = f"only a warning; {reason}" if reason else "only a warning"
     is_unsure = status == "pass" and is_lower and margin is not None
@@ -192,13 +199,4 @@ def _result(
         source_file=file,
         source_line=line,
         unit=rule.unit,
-    )
-
-
-def _bounds(rule: Rule, program: Program, found: Measured) -> tuple[bool, bool]:
-    """Say whether what was measured is a lower and an upper bound."""
-    metrics = [program.bounds(path) for path in rule.paths if path not in ROW_LISTS]
-    return (
-        found.is_lower_bound or any(is_lower for is_lower, _ in metrics),
-        found.is_upper_bound or any(is_upper for _, is_upper in metrics),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from hlotool.analysis.findings.finding import Finding
 from hlotool.check.rule import Rule
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.program import Program
@@ -25,11 +26,18 @@ _NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "code")
 
 
 def name_rows(counted: Aggregate, program: Program) -> str:
-    """Name the first few of the rows that are counted."""
+    """Name the first few of the rows that are counted, those of one name once.
+
+    Of findings of one kind the first says what it is about: `large-copy ×2 (copy.3, …)`.
+    """
     rows = _find_rows(counted, program)
-    names = [_name_of(row) for row in rows[:_NAMED]]
-    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
-    return ", ".join(name for name in names if name) + more
+    alike: dict[str, list[object]] = {}
+    for row in rows:
+        alike.setdefault(_name_of(row), []).append(row)
+    named = [(name, of) for name, of in alike.items() if name][:_NAMED]
+    count = len(rows) - sum(len(of) for _, of in named)
+    more = f" and {count} more" if count and named else ""
+    return ", ".join(_name_alike(name, of) for name, of in named) + more
 
 
 def find_place(rule: Rule, program: Program) -> tuple[str | None, int | None]:
@@ -55,6 +63,15 @@ def _find_rows(counted: Aggregate, program: Program) -> Sequence[object]:
         return rows
     keeps = compile_condition(counted.where, ROW_LISTS[counted.rows].fields)
     return [row for row in rows if keeps(row)]
+
+
+def _name_alike(name: str, rows: Sequence[object]) -> str:
+    """Name rows of one name, and what the first of them is about."""
+    text = f"{name} ×{len(rows)}" if len(rows) > 1 else name
+    if not isinstance(rows[0], Finding):
+        return text
+    subject = rows[0].instruction or rows[0].parameter
+    return f"{text} ({subject}{', …' if len(rows) > 1 else ''})" if subject else text
 
 
 def _name_of(row: object) -> str:

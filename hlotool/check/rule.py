@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -19,7 +20,7 @@ from hlotool.pattern import Pattern
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.metrics import METRICS
 from hlotool.query.compile import row_compiler
-from hlotool.query.expression import Aggregate, Expression, find_reads
+from hlotool.query.expression import Aggregate, Expression, Relation, find_reads
 from hlotool.query.misfit import find_misfit
 from hlotool.query.names import suggest
 from hlotool.query.parse import parse_condition, parse_number
@@ -32,6 +33,8 @@ VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS)
 _ROWS: Final = re.compile(
     r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*(?::(?P<condition>.*))?", re.DOTALL
 )
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_WHOLE_PERCENT: Final = re.compile(r"\s*[1-9][0-9]*\s*%\s*")
 _NO_ROW: Final = Limits(max=0)
 _ANY_ROW: Final = Limits(min=1)
 
@@ -88,6 +91,7 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     says, source = budget.text, Source(budget.text, place)
     if budget.kind == "expression":
         tree = parse_condition(budget.text, VOCABULARY, place)
+        tree = face_limit(tree) if isinstance(tree, Relation) else tree
     elif budget.kind == "metric":
         source = Source(budget.text, f"{place}: metric")
         tree = parse_number(budget.text, VOCABULARY, source.name)
@@ -103,8 +107,29 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     paths = frozenset(
         one.rows if isinstance(one, Aggregate) else one.path for one in find_reads(tree)
     )
-    unit = find_unit(tree, VOCABULARY)
+    unit = _find_unit(budget, tree)
     return Rule(budget, says, tree, limits, unit, module, paths, source)
+
+
+def _find_unit(budget: Budget, tree: Expression) -> Unit:
+    """Return the unit of what is measured; a ratio is in percent where a limit is a whole one.
+
+    A finer limit would be rounded where it is shown.
+    """
+    unit = find_unit(tree, VOCABULARY)
+    limits = [str(budget.max), str(budget.min)]
+    if isinstance(tree, Relation):
+        limits = [budget.text[tree.right.start : tree.right.end]]
+    is_percent = unit is Unit.RATIO and any(map(_WHOLE_PERCENT.fullmatch, limits))
+    return Unit.PERCENT if is_percent else unit
+
+
+def face_limit(tree: Relation) -> Relation:
+    """Return a comparison with what is constant on the right: `2ms >= x` is `x <= 2ms`."""
+    if any(find_reads(tree.left)) or not any(find_reads(tree.right)):
+        return tree
+    operator = _MIRRORED.get(tree.operator, tree.operator)
+    return replace(tree, operator=operator, left=tree.right, right=tree.left)
 
 
 def _split_rows(text: str, place: str) -> tuple[str, str]:

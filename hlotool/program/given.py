@@ -69,13 +69,18 @@ class GivenProgram(NamedFigures):
 
     def notes(self) -> tuple[str, ...]:
         """Say in sentences what of its files was not understood, or may be missing."""
+        about_chip = self.note_chip()
+        return (
+            *write_notes(self.module, self.assignment),
+            *((about_chip,) if about_chip else ()),
+        )
+
+    def note_chip(self) -> str:
+        """Say that the chip named is for programs of another backend, '' if it is not."""
         named = self.assumptions.machine
         chip = named.chip if named else None
         is_left_out = chip is not None and (self.machine is None or self.machine.chip is None)
-        return (
-            *write_notes(self.module, self.assignment),
-            *((note_chip(self.expect_module(), chip),) if chip and is_left_out else ()),
-        )
+        return note_chip(self.expect_module(), chip) if chip and is_left_out else ""
 
     @cached_property
     def machine(self) -> Machine | None:

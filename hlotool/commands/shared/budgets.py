@@ -46,7 +46,7 @@ def run_rules(
         rules,
         found,
         earlier.modules,
-        request.assumptions if len(found.inputs) == 1 else request.assumptions.for_several(),
+        request.assumptions.for_several(),  # what needs no chip is judged without one that fits
         missing=earlier.missing,
         is_recorded=is_recorded,
     )
