@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hlotool.analysis.outline.run_time import Duration, RunTime
+from hlotool.analysis.summary.run_estimate import describe_run_time
 from hlotool.cli import run
 
 GPU = Path(__file__).parents[1] / "testdata" / "dumps" / "gpu_h100"
@@ -66,6 +68,37 @@ def test_rows_of_directories_have_the_difference_of_pairs(
     assert rows["step"]["right_estimated_seconds"] == pair["right_seconds"]
     assert run(["diff", str(tmp_path / "old"), str(tmp_path / "new")]) == 0
     assert "Δ time (estimate)" in capsys.readouterr().out
+
+
+def test_a_summary_says_first_what_most_of_a_run_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its work is bound by arithmetic, which most of a run is not."""
+    scan = GPU.parent / "tpu_v5e" / "scan_train"
+    made = ask(capsys, "summary", scan, "--chip", "v5e")
+    assert made["bound"]["limit"] == "compute"
+    found = made["run_time"]
+    assert found["largest_part"] == "exposed"
+    assert found["largest_share"] == found["exposed_seconds"] / found["estimated_seconds"] > 0.5
+    assert run(["summary", str(scan), "--chip", "v5e"]) == 0
+    told = capsys.readouterr().out
+    line = "v5e: 6.94 ms a run (estimate), 66.0 % of it exposed transfers\n"
+    assert f"{line}work alone: bound by arithmetic; arithmetic 1.84 ms, memory 927 μs\n" in told
+
+
+@pytest.mark.parametrize(
+    ("duration", "part", "share"),
+    [
+        (Duration(compute=2.0, memory=1.0, exposed=1.0), "compute", 0.5),
+        (Duration(compute=1.0, memory=3.0), "memory", 0.75),
+        (Duration(compute=1.0, memory=3.0, is_known=False), None, None),
+        (Duration(), None, None),
+    ],
+)
+def test_what_is_not_known_could_be_the_largest_part(
+    duration: Duration, part: str | None, share: float | None
+) -> None:
+    found = describe_run_time(RunTime("h100", is_timed=True, duration=duration), "")
+    assert found is not None
+    assert (found.largest_part, found.largest_share) == (part, share)
 
 
 def test_budgets_and_saved_documents_have_the_figure(
