@@ -119,3 +119,37 @@ def test_budgets_and_saved_documents_have_the_figure(
     assert run(["check", str(STEP), *budget]) == 0
     assert run(["check", str(STEP), "--budget", f"{TIME} < 1e-3"]) == 2
     assert "is an estimate for a machine; name it with --chip" in capsys.readouterr().err
+
+
+def test_links_that_the_user_states_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = (f"a={STEP}", f"b={NARROW}", f"c={STEP}")
+    link = "--bandwidth", "100GB/s"
+    made = ask(capsys, "diff", STEP, NARROW, *link)["time"]
+    assert made["links"] == ["100 GB/s (as given)"]
+    assert run(["diff", *sides[:2], *link]) == 0
+    named = " and links of 100 GB/s (as given)"
+    assert f"time (estimate at the peaks of h100{named}, rough; " in capsys.readouterr().out
+    assert run(["diff", *sides, *link]) == 0
+    assert f"at the ratios of the reference chip{named}; " in capsys.readouterr().out
+    assert ask(capsys, "diff", STEP, NARROW)["time"]["links"] == []
+
+
+def test_sides_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for sides in ([f"a={STEP}", f"a={NARROW}"], [f"new={STEP}", str(NARROW)]):
+        assert run(["diff", *sides]) == 2
+        assert "two sides are called" in capsys.readouterr().err
+
+
+def test_several_sides_say_for_what_each_was_compiled(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = f"a={STEP}", f"b={CPU / 'mlp_train'}", f"c={NARROW}"
+    assert run(["diff", *sides]) == 0
+    assert "compiled for gpu (a, c) and for cpu (b)\n" in capsys.readouterr().out
+    assert [one["backend"] for one in ask(capsys, "diff", *sides)["sides"]] == ["gpu", "cpu", "gpu"]
+    assert run(["diff", f"a={STEP}", f"b={STEP}", f"c={NARROW}"]) == 0
+    assert "compiled for" not in capsys.readouterr().out
+
+
+def test_a_chip_for_a_program_of_cpu_is_told_what_works(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["summary", str(CPU / "mlp_train"), "--chip", "h100"]) == 2
+    assert "No chip known here stands for CPU: leave out --chip; " in capsys.readouterr().err
+    assert run(["summary", str(CPU / "mlp_train"), "--bandwidth", "100GB/s"]) == 0
