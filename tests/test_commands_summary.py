@@ -56,7 +56,10 @@ def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
     """Two kernels of unknown cost: nobody knows whether the traffic that is known is the most."""
     arguments = DUMPS / "tpu_v5e" / "pallas_kernel", "--chip", "v5e"
     lines = run(*arguments).stdout.splitlines()
-    said = next(line for line in lines if line.startswith("v5e: "))
+    at = next(index for index, line in enumerate(lines) if line.startswith("v5e: "))
+    assert lines[at].startswith("v5e: ≥ ")
+    assert lines[at].endswith(" a run (estimate), what most of it is, is not known")
+    said = lines[at + 1]
     assert "bound by" not in said
     assert "arithmetic takes ≥ " in said
     assert said.endswith("is not known, as 1 custom call is not costed")

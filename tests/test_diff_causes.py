@@ -473,6 +473,30 @@ def test_values_at_the_peak() -> None:
 
 
 @needs_shared
+def test_values_that_came_and_went_are_told_both() -> None:
+    report = compare("gpu.base", "gpu.nofuse")
+    cause = find(report, "values at the peak")
+    programs = [load(name).program for name in ("gpu.base", "gpu.nofuse")]
+    counts = [len(one.peak_rows) for one in programs if one]
+    assert counts == [87, 168]
+    assert cause.more == 168 - 87
+    said = write_cause(cause, "auto")
+    assert f"values at the peak: {cause.right} came and {cause.left} went, the largest " in said
+
+
+@needs_shared
+def test_the_largest_value_has_no_twin_among_those_gone() -> None:
+    """A product of 128 MiB in attention is at both peaks, in a loop and in a layer."""
+    report = compare("gpu.base", "gpu.unroll12")
+    cause = find(report, "values at the peak")
+    row = report.memory[0]
+    assert cause.subject == "×7 gemm_fusion_dot.969 bf16[4096,4096]"
+    assert cause.subject == f"×{row.count} {row.value} {row.shape}"
+    assert (cause.scope, cause.delta_bytes) == (row.scope, row.delta_bytes)
+    assert cause.delta_bytes == 7 * 4096 * 4096 * 2
+
+
+@needs_shared
 @pytest.mark.parametrize(
     ("left", "right"),
     [

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hlotool.analysis.outline.run_time import Duration, RunTime
+from hlotool.analysis.summary.run_estimate import describe_run_time
 from hlotool.cli import run
 
 GPU = Path(__file__).parents[1] / "testdata" / "dumps" / "gpu_h100"
@@ -68,6 +70,37 @@ def test_rows_of_directories_have_the_difference_of_pairs(
     assert "Δ time (estimate)" in capsys.readouterr().out
 
 
+def test_a_summary_says_first_what_most_of_a_run_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its work is bound by arithmetic, which most of a run is not."""
+    scan = GPU.parent / "tpu_v5e" / "scan_train"
+    made = ask(capsys, "summary", scan, "--chip", "v5e")
+    assert made["bound"]["limit"] == "compute"
+    found = made["run_time"]
+    assert found["largest_part"] == "exposed"
+    assert found["largest_share"] == found["exposed_seconds"] / found["estimated_seconds"] > 0.5
+    assert run(["summary", str(scan), "--chip", "v5e"]) == 0
+    told = capsys.readouterr().out
+    line = "v5e: 6.94 ms a run (estimate), 66.0 % of it exposed transfers\n"
+    assert f"{line}work alone: bound by arithmetic; arithmetic 1.84 ms, memory 927 μs\n" in told
+
+
+@pytest.mark.parametrize(
+    ("duration", "part", "share"),
+    [
+        (Duration(compute=2.0, memory=1.0, exposed=1.0), "compute", 0.5),
+        (Duration(compute=1.0, memory=3.0), "memory", 0.75),
+        (Duration(compute=1.0, memory=3.0, is_known=False), None, None),
+        (Duration(), None, None),
+    ],
+)
+def test_what_is_not_known_could_be_the_largest_part(
+    duration: Duration, part: str | None, share: float | None
+) -> None:
+    found = describe_run_time(RunTime("h100", is_timed=True, duration=duration), "")
+    assert found is not None
+    assert (found.largest_part, found.largest_share) == (part, share)
+
+
 def test_budgets_and_saved_documents_have_the_figure(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -86,3 +119,37 @@ def test_budgets_and_saved_documents_have_the_figure(
     assert run(["check", str(STEP), *budget]) == 0
     assert run(["check", str(STEP), "--budget", f"{TIME} < 1e-3"]) == 2
     assert "is an estimate for a machine; name it with --chip" in capsys.readouterr().err
+
+
+def test_links_that_the_user_states_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = (f"a={STEP}", f"b={NARROW}", f"c={STEP}")
+    link = "--bandwidth", "100GB/s"
+    made = ask(capsys, "diff", STEP, NARROW, *link)["time"]
+    assert made["links"] == ["100 GB/s (as given)"]
+    assert run(["diff", *sides[:2], *link]) == 0
+    named = " and links of 100 GB/s (as given)"
+    assert f"time (estimate at the peaks of h100{named}, rough; " in capsys.readouterr().out
+    assert run(["diff", *sides, *link]) == 0
+    assert f"at the ratios of the reference chip{named}; " in capsys.readouterr().out
+    assert ask(capsys, "diff", STEP, NARROW)["time"]["links"] == []
+
+
+def test_sides_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for sides in ([f"a={STEP}", f"a={NARROW}"], [f"new={STEP}", str(NARROW)]):
+        assert run(["diff", *sides]) == 2
+        assert "two sides are called" in capsys.readouterr().err
+
+
+def test_several_sides_say_for_what_each_was_compiled(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = f"a={STEP}", f"b={CPU / 'mlp_train'}", f"c={NARROW}"
+    assert run(["diff", *sides]) == 0
+    assert "compiled for gpu (a, c) and for cpu (b)\n" in capsys.readouterr().out
+    assert [one["backend"] for one in ask(capsys, "diff", *sides)["sides"]] == ["gpu", "cpu", "gpu"]
+    assert run(["diff", f"a={STEP}", f"b={STEP}", f"c={NARROW}"]) == 0
+    assert "compiled for" not in capsys.readouterr().out
+
+
+def test_a_chip_for_a_program_of_cpu_is_told_what_works(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["summary", str(CPU / "mlp_train"), "--chip", "h100"]) == 2
+    assert "No chip known here stands for CPU: leave out --chip; " in capsys.readouterr().err
+    assert run(["summary", str(CPU / "mlp_train"), "--bandwidth", "100GB/s"]) == 0

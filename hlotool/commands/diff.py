@@ -178,6 +178,7 @@ def diff(
         _exit(exit_code, is_worse if limit else differs)
         return
     arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
+    name_sides(arguments)
     (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
     say_all((*notes, *more))
     pairs = pair_candidates(old, new, parse_map(renamed))

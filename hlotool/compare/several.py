@@ -54,6 +54,7 @@ class SideRow(Struct, frozen=True):
     label: Annotated[str, column("what the user calls it")]
     path: Annotated[str, column("its path")]
     module: Annotated[str | None, column("the module's name; null where a document has none")]
+    backend: Annotated[str | None, figure("whose marks the text bears; null where none")]
 
 
 class SeveralFacts(Struct, frozen=True):
@@ -134,9 +135,21 @@ def list_figures(
 def list_sides(facts: Iterable[SideFacts]) -> list[SideRow]:
     """List the sides as they were given."""
     return [
-        SideRow(each.label, each.input.path, each.module.name if each.module else None)
+        SideRow(
+            each.label,
+            each.input.path,
+            each.module.name if each.module else None,
+            each.module.backend if each.module else None,
+        )
         for each in facts
     ]
+
+
+def list_links(sides: Iterable[DiffSide]) -> tuple[str, ...]:
+    """List the links that the user states, by which the times of sides are estimated."""
+    programs = [side.program for side in sides if side.program and side.program.module]
+    times = [one.run_time for one in programs]
+    return tuple(dict.fromkeys(link for time in times if time for link in time.links))
 
 
 def _figure(row: MetricRow, label: str) -> SideFigure:

@@ -46,13 +46,15 @@ class RunTime(Struct, frozen=True):
     """The estimated time of one run on a chip, which is the user's where `is_timed`.
 
     Of a reference chip only ratios of times are to be shown. `priced_as_bf16` are the types of
-    products for which nobody states a peak of the chip.
+    products for which nobody states a peak of the chip, `links` the links whose speed the user
+    states.
     """
 
     chip: str
     is_timed: bool
     duration: Duration
     priced_as_bf16: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
 
 def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
@@ -76,7 +78,15 @@ def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
     entry = evidence.module.entry
     products = evidence.costs.of_computation(entry).products
     return RunTime(
-        pricing.chip.name, pricing.is_timed, found[entry], list_unstated(products, pricing.chip)
+        pricing.chip.name,
+        pricing.is_timed,
+        found[entry],
+        list_unstated(products, pricing.chip),
+        tuple(
+            str(link)
+            for link in (pricing.links.inside, pricing.links.between)
+            if link is not None and link.is_as_given
+        ),
     )
 
 

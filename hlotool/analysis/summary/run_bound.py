@@ -22,8 +22,8 @@ class RunBound(Struct, frozen=True, kw_only=True):
     limit: Annotated[
         RunLimit | None,
         figure(
-            "what takes longer at the chip's peaks; null where what is not known of the other "
-            "could overturn it"
+            "what takes longer at the chip's peaks, communication left aside (`largest_part` of "
+            "run_time counts it); null where what is not known of the other could overturn it"
         ),
     ]
     compute_seconds: Annotated[

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from hlotool.commands.diffing.asked import Asked
+from hlotool.commands.diffing.verdict import write_links
 from hlotool.commands.shared.command import RowOptions, print_document
 from hlotool.commands.shared.say import say_all
 from hlotool.commands.shared.worse import worse_line
@@ -15,9 +16,11 @@ from hlotool.compare.several import (
     DIFF_SEVERAL,
     SeveralFacts,
     SideFigure,
+    SideRow,
     compare_sides,
     level_sides,
     list_figures,
+    list_links,
     list_sides,
     spread,
 )
@@ -50,14 +53,15 @@ def print_several(
         hidden = len({one.metric for one in figures}) - len(shown)
     worse = [find_worse(each, asked.threshold) for each in compared]
     pairs = zip(worse, facts, strict=True)
-    lines = [worse_line(found, each.label) for found, each in pairs if found]
+    lines = [*_say_backends(list_sides(facts))]
+    lines += [worse_line(found, each.label) for found, each in pairs if found]
     document = Document(
         spec,
         InputPaths(arguments[0].path),
         scalars=SeveralFacts(differs, missing),
         rows=rows,
         lines=tuple(lines),
-        notes=tuple(_notes(hidden, missing, figures)),
+        notes=tuple(_notes(hidden, missing, figures, list_links(sides))),
     )
     print_document(document, options)
     return differs, any(worse)
@@ -69,6 +73,17 @@ def name_sides(arguments: Sequence[Argument]) -> None:
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise UsageError(f"two sides are called {twice!r}; name each: base=PATH other=PATH.")
+
+
+def _say_backends(sides: Sequence[SideRow]) -> Iterator[Line]:
+    """Say which side was compiled for which backend, where these differ."""
+    labels: dict[str, list[str]] = {}
+    for side in sides:
+        if side.backend is not None:
+            labels.setdefault(side.backend, []).append(side.label)
+    if len(labels) > 1:
+        parts = [f"for {backend} ({', '.join(these)})" for backend, these in labels.items()]
+        yield Line(f"compiled {', '.join(parts[:-1])} and {parts[-1]}")
 
 
 def _find_one(argument: Argument, asked: Asked) -> Candidate:
@@ -85,14 +100,18 @@ def _find_one(argument: Argument, asked: Asked) -> Candidate:
 
 
 def _notes(
-    hidden_count: int, missing: Sequence[str], figures: Sequence[SideFigure]
+    hidden_count: int,
+    missing: Sequence[str],
+    figures: Sequence[SideFigure],
+    links: Sequence[str],
 ) -> Iterator[Line]:
+    at = write_links(links)
     times = [one.figure for one in figures if one.metric == ESTIMATED_TIME]
     if any(times):
-        yield Line(f"{ESTIMATED_TIME} is rough: all steps at the chip's peaks")
+        yield Line(f"{ESTIMATED_TIME} is rough: all steps at the chip's peaks{at}")
     elif times:
         yield Line(
-            f"{ESTIMATED_TIME} is rough: all steps at the ratios of the reference chip; "
+            f"{ESTIMATED_TIME} is rough: all steps at the ratios of the reference chip{at}; "
             "--chip gives seconds"
         )
     if missing:

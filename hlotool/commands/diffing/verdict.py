@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hlotool.commands.diffing.who import write_triage
@@ -70,7 +70,8 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iter
         if _says(rows, path)
     )
     if report.time is not None and report.time.relative_delta is not None:
-        title = f"estimate at the peaks of {report.time.chip}, rough"
+        links = write_links(report.time.links)
+        title = f"estimate at the peaks of {report.time.chip}{links}, rough"
         if report.time.priced_as_bf16:
             types = ", ".join(report.time.priced_as_bf16)
             title += f": products in {types} taken as fast as in bf16"
@@ -81,6 +82,11 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iter
         is_cpu = report.triage is not None and report.triage.left_backend == "cpu"
         no_time = " (no chip stands for CPU, so no time)" * is_cpu
         yield Line(f"work{no_time}: {work}")
+
+
+def write_links(links: Sequence[str]) -> str:
+    """Write the links that the user states; '' where they are the chip's."""
+    return f" and links of {', '.join(links)}" if links else ""
 
 
 def _time(time: TimeChange, change: float, units: str) -> str:

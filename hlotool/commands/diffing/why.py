@@ -152,12 +152,13 @@ def _fusing(cause: Cause, units: str) -> str:
 
 
 def _values(cause: Cause, units: str) -> str:
-    more = "more" if (cause.delta_bytes or 0) > 0 else "fewer"
+    """Say how many came and how many went: that is what the number at the peak changed by."""
+    counts = ((cause.right, "came"), (cause.left, "went"))
+    moved = [f"{count} {verb}" for count, verb in counts if count != "0"]
+    what = " and ".join(moved) or f"{_number(cause.count, 'value')} of another size"
     scope = f" in {cause.scope}" if cause.scope else ""
-    return (
-        f"{_number(cause.count, f'{more} value')} at the peak, the largest "
-        f"{cause.subject}{scope} ({_bytes(cause, units)})"
-    )
+    largest = f"{cause.subject}{scope} ({_bytes(cause, units)})"
+    return f"values at the peak: {what}, the largest {largest}"
 
 
 def _inside_fusions(cause: Cause, units: str) -> str:

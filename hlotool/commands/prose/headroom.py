@@ -24,10 +24,10 @@ def say_headroom(headroom: Headroom) -> Line:
         return Line("{limit_bytes}: nothing tells how much is allocated", HEADROOM, headroom)
     said = {None: "may fit in", True: "fits in", False: "does not fit in"}[headroom.fits]
     by = ", by estimate" if headroom.is_estimate else ""
-    whole = ", all of {chip}, of which programs get less" if headroom.chip else ""
+    whole = ", all of {chip} (programs get less)" if headroom.chip else ""
     text = f"{said} {{limit_bytes}}{by}{whole}: headroom {{headroom_bytes}}"
     tone = "error" if headroom.fits is False else ""
-    return Line(f"{text}, the program's code not counted", HEADROOM, headroom, tone=tone)
+    return Line(f"{text}, code aside", HEADROOM, headroom, tone=tone)
 
 
 def tell_headroom(report: MemoryReport, headroom: Headroom) -> tuple[Line, ...]:

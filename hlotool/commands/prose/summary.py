@@ -18,6 +18,8 @@ from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
 from hlotool.analysis.summary.answer import BOUND, COLLECTIVES, COMPILATION, MODULE
 from hlotool.analysis.summary.module_facts import ModuleFacts
 from hlotool.analysis.summary.report import Summary
+from hlotool.analysis.summary.run_bound import RunBound
+from hlotool.analysis.summary.run_estimate import RUN_TIME, RunEstimate
 from hlotool.commands.prose.headroom import say_headroom
 from hlotool.commands.shared.promised import write_promised
 from hlotool.fields import Block, Line, quote_braces
@@ -28,6 +30,11 @@ _MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
 _INSTRUCTION: Final = Block("instruction", MeasuredInstruction, MEASURED_INSTRUCTIONS.meaning)
 _MOST_INSTRUCTIONS: Final = 3  # one line each; --rows instructions has all
 _FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
+_PARTS: Final = {
+    "compute": "work that arithmetic limits",
+    "memory": "work that memory limits",
+    "exposed": "exposed transfers",
+}
 # Whose work it is, where that is not one device's.
 _SCOPES: Final = {
     "device": "",
@@ -109,23 +116,42 @@ def say_memory(found: Summary) -> tuple[Line, ...]:
 
 
 def say_work(found: Summary) -> tuple[Line, ...]:
-    """Say what one run computes and moves, and what limits it on a chip."""
-    cost, bound = found.cost, found.bound
+    """Say what one run computes and moves, and on a chip what it waits for and what limits it."""
+    cost = found.cost
     text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops{_say_parts(cost)}"
     text += ", {memory_bytes_per_run} of traffic"
     if cost.flops_per_byte is not None:
         text += ", {flops_per_byte} flops/B"
     lines = [Line(text, COST, cost)]
-    if bound is not None:
-        times = "at its peaks arithmetic takes {compute_seconds}, memory {memory_seconds}"
-        limits = {"compute": "bound by arithmetic", "memory": "bound by memory"}
-        text = f"{{chip}}: {limits[bound.limit]}; {times}" if bound.limit else f"{{chip}}: {times}"
-        if bound.limit is None:
-            text += f"; by which it is bound is not known, as {say_why_unknown(cost)}"
-        if bound.priced_as_bf16:
-            text += f"; products in {', '.join(bound.priced_as_bf16)} are taken as fast as in bf16"
-        lines.append(Line(text, BOUND, bound))
+    if found.bound is not None:
+        lines += [_say_run_time(found.run_time, found.bound.chip)] if found.run_time else []
+        lines.append(_say_bound(found.bound, cost, is_part=found.run_time is not None))
     return tuple(lines)
+
+
+def _say_run_time(run: RunEstimate, chip: str) -> Line:
+    """Say how long a run takes, and what most of that is, before what limits its work."""
+    most = "what most of it is, is not known"
+    if run.largest_part is not None:
+        most = f"{{largest_share}} of it {_PARTS[run.largest_part]}"
+    text = f"{quote_braces(chip)}: {{estimated_seconds}} a run (estimate), {most}"
+    return Line(text, RUN_TIME, run)
+
+
+def _say_bound(bound: RunBound, cost: CostReport, *, is_part: bool) -> Line:
+    """Say what limits the work; `is_part` where a line above has the time of all of a run."""
+    subject, peaks = ("work alone", "the chip's peaks") if is_part else ("{chip}", "its peaks")
+    times = f"at {peaks} arithmetic takes {{compute_seconds}}, memory {{memory_seconds}}"
+    if bound.limit is None:
+        text = f"{subject}: {times}; by which it is bound is not known, as {say_why_unknown(cost)}"
+    else:
+        limit = {"compute": "bound by arithmetic", "memory": "bound by memory"}[bound.limit]
+        text = f"{subject}: {limit}; {times}"
+        if is_part:
+            text = f"{subject}: {limit}; arithmetic {{compute_seconds}}, memory {{memory_seconds}}"
+    if bound.priced_as_bf16:
+        text += f"; products in {', '.join(bound.priced_as_bf16)} are taken as fast as in bf16"
+    return Line(text, BOUND, bound)
 
 
 def _say_parts(cost: CostReport) -> str:

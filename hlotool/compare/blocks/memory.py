@@ -82,14 +82,17 @@ def compare_memory(
     classes: dict[Hashable, list[ValuePair]] = {}
     for found in pair_rows(left, right, partners):
         if found.left_bytes != found.right_bytes:
-            key = found.reason, _alike(found.left), _alike(found.right)
-            classes.setdefault(key, []).append(found)
+            classes.setdefault(find_likeness(found), []).append(found)
     rows = [_row(members) for members in classes.values()]
     return tuple(sorted(rows, key=lambda row: (-abs(row.delta_bytes), row.value)))
 
 
-def _alike(row: BufferRow | None) -> Hashable:
+def find_likeness(pair: ValuePair) -> Hashable:
     """Return what folded values have in common: siblings of several layers are alike."""
+    return pair.reason, _alike(pair.left), _alike(pair.right)
+
+
+def _alike(row: BufferRow | None) -> Hashable:
     if row is None:
         return None
     scope = fold_numbers(row.scope or "")

@@ -36,6 +36,9 @@ class TimeChange(Struct, frozen=True):
     is_left_lower_bound: Annotated[bool, figure("whether a part of the left time is unknown")]
     is_right_lower_bound: Annotated[bool, figure("whether a part of the right time is unknown")]
     priced_as_bf16: Annotated[tuple[str, ...], figure(PRICED_AS_BF16)]
+    links: Annotated[
+        tuple[str, ...], figure("the links that the user states, in place of the chip's")
+    ]
 
 
 def compare_times(left: RunTime | None, right: RunTime | None) -> TimeChange | None:
@@ -56,6 +59,7 @@ def compare_times(left: RunTime | None, right: RunTime | None) -> TimeChange | N
         not here.is_known,
         not there.is_known,
         tuple(dict.fromkeys((*left.priced_as_bf16, *right.priced_as_bf16))),
+        tuple(dict.fromkeys((*left.links, *right.links))),
     )
 
 

@@ -14,6 +14,11 @@ from hlotool.errors import UsageError
 
 BACKEND_NAMES: Final[dict[str, str]] = {"cpu": "CPU", "gpu": "GPU", "tpu": "TPU"}
 
+_OF_CPU: Final = (
+    "No chip known here stands for CPU: leave out --chip; --bandwidth estimates transfers alone, "
+    "and --chip-file takes a chip of your own."
+)
+
 
 class Machine(Struct, frozen=True):
     """A chip, the speeds of links, the size of a node; None is what is not known.
@@ -84,10 +89,11 @@ def fit_machine(machine: Machine, backend: Backend | None) -> Machine | None:
     if chip is None or backend is None or chip.backend is None or chip.backend == backend:
         return machine
     if machine.must_fit:
-        raise UsageError(
+        fault = (
             f"this program is for {BACKEND_NAMES[backend]}; {chip.name} is a chip for "
             f"{BACKEND_NAMES[chip.backend]}."
         )
+        raise UsageError(f"{fault} {_OF_CPU}" if backend == "cpu" else fault)
     link = machine.link if machine.link is not None and machine.link.is_as_given else None
     rest = replace(machine, chip=None, link=link)
     return rest if rest != Machine(must_fit=rest.must_fit) else None
