@@ -12,8 +12,8 @@ from dump_files import TESTDATA
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.answer import DONATION
-from hlotool.analysis.memory.gains.donating import add_gains
 from hlotool.analysis.memory.gains.caveat import GAIN_CAVEAT
+from hlotool.analysis.memory.gains.donating import add_gains
 from hlotool.analysis.memory.gains.fitting import MOST_TOGETHER, ReliefRow, find_relief
 from hlotool.analysis.memory.gains.part import Part, divide_memory
 from hlotool.analysis.memory.gains.remedy import EASIEST_FIRST, REMEDIES, TITLES
