@@ -12,6 +12,7 @@ from dump_files import TESTDATA
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.answer import DONATION
+from hlotool.analysis.memory.gains.caveat import GAIN_CAVEAT
 from hlotool.analysis.memory.gains.donating import add_gains
 from hlotool.analysis.memory.gains.fitting import MOST_TOGETHER, ReliefRow, find_relief
 from hlotool.analysis.memory.gains.part import Part, divide_memory
@@ -137,7 +138,7 @@ def test_the_finding_has_what_donation_gains_here() -> None:
     row = relieve(SCANNED, allocated - 30 * MIB)[0]
     assert finding.bytes == row.gain_bytes < 40 * MIB
     assert finding.message.endswith(
-        "with donation the allocated size would be up to that much less."
+        f"with donation the allocated size would be up to that much less. {GAIN_CAVEAT}"
     )
 
 

@@ -139,9 +139,17 @@ def test_the_target_of_row_options() -> None:
         ),
         (("--sort", "-exposed_seconds", "--chip", "h100"), ""),
         (("--sort", "-wire_bytes_per_run"), ""),
+        (
+            ("--where", "wire_bytes > 0 and exposed_seconds > 1us", "--by", "kind"),
+            "no row tells exposed_seconds; it is known with --chip or --bandwidth.\n",
+        ),
+        (("--where", "measured_seconds != null", "--json"), "it is known from a profile.\n"),
+        (("--where", "exposed_seconds == null"), ""),
+        (("--where", "wire_bytes < 0"), ""),
+        (("--where", "exposed_seconds > 9s", "--chip", "h100"), ""),
     ],
 )
-def test_a_sort_by_what_no_row_tells_is_noted(options: tuple[str, ...], said: str) -> None:
+def test_where_and_sort_by_what_no_row_tells_are_noted(options: tuple[str, ...], said: str) -> None:
     result = CliRunner().invoke(collectives, [str(TRANSFORMER), *options])
     assert result.exit_code == 0
     assert result.stderr.endswith(said)

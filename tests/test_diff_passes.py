@@ -192,6 +192,23 @@ def test_a_trace_tells_what_goes_on_from_what_is_removed(
     assert made["going_on_opcodes"] == ["all-reduce-start", "all-reduce"]
 
 
+@pytest.mark.parametrize("expression", ['name == "r"', 'name == "r" and opcode == "all-reduce"'])
+@pytest.mark.parametrize("is_all", [True, False])
+def test_a_trace_goes_on_under_a_new_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, expression: str, *, is_all: bool
+) -> None:
+    renamed = REDUCED.replace("%r", "%r.0")
+    if is_all:
+        renamed = renamed.replace("%y", "%y.0")
+    steps = (
+        ("p.after_pipeline-start.before_renamer", REDUCED),
+        ("p.after_renamer.before_pipeline-end", renamed),
+    )
+    made = ask(capsys, "--passes", write(tmp_path, *steps), "--trace", expression)
+    (row,) = made["trace"]
+    assert (row["goes_on_as"], row["ending"]) == ("r.0", "goes on")
+
+
 @pytest.mark.parametrize(
     ("arguments", "lists"),
     [

@@ -12,7 +12,8 @@ from hlotool.check.budget import BudgetTable
 from hlotool.check.custom_call import CustomCallTable
 from hlotool.check.key_lines import TableLines
 from hlotool.errors import UsageError
-from hlotool.query.names import either, suggest
+from hlotool.fields.near_names import either
+from hlotool.query.names import suggest
 
 TABLES: Final = {"budget": "budgets", "custom_call": "custom calls"}  # of which there are many
 _OF: Final = {BudgetTable: " of a budget", CustomCallTable: " of a custom_call"}

@@ -14,7 +14,8 @@ from hlotool.commands.shared.complete import complete_term
 from hlotool.commands.shared.help import HelpfulCommand
 from hlotool.commands.shared.output import find_width
 from hlotool.errors import UsageError
-from hlotool.query.names import either, suggest
+from hlotool.fields.near_names import either
+from hlotool.query.names import suggest
 from hlotool.render.prose import wrap
 
 _EXAMPLES = (

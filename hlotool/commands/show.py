@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,6 +14,7 @@ from hlotool.analysis.show.answer import (
     choose_several_columns,
     choose_show_columns,
 )
+from hlotool.analysis.show.names import count_called
 from hlotool.analysis.show.report import ShowReport
 from hlotool.commands.prose.show import describe_one
 from hlotool.commands.shared.command import (
@@ -24,7 +26,7 @@ from hlotool.commands.shared.command import (
 from hlotool.commands.shared.dump_options import dump_options
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.commands.shared.row_options import FORMATS
-from hlotool.fields import Document, Line
+from hlotool.fields import Document, Line, quote_braces
 from hlotool.program.program import Program
 from hlotool.render.graph import GRAPH_FORMATS, GraphEdge, GraphNode
 
@@ -74,7 +76,10 @@ def _document(program: Program, report: ShowReport) -> Document:
             program.paths,
             find_words=program.find_words,
             rows=rows,
-            notes=(Line("Name one alone for all about it; --rows memory, … for one list of all."),),
+            notes=(
+                Line("Name one alone for all about it; --rows memory, … for one list of all."),
+                *_say_called(program, report),
+            ),
         )
     filled = tuple(name for name, found in rows.items() if found and name != SUBJECTS.name)
     return Document(
@@ -87,6 +92,20 @@ def _document(program: Program, report: ShowReport) -> Document:
         limits_all=True,
         focus="" if filled else SUBJECTS.name,
     )
+
+
+def _say_called(program: Program, report: ShowReport) -> Iterator[Line]:
+    """Say where `fusion.*` names a few of many fusions: it goes by names, not by opcodes."""
+    for asked, count in Counter(one.asked for one in report.subjects).items():
+        of_opcode = count_called(asked, program.expect_module())
+        if of_opcode > count:
+            opcode, _ = asked.removeprefix("%").rsplit(".*", 1)
+            yield Line(
+                quote_braces(
+                    f"{asked} goes by names: {count:,} are called so, of {of_opcode:,} "
+                    f"instructions of opcode {opcode}."
+                )
+            )
 
 
 def _nodes(report: ShowReport) -> tuple[GraphNode, ...]:

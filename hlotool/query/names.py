@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from hlotool.errors import QueryError
 from hlotool.fields import Field
+from hlotool.fields.near_names import either, find_near
 from hlotool.source import Source
 
 _MOST_LISTED = 12  # names shown when none is near
@@ -13,14 +14,10 @@ _MOST_LISTED = 12  # names shown when none is near
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return a hint that lists the names nearest to a wrong one."""
-    from difflib import get_close_matches  # noqa: PLC0415  only an error needs it
-
     names = list(known)
-    folded = {candidate.lower(): candidate for candidate in names}
-    near = [folded[match] for match in get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
-    near += [each for each in names if len(name) > 1 and name.lower() in each and each not in near]
+    near = find_near(name, names)
     if near:
-        return f"did you mean {either(near[:4])}?"
+        return f"did you mean {either(near)}?"
     if len(names) == 1:
         return f"there is only {names[0]}"
     more = len(names) - _MOST_LISTED
@@ -60,8 +57,3 @@ def parse_names(
             raise QueryError(message, source, start, end, suggest_field(name, known.values()))
         found.append((sign, known[name]))
     return tuple(found)
-
-
-def either(names: list[str]) -> str:
-    """Join names as a sentence does: `a`, `a or b`, `a, b or c`."""
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

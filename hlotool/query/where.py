@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hlotool.fields import Field
 from hlotool.query.compile import Test, compile_condition
+from hlotool.query.expression import Name, find_reads
 from hlotool.query.parse import parse_condition
 from hlotool.query.vocabulary import Vocabulary
 from hlotool.query.words import FindHeld, find_strangers, refuse_stranger
@@ -18,6 +19,13 @@ def compile_where(text: str, fields: Sequence[Field], name: str = "--where") -> 
     Raises QueryError where the text is no expression or does not fit the fields.
     """
     return compile_condition(parse_condition(text, Vocabulary.of_row(fields), name), fields)
+
+
+def find_fields(text: str, fields: Sequence[Field], name: str = "--where") -> tuple[Field, ...]:
+    """Return the fields that an expression reads, in the order of the row."""
+    reads = find_reads(parse_condition(text, Vocabulary.of_row(fields), name))
+    names = {one.path for one in reads if isinstance(one, Name)}
+    return tuple(field for field in fields if field.name in names)
 
 
 def expect_row_words(

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from hlotool.analysis.memory.gains.caveat import GAIN_CAVEAT
 from hlotool.fields import BYTES, COUNT, SECONDS, RowList, column, figure
 
 FindingCode: TypeAlias = Literal[
@@ -47,7 +48,7 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "shapes; the bytes, 1 MiB at least, are what `allocated_bytes` would fall by, as "
     "`buffers --hbm` has it: less than the sizes where temporaries lie in the results' memory. "
     "Where nothing tells they are the sizes. `info` if the program donates "
-    "nothing",
+    f"nothing. {GAIN_CAVEAT.removesuffix('.')}",
     "exposed-collective": "collectives of one kind, type, network, axis and source line send "
     "1 MiB and 1 % of all bytes sent in a run that no work hides; not on CPU, where no collective "
     "is hidden. With `--chip` it goes by time, where that is known: 10 μs and 1 % of the time of "

@@ -10,6 +10,7 @@ from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.findings.wording import percent
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
+from hlotool.analysis.memory.gains.caveat import GAIN_CAVEAT
 from hlotool.analysis.memory.gains.donating import measure_donation
 
 LEAST_PADDING_SHARE: Final = 0.1
@@ -56,7 +57,8 @@ def _missed_message(missed: list[DonationRow], *, is_gain: bool) -> str:
         "results have their shapes"
     )
     if is_gain:
-        return f"{said}: with donation the allocated size would be up to that much less."
+        less = "with donation the allocated size would be up to that much less"
+        return f"{said}: {less}. {GAIN_CAVEAT}"
     them, whose = ("it", "its") if is_one else ("them", "their")
     return f"{said}: donating {them} saves at most {whose} size."
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hlotool.errors import UsageError
 from hlotool.fields.folded_names import find_folded, split_name
+from hlotool.fields.near_names import either, find_near
 from hlotool.ir.computation import Computation
 from hlotool.ir.instruction import Instruction
 from hlotool.ir.module import Module
@@ -18,6 +19,7 @@ from hlotool.ir.shape import Shape, TupleShape
 from hlotool.ir.values import ShapeIndex
 
 _MOST_CANDIDATES: Final = 8
+_MOST_LINES: Final = 4
 _INDEX: Final = r"[0-9]{1,9}(?:,\s*[0-9]{1,9})*|"
 _VALUE: Final = re.compile(rf"(?P<name>.+)\{{(?P<index>{_INDEX})\}}")
 _PLACE: Final = re.compile(r"(?P<file>[^:]+):(?P<line>\d+)")
@@ -84,6 +86,12 @@ def find_meant(name: str, names: Names) -> Meant:
     if found is None and place:
         found = _find_made_by(name, place["file"], int(place["line"]), module)
     return found or _find_folded(name, wanted, names) or _find_alike(name, wanted, names)
+
+
+def count_called(folded: str, module: Module) -> int:
+    """Return of how many instructions `fusion.*` may be some: those of the opcode it names."""
+    found = find_folded(folded.removeprefix("%"))
+    return sum(one.opcode == found[0] for one in module.instructions()) if found else 0
 
 
 def find_part(shape: Shape, index: ShapeIndex) -> Shape:
@@ -177,10 +185,37 @@ def _find_alike(name: str, wanted: str, names: Names) -> Meant:
     if alike:
         raise UsageError(f"{name!r} is the beginning of {_list(alike)}; give one of them.")
     inside = [one for one in known if wanted and wanted in one]
-    hint = f"names with it: {_list(inside)}" if inside else "nor does any name hold it"
+    hint = f"names with it: {_list(inside)}." if inside else _hint(wanted, names)
     raise UsageError(
-        f"there is no instruction, computation, parameter or source line {name!r}; {hint}."
+        f"there is no instruction, computation, parameter or source line {name!r}; {hint}"
     )
+
+
+def _hint(wanted: str, names: Names) -> str:
+    """Say what may be meant by a name that means nothing, and that no name holds."""
+    place = _PLACE.fullmatch(wanted)
+    lines = _find_lines(place["file"], names.module) if place else []
+    if place and lines:
+        near = sorted(lines, key=lambda line: abs(line - int(place["line"])))[:_MOST_LINES]
+        return f"of {place['file']} there are other lines, such as {_list(map(str, sorted(near)))}."
+    parameters = (one.metadata().op_name for one in names.module.entry.parameters)
+    known = [*(_call(base, ones) for base, ones in names.folded.items()), *filter(None, parameters)]
+    near_names = find_near(wanted.rstrip("*"), dict.fromkeys(known))
+    hint = f"did you mean {either(near_names)}?" if near_names else "nor does any name hold it."
+    if "*" in wanted and find_folded(wanted) is None:
+        hint += " The only pattern is NAME.*, of which only numbers and endings differ."
+    return hint
+
+
+def _call(base: str, ones: list[Instruction]) -> str:
+    return f"{base}.*" if len(ones) > 1 else ones[0].name
+
+
+def _find_lines(file: str, module: Module) -> list[int]:
+    """Return the lines of a source file that made instructions."""
+    places = (one.source_location() for one in module.instructions())
+    ending = f"/{file}"
+    return list({one.line for one in places if one and f"/{one.file}".endswith(ending)})
 
 
 def _list_names(module: Module) -> list[str]:

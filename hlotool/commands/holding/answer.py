@@ -21,7 +21,7 @@ from hlotool.analysis.memory.values.value_rows import all_rows, rows_at
 from hlotool.analysis.origin.stack import add_stacks
 from hlotool.commands.holding.asked import Asked
 from hlotool.commands.holding.curve import draw_timeline
-from hlotool.commands.prose.buffers import heading, notes, say_relief
+from hlotool.commands.prose.buffers import heading, notes, say_donation, say_relief
 from hlotool.commands.prose.headroom import tell_headroom
 from hlotool.commands.shared.row_options import RowOptions
 from hlotool.commands.shared.stack_option import explain_missing_stacks, show_stacks
@@ -68,7 +68,7 @@ def answer_program(program: Program, asked: Asked, options: RowOptions) -> Docum
             *curve,
         ),
         above={"relief": say_relief(headroom, relief)} if headroom and relief else {},
-        notes=(*notes(whole, main), *missing),
+        notes=(*say_donation(rows.get("donation", ())), *notes(whole, main), *missing),
         shown=_shown(report, asked, is_all, focus, has_relief=bool(relief)),
         focus=focus,
     )

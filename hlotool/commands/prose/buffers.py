@@ -8,7 +8,9 @@ from typing import Final
 
 from hlotool.analysis.graph.space_names import find_space_name
 from hlotool.analysis.memory.answer import HEADROOM, INSTANT
+from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS
+from hlotool.analysis.memory.gains.caveat import GAIN_CAVEAT
 from hlotool.analysis.memory.gains.fitting import MOST_TOGETHER, ReliefRow
 from hlotool.analysis.memory.gains.without import WITHOUT, Without
 from hlotool.analysis.memory.headroom import Headroom
@@ -127,11 +129,6 @@ def _space(report: MemoryReport, color: int) -> str:
     return f" (space {color}, {name})" if name else f" (space {color})"
 
 
-_CAVEAT: Final = (
-    "Gains are of this schedule and do not add up; what is compiled again mostly gains less."
-)
-
-
 def say_relief(headroom: Headroom, relief: Sequence[ReliefRow]) -> tuple[Line, ...]:
     """Return the line above the sets of parts: what becomes of the program without them."""
     text = "Without the parts of one set it fits; the easiest remedy comes first."
@@ -140,7 +137,12 @@ def say_relief(headroom: Headroom, relief: Sequence[ReliefRow]) -> tuple[Line, .
         text = (
             f"No {MOST_TOGETHER} parts{beside} bring it under {{limit_bytes}}; these go furthest."
         )
-    return (Line(f"{text} {_CAVEAT}", HEADROOM, headroom),)
+    return (Line(f"{text} {GAIN_CAVEAT}", HEADROOM, headroom),)
+
+
+def say_donation(donations: Sequence[DonationRow]) -> tuple[Line, ...]:
+    """Return the line below parameters to donate: how far to trust what they gain."""
+    return (Line(GAIN_CAVEAT),) if any(row.gain_bytes for row in donations) else ()
 
 
 def notes(report: MemoryReport, color: int) -> tuple[Line, ...]:

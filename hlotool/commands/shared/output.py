@@ -12,7 +12,7 @@ from typing import Final
 from hlotool import __version__
 from hlotool.commands.shared.files import write_data, write_file
 from hlotool.commands.shared.row_options import RowOptions
-from hlotool.commands.shared.unknown_sort import say_unknown_sort
+from hlotool.commands.shared.unknown_fields import say_unknown_fields
 from hlotool.errors import HlotoolError, PlacedError, UsageError
 from hlotool.escape import disarm_lines
 from hlotool.fields import Document, DocumentSpec, RowList, Selection
@@ -43,8 +43,8 @@ def print_document(document: Document, options: RowOptions) -> None:
     """Print an answer in the form the options ask for, to stdout or --output."""
     if options.output and document.input is not None:
         _refuse_to_overwrite(options.output, document)
-    if options.sort:
-        say_unknown_sort(find_target(document.spec, options, document), document, options)
+    if options.where or options.sort:
+        say_unknown_fields(find_target(document.spec, options, document), document, options)
     if options.format in _BINARY:
         write_bytes(_render_bytes(document, options), options.output)
         return

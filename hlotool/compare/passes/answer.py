@@ -181,17 +181,18 @@ class TraceRow(Traced, frozen=True, kw_only=True):
     goes_on_as: Annotated[
         str | None,
         column(
-            "what the same operation is from then on: its start, or without start and done; null "
-            "where nothing is",
+            "what the same operation is from then on: its start, or without start and done, or "
+            "under another name; null where nothing is",
             heading="goes on as",
             null_text="",
         ),
     ] = None
     ending: Annotated[
         Ending | None,
-        figure(
-            "whether it was removed, goes on under another opcode, or is there and the expression "
-            "holds no more"
+        column(
+            "whether it was removed, goes on under another opcode or name, or is there and the "
+            "expression holds no more",
+            null_text="",
         ),
     ] = None
 
@@ -206,7 +207,7 @@ class TraceFacts(Struct, frozen=True):
     last_step: Annotated[int | None, figure("the step of its dump", NUMBER)]
     seen_count: Annotated[int, figure("instructions that it ever chose", COUNT)]
     left_count: Annotated[int, figure("those of the last dump", COUNT)]
-    going_on_count: Annotated[int, figure("those that go on under another opcode", COUNT)]
+    going_on_count: Annotated[int, figure("those that go on under another opcode or name", COUNT)]
     going_on_opcodes: Annotated[tuple[str, ...], figure("the opcodes under which they do")]
 
 

@@ -56,7 +56,10 @@ class Tracer:
     def follow(self, snapshot: Snapshot, changes: NamedChanges) -> None:
         """Look at the next text, which differs from the one before in these changes."""
         ended = [one for one in changes.removed if one.full_name in self._alive]
-        following = find_following(ended, changes.added) if ended else {}
+        following: dict[Instruction, Instruction] = {}
+        if ended:
+            following = find_renamed(changes.removed, changes.added)
+            following |= find_following(ended, changes.added)
         for one in ended:
             self._end(one.full_name, snapshot, "removed", following.get(one))
         if changes.renamed:
@@ -64,7 +67,7 @@ class Tracer:
             self._alive = {renamed[name]: row for name, row in self._alive.items()}
         for old, one in changes.reworded:
             if not self._matches(one):
-                self._end(one.full_name, snapshot, "no match", one if _goes_on(old, one) else None)
+                self._end(one.full_name, snapshot, "no match", _find_follower(old, one))
         self._add((one for _, one in changes.reworded), snapshot)
         self._add(changes.added, snapshot)
 
@@ -147,6 +150,36 @@ def find_following(
         left = [one for one in left if one not in found]
         new = [one for one in new if one not in taken]
     return found
+
+
+def find_renamed(
+    removed: Iterable[Instruction], added: Iterable[Instruction]
+) -> dict[Instruction, Instruction]:
+    """Find what a pass only gave another name: alone of its kind before and after.
+
+    Of a kind are instructions of one computation, opcode, shape and op_name; without an op_name
+    nothing tells.
+    """
+    choices: dict[object, list[Instruction]] = {}
+    for one in added:
+        choices.setdefault(_name_kind(one), []).append(one)
+    left: dict[object, list[Instruction]] = {}
+    for one in removed:
+        left.setdefault(_name_kind(one), []).append(one)
+    return {
+        ones[0]: choices[kind][0]
+        for kind, ones in left.items()
+        if ones[0].metadata().op_name and len(ones) == len(choices.get(kind, ())) == 1
+    }
+
+
+def _name_kind(one: Instruction) -> tuple[str, ...]:
+    return one.computation.name, one.opcode, str(one.shape), one.metadata().op_name
+
+
+def _find_follower(old: Instruction, one: Instruction) -> Instruction | None:
+    """Return what goes on under another opcode or name, None for what is the same still."""
+    return one if _goes_on(old, one) or old.full_name != one.full_name else None
 
 
 def _goes_on(one: Instruction, other: Instruction) -> bool:

@@ -5,5 +5,5 @@ without some of them, `gain` what a row knows of that. `without` is the program 
 values. `part` divides a program into parts one would do something about, `remedy` says what that
 is and which is easiest, `reserved` what is reserved without some of them, and `fitting` which bring
 it under a limit. `missed_donation` names outputs that could lie in parameters, `donating` what that
-would gain.
+would gain, and `caveat` how far such figures may be trusted.
 """
