@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from hlotool.errors import HlotoolError
 from hlotool.inputs import Input
+from hlotool.parse.attributes.metadata import drop_metadata
 
 _FIRST_COMPUTATION: Final = re.compile(r"^(?:ENTRY\s|%)", re.MULTILINE)
-_METADATA: Final = re.compile(r", ?metadata=\{[^{}]*\}")
 # What an instruction makes and how: `f32[8,128]{1,0} add(`; of a tuple the last element.
 _RESULT: Final = re.compile(r"([a-z0-9]+\[[0-9,<=]*\])(?:\{[^{}]*\})?\)? ([a-z][a-z0-9\-]*)\(")
 
@@ -45,5 +45,5 @@ def read_content(one: Input) -> Content | None:
     except HlotoolError:  # who reads it to compare it says what is wrong
         return None
     begin = _FIRST_COMPUTATION.search(text)
-    body = _METADATA.sub("", text[begin.start() :] if begin else text)
+    body = drop_metadata(text[begin.start() :] if begin else text)
     return Content(body, Counter(" ".join(found) for found in _RESULT.findall(body)))

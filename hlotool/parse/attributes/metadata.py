@@ -20,7 +20,7 @@ _NUMBERS = frozenset(
 )
 
 # As machines print it among other attributes, to its closing brace.
-_WHOLE = re.compile(rf", metadata=\{{(?:[^{{}}\"]++|{STRING})*+\}}")
+_WHOLE = re.compile(rf", ?metadata=\{{(?:[^{{}}\"]++|{STRING})*+\}}")
 
 
 def drop_metadata(text: str, count: int = 0) -> str:
