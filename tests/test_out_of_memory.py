@@ -10,11 +10,11 @@ import io
 import json
 import random
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from _pytest.capture import CaptureResult
+from linear import assert_linear
 
 from hlotool.cli import run
 from hlotool.errors import InputError
@@ -272,15 +272,7 @@ def test_cut_and_damaged_messages_have_answers(path: Path) -> None:
     ],
 )
 def test_time_is_linear(unit: str) -> None:
-    def measure(count: int) -> float:
-        text = f"{HEAD}{unit * count}"
-        begin = time.process_time()
-        parse(text)
-        return time.process_time() - begin
-
-    size = 1_000_000 // len(unit)
-    small = min(measure(size // 8) for _ in range(2))
-    assert measure(size) < 40 * small + 0.5
+    assert_linear(lambda count: parse(f"{HEAD}{unit * count}"), 500_000 // len(unit))
 
 
 def test_the_first_line_adds_up_in_its_digits(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ import random
 import sys
 import tarfile
 import threading
-import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from linear import assert_linear
 
 from hlotool.cli import run
 from hlotool.errors import HlotoolError, InputError, MissingPackageError
@@ -223,19 +223,17 @@ def test_encrypted_members_are_refused(tmp_path: Path) -> None:
 
 def test_time_is_linear(tmp_path: Path) -> None:
     """Many members cost in proportion."""
-
-    def measure(count: int) -> float:
-        path = tmp_path / f"{count}.zip"
-        with zipfile.ZipFile(path, "w") as archive:
+    size = 2_000
+    for count in (size, 2 * size):
+        with zipfile.ZipFile(tmp_path / f"{count}.zip", "w") as archive:
             for number in range(count):
                 archive.writestr(f"d{number % 7}/{number}.bin", b"")
-        begin = time.process_time()
-        with pytest.raises(InputError, match="none of the"):
-            find_inputs(str(path))
-        return time.process_time() - begin
 
-    small = min(measure(500), measure(501))
-    assert measure(4000) < 40 * small + 0.2
+    def ask(count: int) -> None:
+        with pytest.raises(InputError, match="none of the"):
+            find_inputs(str(tmp_path / f"{count}.zip"))
+
+    assert_linear(ask, size)
 
 
 def test_relative_paths() -> None:
