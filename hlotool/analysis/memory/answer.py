@@ -74,8 +74,8 @@ PEAKS: Final = replace(
 DONATION: Final = RowList(
     "donation",
     DonationRow,
-    "parameters that are, or could be, donated, the largest first",
-    sort="-size_bytes,parameter_number",
+    "parameters that are, or could be, donated: what gains most first, then the largest",
+    sort="-gain_bytes,-size_bytes,parameter_number",
     size="size_bytes",
     key="parameter_number",
     is_optional=True,

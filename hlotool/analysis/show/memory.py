@@ -8,6 +8,7 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from hlotool.analysis.memory.memory_map import MemoryMap
+from hlotool.analysis.memory.values.value_rows import describe_values
 from hlotool.analysis.show.evidence import ShowEvidence
 from hlotool.fields import BYTES, NUMBER, column, figure
 from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue
@@ -48,6 +49,14 @@ class ShownValue(Struct, frozen=True, kw_only=True):
             is_summed=False,
         ),
     ]
+    source: Annotated[
+        str | None,
+        column("file and line without directories; with `for`, of what uses the value"),
+    ]
+    belongs_to: Annotated[
+        str | None,
+        column("the parameter or scope it belongs to, as `buffers` has it", is_path=True),
+    ]
 
 
 class SharingValue(Struct, frozen=True):
@@ -64,36 +73,40 @@ class SharingValue(Struct, frozen=True):
 
 
 def list_values(
-    instruction: Instruction, index: ShapeIndex | None, evidence: ShowEvidence
+    subjects: Iterable[tuple[Instruction, ShapeIndex | None]], evidence: ShowEvidence
 ) -> tuple[tuple[ShownValue, ...], tuple[SharingValue, ...]]:
-    """Return the values that an instruction defines, at one index or all, and what shares them."""
+    """Return the values that instructions define, at one index or all, and what shares them."""
     report = evidence.memory
     if report is None:
         return (), ()
-    memory = report.map
-    is_estimate = report.figures.sizes_from == "estimate"
+    found = [
+        (instruction, allocation, value)
+        for instruction, index in subjects
+        for allocation, value in evidence.values.get(instruction.name, ())
+        if index in {None, value.index or ()}
+    ]
+    rows = describe_values(report, evidence.module, [value for _, _, value in found])
     values: list[ShownValue] = []
     sharing: list[SharingValue] = []
-    for allocation, value in evidence.values.get(instruction.name, ()):
-        if index not in {None, value.index or ()}:
-            continue
-        live = None if allocation.is_thread_local else memory.range_of(value)
+    for (instruction, allocation, value), row in zip(found, rows, strict=True):
         values.append(
             ShownValue(
                 of=instruction.full_name,
                 value=value.name,
-                size_bytes=value.size_bytes,
-                class_=allocation.allocation_class,
-                space=value.color,
-                allocation=None if is_estimate else allocation.number,
-                offset=None if is_estimate else value.offset,
-                born=live.start if live else None,
-                dies=live.end if live else None,
+                size_bytes=row.size_bytes,
+                class_=row.class_,
+                space=row.space,
+                allocation=row.allocation,
+                offset=row.offset,
+                born=row.born,
+                dies=row.dies,
                 peak_bytes=_measure_at_peak(value, allocation, evidence),
+                source=row.source,
+                belongs_to=row.belongs_to,
             )
         )
-        if not is_estimate:
-            sharing += _list_sharing(value, allocation, memory)
+        if report.figures.sizes_from != "estimate":
+            sharing += _list_sharing(value, allocation, report.map)
     return tuple(values), tuple(sharing)
 
 

@@ -40,16 +40,11 @@ def show_names(names: Iterable[str], hops: int, evidence: ShowEvidence) -> ShowR
     wanted = _find_subjects(names, evidence)
     subjects = [_describe(one, meant, evidence) for one, meant in wanted]
     instructions = [(one, meant) for one, meant in wanted if isinstance(one, Instruction)]
-    memory: list[ShownValue] = []
-    sharing: list[SharingValue] = []
-    for one, meant in instructions:
-        values, others = list_values(one, meant.index, evidence)
-        memory += values
-        sharing += others
+    memory, sharing = list_values([(one, meant.index) for one, meant in instructions], evidence)
     return ShowReport(
         add_stacks(subjects, evidence.module),
-        tuple(memory),
-        tuple(sharing),
+        memory,
+        sharing,
         tuple(
             row
             for one, meant in instructions

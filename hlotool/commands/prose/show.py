@@ -74,8 +74,10 @@ def _write_cost(row: SubjectRow) -> Line:
     inside = ", {instruction_count} instructions inside" if row.instruction_count else ""
     times = {0: "never", 1: "once"}.get(row.known_executions, "{executions} times")
     most = "at most " if row.is_conditional and row.known_executions else ""
+    whole = ", with its other parts" if row.name.endswith("}") else ""
     return Line(
-        f"runs {most}{times} in one run: {flops} and {traffic}; result {{size_bytes}}{inside}",
+        f"runs {most}{times} in one run{whole}: {flops} and {traffic}; "
+        f"result {{size_bytes}}{inside}",
         SUBJECT,
         row,
     )

@@ -167,19 +167,16 @@ def rows_at(
 
 def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> list[BufferRow]:
     """Return every value of a space or (None) of all, thread-local ones too, by number."""
-    memory = report.map
     placed = [
         (value, allocation)
-        for allocation in memory.assignment.allocations
+        for allocation in report.map.assignment.allocations
         if color in {None, allocation.color}
         for value in allocation.values
     ]
     placed.sort(key=lambda pair: pair[0].number)
     describer = _Describer(report, module, {value for value, _ in placed})
     return [
-        describer.describe(
-            allocation, value, None if allocation.is_thread_local else memory.range_of(value)
-        )
+        describer.describe(allocation, value, _find_range(report, allocation, value))
         for value, allocation in placed
     ]
 
@@ -194,7 +191,16 @@ def describe_values(
         for allocation in report.map.assignment.allocations
         for value in allocation.values
     }
-    return [describer.describe(homes[value], value, report.map.range_of(value)) for value in wanted]
+    return [
+        describer.describe(homes[value], value, _find_range(report, homes[value], value))
+        for value in wanted
+    ]
+
+
+def _find_range(
+    report: MemoryReport, allocation: Allocation, value: BufferValue
+) -> LiveRange | None:
+    return None if allocation.is_thread_local else report.map.range_of(value)
 
 
 class _Describer:
