@@ -288,6 +288,10 @@ def test_what_takes_far_longer_is_a_finding(tmp_path: Path) -> None:
     slow = next(one for one in dump.summary().findings if one.code == "slow-fusion")
     assert slow.instruction == "gemm_fusion_dot.3"
     assert "took 120 µs in one run" in slow.message
+    lost = slow.estimated_seconds
+    assert lost is not None
+    assert 110e-6 < lost < 120e-6
+    assert slow.weighted_bytes == pytest.approx(lost * 3.35e12, rel=0.01)
     for events in plane.lines.values():
         for each in events:
             each.lasts = 0.001

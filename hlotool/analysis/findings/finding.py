@@ -128,8 +128,9 @@ class Finding(Struct, frozen=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of it in one run: what no work hides, or traffic at the "
-            "memory's peak rate; null for what takes none",
+            "with --chip: estimated time of it in one run: what no work hides, traffic at the "
+            "memory's peak rate, or what was measured beyond the estimate; null for what takes "
+            "none",
             SECONDS,
             heading="time",
             null_text="",
@@ -140,7 +141,7 @@ class Finding(Struct, frozen=True):
         figure(
             "bytes that memory moves in the time it takes: of traffic its own, of what no work "
             "hides on a link as many more as the link is slower, by --chip or the ratios of the "
-            "reference chip; null for what takes none",
+            "reference chip, of what is slow those of the time lost; null for what takes none",
             BYTES,
             heading="as traffic",
             null_text="",

@@ -81,6 +81,7 @@ def _write(
         return
     slow.sort(key=lambda each: (-each.lost, each.name))
     measured, estimated = (sum(each.measured for each in slow), sum(e.estimated for e in slow))
+    lost = measured - estimated
     share = f", {percent(measured, run)} of a run" if run else ""
     yield Finding(
         sum(each.size_bytes for each in slow),
@@ -90,6 +91,7 @@ def _write(
         f"{share}, where {estimated * 1e6:,.0f} µs are enough {speed}.",
         slow[0].name,
         slow[0].source,
-        estimated_seconds=estimated,
+        estimated_seconds=lost,
+        weighted_bytes=round(lost * evidence.pricing.chip.hbm_bytes_per_second),
         count=len(slow),
     )

@@ -51,11 +51,11 @@ class ShownValue(Struct, frozen=True, kw_only=True):
     ]
     source: Annotated[
         str | None,
-        column("file and line without directories; with `for`, of what uses the value"),
+        column("file and line without directories; with `for`, of what uses it", give_way=3),
     ]
     belongs_to: Annotated[
         str | None,
-        column("the parameter or scope it belongs to, as `buffers` has it", is_path=True),
+        column("the parameter or scope it belongs to, as in `buffers`", is_path=True, give_way=3),
     ]
 
 
