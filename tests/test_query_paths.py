@@ -106,13 +106,21 @@ def test_lines_stand_below_their_row_whatever_the_columns() -> None:
     )
     shown = PLACED.showing(PLACED.shown() | {"calls"})
     for columns in ("", "name,size_bytes", "-scope"):
-        table = make_cells(select_rows(shown, rows, Query(columns=columns)), "auto")
+        asked = Query(columns=columns, keeps_below=True)
+        table = make_cells(select_rows(shown, rows, asked), "auto")
         assert "calls" not in [column.title for column in table.columns]
         lines = render_table(table, Look()).split("\n")[2:]
         assert [line.split("  ")[0] for line in lines] == ["f", "", "", "g", "TOTAL"]
         assert lines[1:3] == ["    m.py:3 f", "    m.py:9 main"]
     assert render_table(table, Look(width=13)).split("\n")[3] == "    m.py:3 f"
     assert render_table(table, Look(width=13)).split("\n")[4] == "    m.…9 main"
+
+
+def test_where_lines_are_columns_they_are_chosen_as_others() -> None:
+    rows = (Placed("f", "a", 2, calls=("m.py:3 f",)),)
+    shown = PLACED.showing(PLACED.shown() | {"calls"})
+    found = select_rows(shown, rows, Query(columns="name"))
+    assert [field.name for field in found.columns] == ["name"]
 
 
 def test_without_being_asked_for_no_lines_are_shown() -> None:

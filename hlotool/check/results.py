@@ -47,7 +47,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             },
         ),
     ]
-    name: Annotated[str, column("the budget's name", heading="budget")]
+    name: Annotated[str, column("the budget's name", heading="budget", wants=40)]
     module: Annotated[str | None, column("the module; null where none matches", null_text="")]
     place: Annotated[
         str | None,
@@ -89,10 +89,12 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         column(
             "which limits are broken, which rows were found, or why nothing was checked",
             null_text="",
-            give_way=1,
+            is_below=True,
         ),
     ] = None
-    message: Annotated[str | None, column("the message given in the budget", null_text="")] = None
+    message: Annotated[
+        str | None, column("the message given in the budget", null_text="", is_below=True)
+    ] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER

@@ -29,6 +29,7 @@ class Query(Struct, frozen=True):
     default_limit: int = 0
     is_wide: bool = False
     is_folded: bool = False
+    keeps_below: bool = False  # what a table prints below its rows stays, whatever the columns
     keeps_numbers: bool = False  # layer_0 and layer_1 stay apart
 
 
@@ -70,7 +71,7 @@ def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
     columns = column { "," column }
     column = ["+" | "-"] name      if all have a sign, they change the default columns
 
-    What stands below the rows is no column, and stays.
+    What a table prints below its rows is no column there, and stays.
     """
     default = [field for field in row_list.fields if field.in_table or query.is_wide]
     if not query.columns:
@@ -79,7 +80,8 @@ def _choose_columns(row_list: RowList, query: Query) -> tuple[Field, ...]:
     named = [(sign, replace(field, give_way=0)) for sign, field in found]  # they were asked for
     chosen = default if all(sign for sign, _ in named) else []
     chosen += [field for _, field in named]
-    chosen += [field for field in row_list.fields if field.is_below and field.in_table]
+    if query.keeps_below:
+        chosen += [field for field in row_list.fields if field.is_below and field.in_table]
     removed = {field.name for sign, field in named if sign == "-"}
     by_name = {field.name: field for field in chosen if field.name not in removed}
     return tuple(by_name.values())

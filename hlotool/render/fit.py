@@ -8,7 +8,6 @@ while a column can give way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 from operator import itemgetter
 from typing import Final
 
@@ -47,6 +46,9 @@ def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
     full = [_full_width(cells, index) for index in columns]
     if width is None:
         return columns, full
+    empty = [index for index in columns[1:] if is_empty(cells, index)]
+    while empty and not _has_room([full[index] for index in columns], width):
+        columns.remove(empty.pop())
     had_filler = _find_filler(cells, columns) is not None
     while True:
         filler = _find_filler(cells, columns)
@@ -77,15 +79,14 @@ def cut(text: str, width: int) -> str:
 
 def _find_filler(cells: Cells, columns: Sequence[int]) -> int | None:
     """Return the column that gives way next, None where all of them are the answer."""
-    ranks = [(_rank(cells, index), index) for index in columns[1:]]
+    ranks = [(cells.columns[index].give_way, index) for index in columns[1:]]
     rank, index = max(ranks, default=(0, 0))
     return index if rank else None
 
 
-def _rank(cells: Cells, index: int) -> float:
-    """Return how soon a column gives way, 0 if it is the answer."""
-    is_empty = not any(row[index] for row in cells.rows)
-    return inf if is_empty else cells.columns[index].give_way
+def is_empty(cells: Cells, index: int) -> bool:
+    """Whether no row has anything in a column."""
+    return not any(row[index] for row in cells.rows)
 
 
 def _has_room(widths: Sequence[int], width: int) -> bool:

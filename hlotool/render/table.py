@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hlotool.fields import Document, Line, Selection
 from hlotool.render.cells import Cells, TotalCells, make_cells
-from hlotool.render.fit import GAP, cut, fit
+from hlotool.render.fit import GAP, cut, fit, is_empty
 from hlotool.render.look import Look
 from hlotool.render.prose import render_line, wrap
 
@@ -95,12 +95,21 @@ def render_table(cells: Cells, look: Look) -> str:
     lines = _add_below(lines, cells, look)
     if cells.more:
         lines.insert(len(lines) - len(totals), look.dim(cells.more))
-    if len(columns) < len(titles):
-        names = ", ".join(title for index, title in enumerate(titles) if index not in columns)
-        said = wrap(f"(no room for {names}; -w shows all)", look.width)
-        lines += [look.dim(line) for line in said.split("\n")]
+    lines += [look.dim(line) for line in _say_left_out(cells, columns, look)]
     rule = (" " * GAP).join("-" * width for width in widths)
     return "\n".join([look.bold(heading), rule, *lines])
+
+
+def _say_left_out(cells: Cells, columns: Sequence[int], look: Look) -> list[str]:
+    """Name the columns that found no room, if any row has something there."""
+    titles = [
+        column.title
+        for index, column in enumerate(cells.columns)
+        if index not in columns and not is_empty(cells, index)
+    ]
+    if not titles:
+        return []
+    return wrap(f"(no room for {', '.join(titles)}; -w shows all)", look.width).split("\n")
 
 
 def _cut_column(texts: list[str], width: int) -> list[str]:

@@ -74,6 +74,7 @@ class RowOptions(Struct, frozen=True):
             default_limit=default_limit if self.is_for_eyes else 0,
             is_wide=self.is_wide or not self.is_for_eyes,
             is_folded=self.is_for_eyes,
+            keeps_below=self.format == "table",
             keeps_numbers=self.keeps_numbers,
         )
 
