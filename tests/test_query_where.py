@@ -160,6 +160,12 @@ def test_null_is_asked_for(text: str) -> None:
         ),
         ("size_bytes - 2ms > 0", 14, "this is a time, but what it is added to is a size", ""),
         ("size_bytes > 5%", 14, "this is a percentage, but size_bytes is not a ratio", ""),
+        (
+            "(size_bytes + 1KiB) / size_bytes > 2KiB",
+            36,
+            "this is a size, but (size_bytes + 1KiB) / size_bytes is not",
+            "",
+        ),
         ("size_bytes", 1, "expected a condition, found a number", "size_bytes > 0"),
         ("name", 1, "expected a condition, found text", ""),
         ("null", 1, "expected a condition, found null", ""),

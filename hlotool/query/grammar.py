@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -106,12 +107,12 @@ def _grammar() -> pp.ParserElement:
 
 def _factor(expression: pp.Forward) -> pp.ParserElement:
     """Return the rules `factor` and `literal`."""
-    opening, closing = pp.Suppress("("), pp.Suppress(")")
-    arguments = opening + pp.Optional(pp.DelimitedList(expression)) - _mark(")")
+    arguments = pp.Suppress("(") + pp.Optional(pp.DelimitedList(expression)) - _mark(")")
+    bracketed = (_mark("(") - expression - _mark(")")).add_parse_action(_bracketed)
     name = pp.Regex(_NAME).add_parse_action(_name)
     call = name + pp.Optional(pp.Group(arguments))
     call.add_parse_action(_call)
-    value = _literal() | call | opening - expression - closing
+    value = _literal() | call | bracketed
     value.set_name("a value")
     return (pp.ZeroOrMore(_mark("-")) + value).add_parse_action(_negative)
 
@@ -240,6 +241,13 @@ def _negation(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
     for start in reversed(tokens[:-1]):
         operand = Not(operand, start=int(start), end=operand.end)
     return operand
+
+
+def _bracketed(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Widen the place of an expression to the brackets around it."""
+    opening, inner, closing = tokens
+    expression: Expression = replace(inner, start=int(opening), end=int(closing) + 1)
+    return expression
 
 
 def _compare(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:

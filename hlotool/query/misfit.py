@@ -51,7 +51,8 @@ def _explain(unit: Unit, suffix: str, text: str) -> str:
 def find_sure_unit(tree: Expression, vocabulary: Vocabulary) -> Unit | None:
     """Return the unit of a field or metric, of one added up, or of a sum of them, else None.
 
-    A product may have any unit, as nobody knows what a number in it stands for.
+    What is divided by its like is a ratio. Any other product may have any unit, as nobody knows
+    what a number in it stands for.
     """
     match tree:
         case Name():
@@ -67,6 +68,10 @@ def find_sure_unit(tree: Expression, vocabulary: Vocabulary) -> Unit | None:
         case Arithmetic() if _SUM.issuperset(tree.operators):
             units = (find_sure_unit(one, vocabulary) for one in tree.operands)
             return next((unit for unit in units if unit is not None), None)
+        case Arithmetic(operators=("/",), operands=(one, other)):
+            unit = find_sure_unit(one, vocabulary)
+            is_like = unit is not None and unit is find_sure_unit(other, vocabulary)
+            return Unit.RATIO if is_like else None
     return None
 
 
