@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.fields import BYTES, TIMES, VARIOUS, Fold, RowList, Selection, column, figure
 from hlotool.query.select import Query, select_rows
@@ -92,6 +93,12 @@ def test_what_is_no_path_still_differs() -> None:
     rows = (Placed("f.1", "a", 1, owner="x"), Placed("f.2", "a", 1, owner=None))
     (row,) = select_rows(PLACED, rows, Query(is_folded=True)).rows
     assert row.owner is VARIOUS  # type: ignore[attr-defined]
+
+
+def test_a_share_of_the_count_is_called_so() -> None:
+    for size, title in (("size_bytes", "share"), ("", "of count")):
+        rows = select_rows(replace(PLACED, size=size), ROWS, Query(by="scope"))
+        assert make_cells(rows, "auto").columns[-1].title == title
 
 
 def test_a_group_without_a_path_has_a_label() -> None:

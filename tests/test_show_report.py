@@ -150,6 +150,15 @@ def test_a_part_of_a_tuple_is_shown_as_itself() -> None:
     assert whole.shape == "(s32[], f32[8], f32[16])"
 
 
+def test_a_part_comes_from_what_makes_it() -> None:
+    dump = hlotool.load(TESTDATA / "dumps" / "cpu" / "nested_loops")
+    lines = {
+        name: dump.show(name).subjects[0].source_line
+        for name in ("while.7", "while.7{0}", "while.7{1}")
+    }
+    assert lines == {"while.7": 32, "while.7{0}": 32, "while.7{1}": 12}
+
+
 def test_a_part_of_a_tuple_is_what_was_put_in() -> None:
     near = hlotool.load(LOOP).show("begin{1}").neighbours
     assert [(one.relation, one.name) for one in near] == [("operand", "x"), ("user", "loop")]

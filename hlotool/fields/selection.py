@@ -58,6 +58,7 @@ class Grouping(Struct, frozen=True):
     groups: tuple[Group, ...]
     total: Group | None  # None where the outermost groups do not add up together
     rest: Rest | None = None  # outermost groups that a limit left out
+    measured: Field | None = None  # what shares are of; None: of the count
 
 
 class Selection(Struct, frozen=True):

@@ -72,7 +72,7 @@ def group_rows(
     )
     groups, rest = _divide(plan, rows, 0)
     total = None if plan.is_apart else _summarise(plan, None, rows)
-    return Grouping(by, plan.summed, groups, total, rest)
+    return Grouping(by, plan.summed, groups, total, rest, measured)
 
 
 def _keys(

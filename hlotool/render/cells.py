@@ -23,7 +23,7 @@ from hlotool.render.units import (
 
 _INDENT = "  "
 NO_LABEL = "(none)"  # of a group whose rows have no value
-TOTAL, COUNT_TITLE, SHARE_TITLE = "TOTAL", "count", "share"
+TOTAL, COUNT_TITLE, SHARE_TITLE, COUNT_SHARE_TITLE = "TOTAL", "count", "share", "of count"
 
 
 class Column(Struct, frozen=True):
@@ -207,7 +207,11 @@ def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cell
             Column(each.title, is_number=True, is_cuttable=False, give_way=each.give_way)
             for each in grouping.summed
         ),
-        Column(SHARE_TITLE, is_number=True, is_cuttable=False),
+        Column(
+            SHARE_TITLE if grouping.measured else COUNT_SHARE_TITLE,
+            is_number=True,
+            is_cuttable=False,
+        ),
     )
     has_total = row_list.has_total and (len(grouping.groups) > 1 or grouping.rest)
     total = grouping.total if has_total else None

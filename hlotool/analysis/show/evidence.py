@@ -15,12 +15,14 @@ from hlotool.analysis.graph.call_graph import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.memory.holdings import find_holdings
 from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.values.value_origin import ValueOrigin, ValueOrigins
 from hlotool.analysis.show.names import Names
 from hlotool.ir.buffers import Allocation, BufferValue
 from hlotool.ir.computation import Computation
 from hlotool.ir.instruction import Instruction
 from hlotool.ir.measurement import Measurement
 from hlotool.ir.module import Module
+from hlotool.ir.values import ShapeIndex
 
 
 class Runs(Struct, frozen=True):
@@ -65,6 +67,20 @@ class ShowEvidence(Struct, frozen=True, dict=True):
                 for value in allocation.values:
                     found.setdefault(value.instruction, []).append((allocation, value))
         return found
+
+    @cached_property
+    def _origins(self) -> ValueOrigins | None:
+        """Finds where values come from."""
+        if self.memory is None:
+            return None
+        return ValueOrigins(self.module, self.memory.map.assignment, self.memory.flow)
+
+    def find_part_origin(self, instruction: Instruction, index: ShapeIndex) -> ValueOrigin | None:
+        """Return where a part of a result comes from, None where it has no value of its own."""
+        for _, value in self.values.get(instruction.name, ()):
+            if value.index == index and self._origins is not None:
+                return self._origins.of(value)
+        return None
 
     @cached_property
     def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.cost import Cost
 from hlotool.analysis.measured.columns import MeasuredCount, MeasuredSeconds
 from hlotool.analysis.measured.join import JoinedTime, join_times
+from hlotool.analysis.memory.values.value_origin import ValueOrigin
 from hlotool.analysis.origin.origin import Origin, find_origin
 from hlotool.analysis.origin.stack import Stack, StackFrame
 from hlotool.analysis.show.definition import write_definition
@@ -25,6 +27,7 @@ from hlotool.ir.shape import Shape
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
 
 _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
+_MAKERS: Final = frozenset(("own", "maker"))  # who tells where a part comes from, not for what
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
 _LOWER_MEMORY: Final = "is_memory_lower_bound"
 
@@ -159,6 +162,8 @@ def describe_instruction(
     called = instruction.called_computations()
     inside = [one for each in called for one in each.instructions]
     origin = find_origin(instruction, inside)
+    if meant.index:
+        origin = _prefer(evidence.find_part_origin(instruction, meant.index), origin)
     subject = _Subject(
         name=format_position(instruction.full_name, meant.index),
         kind="instruction",
@@ -176,6 +181,21 @@ def describe_instruction(
         time=join_times(evidence.measured, (instruction.name,)),
     )
     return _describe(subject, meant, evidence)
+
+
+def _prefer(part: ValueOrigin | None, whole: Origin) -> Origin:
+    """Return where a part of a result comes from, as far as it or what makes it tells.
+
+    A part of a loop's result is made in the loop, by other lines of the program than the loop is.
+    """
+    if part is None:
+        return whole
+    if part.scope_from in _MAKERS:
+        whole = replace(whole, scope=part.scope)
+    if part.source_from in _MAKERS:
+        file, line = part.source_file, part.source_line
+        whole = replace(whole, source_file=file, source_line=line, frame=part.frame)
+    return whole
 
 
 def describe_computation(

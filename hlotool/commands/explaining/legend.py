@@ -7,14 +7,16 @@ from typing import Final
 
 from hlotool.fields import VARIOUS
 from hlotool.query.group import COUNT, SHARE
-from hlotool.render.cells import COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
+from hlotool.render.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
 from hlotool.render.units import UNKNOWN
 
 LEGEND: Final[Mapping[str, str]] = {
     TOTAL: "the sum of a column over all rows that --where keeps, also those that -n leaves out",
     COUNT_TITLE: f"with --by: {COUNT.meaning}",
     SHARE_TITLE: f"with --by: {SHARE.meaning}; of the column by which a list says how large a row "
-    "is, else of the number of rows",
+    "is, in JSON else of the number of rows",
+    COUNT_SHARE_TITLE: "with --by: the group's part of the number of rows, as their figures do not "
+    "add up",
     NO_LABEL: "the group of rows that have no value in the field of --by",
     UNKNOWN: "not known, and no guess; null in JSON",
     "≥": "at least: a part of the sum is unknown; is_lower_bound in JSON",
