@@ -53,7 +53,7 @@ class BufferRow(Struct, frozen=True):
     class_: Annotated[AllocationClass, column("class of its allocation", give_way=1)] = field(
         name="class"
     )
-    value: Annotated[str, column("defining instruction and index")]
+    value: Annotated[str, column("defining instruction and index", wants=32)]
     shape: Annotated[str, column("its shape, without layout", give_way=2)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     born: Annotated[int | None, column("first position at which it is live", NUMBER, give_way=4)]
