@@ -33,10 +33,15 @@ def format_column(
     field: Field, values: Sequence[object], records: Sequence[object], units: str
 ) -> list[str]:
     """Return the texts of one field of many records; of plain values, each different one once."""
-    kinds = {type(value) for value in values if value is not None}
+    kinds = set(map(type, values)) - {type(None)}
     is_plain = len(kinds) <= 1 and kinds <= _PLAIN  # of one type: 1 is not 1.0
     if is_plain and not (field.names_from or field.unit_from or field.range_from):
-        texts = {value: format_field_value(field, value, None, units) for value in set(values)}
+        unit, units = _choose_units(field, units)
+        is_signed = field.is_signed
+        texts = {
+            value: format_value(value, unit, units, is_signed=is_signed) for value in set(values)
+        }
+        texts[None] = field.null_text
         return [texts[value] for value in values]
     return [
         format_field_value(field, value, record, units)
@@ -50,15 +55,19 @@ def format_field_value(field: Field, value: object, record: object, units: str) 
         return field.null_text
     if field.names_from and isinstance(value, tuple):
         return _format_sizes(value, getattr(record, field.names_from), units)
-    unit = field.unit
-    if field.is_fine and units == "auto":
-        units = _FINE
-    if unit is Unit.MEASURE:
-        unit = getattr(record, field.unit_from) if field.unit_from else Unit.RATIO
+    unit, units = _choose_units(field, units)
+    if field.unit_from:
+        unit = getattr(record, field.unit_from)
     least = getattr(record, field.range_from) if field.range_from else None
     if isinstance(value, int) and isinstance(least, int) and least != value:
         value = Range(least, value)
     return format_value(value, unit, units, is_signed=field.is_signed)
+
+
+def _choose_units(field: Field, units: str) -> tuple[Unit, str]:
+    """Return the unit of a field whose records do not tell it, and the names of its sizes."""
+    unit = Unit.RATIO if field.unit is Unit.MEASURE else field.unit
+    return unit, _FINE if field.is_fine and units == "auto" else units
 
 
 def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:

@@ -119,7 +119,7 @@ class _Reads:
         for index, shape in body.root.shape.leaves_with_index():
             made, _ = _find_made(body.root, index)
             whole = sizes.content_bytes(shape)
-            if _is_in_place(body.root, index, shape):
+            if made.opcode in UPDATES_IN_PLACE and _is_in_place(body.root, index, shape):
                 self.written.append(min(whole, updated_bytes(made, sizes)))
             else:
                 self.written.append(whole)
@@ -214,12 +214,12 @@ def _find_made(
 ) -> tuple[Instruction, ShapeIndex]:
     """Go back through views and tuples to what makes an array."""
     for _ in range(_MOST_STEPS):
-        operands = instruction.operands
-        if instruction.opcode == "tuple" and index and index[0] < len(operands):
+        opcode, operands = instruction.opcode, instruction.operands
+        if opcode == "tuple" and index and index[0] < len(operands):
             instruction, index = operands[index[0]], index[1:]
-        elif instruction.opcode == "get-tuple-element" and operands:
+        elif opcode == "get-tuple-element" and operands:
             instruction, index = operands[0], (instruction.tuple_index, *index)
-        elif instruction.opcode in views and operands:
+        elif opcode in views and operands:
             instruction = operands[0]
         else:
             break

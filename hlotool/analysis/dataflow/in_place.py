@@ -106,13 +106,13 @@ def _fused(fusion: Instruction) -> tuple[Sharing, ...]:
 def follow(instruction: Instruction, index: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
     """Go back through tuples, get-tuple-elements and bitcasts to where a value is made."""
     for _ in range(MOST_STEPS):
-        operands = instruction.operands
-        if instruction.opcode == "tuple" and index and index[0] < len(operands):
-            instruction, index = operands[index[0]], index[1:]
-        elif instruction.opcode == "get-tuple-element" and operands:
-            instruction, index = operands[0], (instruction.tuple_index, *index)
-        elif instruction.opcode == "bitcast" and not index and operands:
+        opcode, operands = instruction.opcode, instruction.operands
+        if opcode == "bitcast" and not index and operands:
             instruction = operands[0]
+        elif opcode == "tuple" and index and index[0] < len(operands):
+            instruction, index = operands[index[0]], index[1:]
+        elif opcode == "get-tuple-element" and operands:
+            instruction, index = operands[0], (instruction.tuple_index, *index)
         else:
             break
     return instruction, index

@@ -26,14 +26,14 @@ from hlotool.analysis.memory.joined_blocks import join_blocks
 
 def occupancy(blocks: Sequence[OccupiedBlock]) -> Curve:
     """Return the length of the union of live byte ranges at every position, in O(n log n)."""
-    if len(blocks) == 1 and blocks[0].low < blocks[0].high:  # as most in an estimate
-        (one,) = blocks
-        return Curve((one.start, one.end + 1), (one.high - one.low, 0))
     return add_up_groups(blocks, join_blocks(blocks))
 
 
 def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Sequence[Sequence[int]]) -> Curve:
     """Return the same where the numbers of the blocks that share bytes are known."""
+    if len(blocks) == 1 and blocks[0].low < blocks[0].high:  # as most in an estimate
+        (one,) = blocks
+        return Curve((one.start, one.end + 1), (one.high - one.low, 0))
     changes: dict[int, int] = {}
     is_alone = bytearray(b"\1") * len(blocks)
     for group in groups:

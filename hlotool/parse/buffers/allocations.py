@@ -36,7 +36,7 @@ _LINE = re.compile(
     r" | (?P<other>[^\n]*+))\r?(?:\n|\Z)",
     re.VERBOSE,
 )
-_VALUE_GROUPS: Final = range(1, 9)
+_VALUE_GROUPS: Final = 8  # the first ones of a line
 _KNOWN: Final = ("allocation ", " value: ")  # how a line begins that must be read
 _EXPECTED: Final = "'allocation …' or ' value: …'"
 _NAME = re.compile(r"[^\s{>]++")
@@ -111,7 +111,7 @@ def _add_value(
     shapes: ShapeCache,
     indices: ShapeIndices,
 ) -> None:
-    number, name, index, phi, color, size_text, offset_text, text = match.group(*_VALUE_GROUPS)
+    number, name, index, phi, color, size_text, offset_text, text = match.groups()[:_VALUE_GROUPS]
     shape = shapes.get(text) or _parse_shape(source, match.start("value"), text, shapes)
     size, offset = int(size_text), int(offset_text)
     if offset + size > allocation.size_bytes:

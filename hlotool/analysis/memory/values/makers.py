@@ -98,8 +98,8 @@ class Makers:
         return place is not None and (place.file, place.line) in self.loop_lines
 
     def _is_of_loop(self, instruction: Instruction) -> bool:
-        is_directly_in_one = is_of_loop(instruction.metadata().op_name)
-        return is_directly_in_one and self.is_in_loop_line(instruction)
+        is_in_line = self.is_in_loop_line(instruction)
+        return is_in_line and is_of_loop(instruction.metadata().op_name)
 
     def _may_tell(self, step: _Step) -> bool:
         one = step.instruction
