@@ -27,7 +27,7 @@ class ListedRow(Struct, frozen=True):
     ]
     count: Annotated[int, column("buffers folded into the row", TIMES, heading="×")]
     instruction: Annotated[str | None, column("the instruction that defines it")]
-    shape: Annotated[str | None, column("its shape, without layout")]
+    shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
     opcode: Annotated[str | None, column("opcode of the instruction that defines it", give_way=3)]
     allocation_type: Annotated[
         str | None, column("what the message calls its allocation", heading="type", give_way=2)

@@ -55,7 +55,7 @@ class MemoryChange(Struct, frozen=True):
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     left_shape: Annotated[str | None, figure(_SHAPE + columns.LEFT)]
     right_shape: Annotated[str | None, figure(_SHAPE + columns.RIGHT)]
-    shape: Annotated[str, column("its shape; both where they differ", give_way=4)]
+    shape: Annotated[str, column("its shape; both where they differ", give_way=4, is_shape=True)]
     left_bytes: Annotated[int, column(_HELD + columns.LEFT, BYTES, heading="old", give_way=2)]
     right_bytes: Annotated[int, column(_HELD + columns.RIGHT, BYTES, heading="new", give_way=1)]
     delta_bytes: Annotated[int, columns.DELTA_BYTES]

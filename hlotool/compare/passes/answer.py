@@ -146,7 +146,7 @@ class Traced(Struct, frozen=True):
 
     name: Annotated[str, column("the instruction", heading="instruction")]
     opcode: Annotated[str, column("the opcode", words=OPCODES)]
-    shape: Annotated[str, column("the shape of its result")]
+    shape: Annotated[str, column("the shape of its result", is_shape=True)]
     result_bytes: Annotated[int | None, figure("the size of its result", BYTES)]
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)

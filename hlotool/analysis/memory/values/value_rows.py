@@ -54,7 +54,7 @@ class BufferRow(Struct, frozen=True):
         name="class"
     )
     value: Annotated[str, column("defining instruction and index", wants=32)]
-    shape: Annotated[str, column("its shape, without layout", give_way=2)]
+    shape: Annotated[str, column("its shape, without layout", give_way=2, is_shape=True)]
     opcode: Annotated[str | None, figure("opcode of the defining instruction", words=OPCODES)]
     born: Annotated[int | None, column("first position at which it is live", NUMBER, give_way=4)]
     dies: Annotated[int | None, column("last position at which it is live", NUMBER, give_way=3)]
