@@ -71,7 +71,8 @@ class Users:
     def _places_in(self, user: Instruction) -> dict[Instruction, list[int]]:
         """Return at which places each operand of a user stands, found once for all operands."""
         if user not in self._places:
-            self._places[user] = places = {}
+            places: dict[Instruction, list[int]] = {}
+            self._places[user] = places
             for number, operand in enumerate(user.operands):
                 places.setdefault(operand, []).append(number)
         return self._places[user]
