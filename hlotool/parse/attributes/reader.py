@@ -73,9 +73,11 @@ class TextReader:
 
         XLA's parser takes several in LISTS_OF_CALLEES alone, and knows no other key of a fusion.
         """
+        text = instruction.attributes.get(key)
+        if text is None:
+            return ()
         if instruction.opcode == "fusion" and key != "calls":
             fail_at(instruction, key, f"a fusion calls its computation in calls=, not in {key}=")
-        text = instruction.attributes.get(key, "")
         only = instruction.computation.module.computations.get(text.removeprefix("%"))
         if only is not None:  # nearly always: one name, and nothing to take apart
             return (only,)
@@ -105,7 +107,7 @@ class TextReader:
 
     def expect_callee(self, instruction: Instruction, key: str) -> Computation:
         """Return the one computation under a key; raise where it is absent."""
-        found = self.callees(instruction, key) if key in instruction.attributes else ()
+        found = self.callees(instruction, key)
         if len(found) != 1:
             fail_at(instruction, key, f"{instruction.opcode} needs an attribute {key}=")
         return found[0]
