@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from dump_files import TESTDATA
+from dump_files import TESTDATA, find_folders, find_texts, read_text
 
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
 from hlotool.ir.module import Module
@@ -45,3 +45,13 @@ def test_each_space_has_its_own() -> None:
         for space, size in costs.memory_by_space(one):
             sums[space] = sums.get(space, 0) + size
     assert sums == expected_of(text)
+
+
+@pytest.mark.parametrize("folder", find_folders(), ids=lambda path: "/".join(path.parts[-2:]))
+def test_fusions_alike_share_what_each_has_alone(folder: Path) -> None:
+    for path in find_texts(folder):
+        program = Program("", parse_module(Source(read_text(path), path.name)))
+        for fusion in program.expect_module().instructions():
+            cost = program.costs.of(fusion)
+            if fusion.opcode == "fusion" and not cost.is_memory_lower_bound:
+                assert cost.memory_bytes == dict(program.costs.memory_by_space(fusion)).get(0, 0)

@@ -72,7 +72,7 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
 
 def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]]:
     """Return the page about a program, and the paths of what it was made from."""
-    program = load_one(request, "executions", "costs", "memory", "fusions", with_buffers=True)
+    program = load_one(request, "executions", "memory", "costs", "fusions", with_buffers=True)
     if limit_bytes is None and program.machine and program.machine.chip:
         limit_bytes = program.machine.chip.hbm_bytes
     paths = program.paths

@@ -64,7 +64,7 @@ def summary(
     if not asks_for_one(request, means, options):
         return print_modules(request, means, options, limit)
     means.refuse()
-    program = load_one(request, "executions", "costs", "memory", with_buffers=True)
+    program = load_one(request, "executions", "memory", "costs", with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
     document = _describe(found, program, options, has_findings=not no_findings)
     print_document(document, options)

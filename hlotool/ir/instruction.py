@@ -118,8 +118,6 @@ class Instruction(Node, eq=False):
 
     def callees(self, key: str) -> tuple[Computation, ...]:
         """Return the computations that attribute `key` names, () where absent."""
-        if key not in self.attributes:
-            return ()
         return self.computation.module.reader.callees(self, key)
 
     def expect_callee(self, key: str) -> Computation:

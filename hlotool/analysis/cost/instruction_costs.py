@@ -17,6 +17,7 @@ from hlotool.analysis.cost.custom_calls import (
     read_custom_call,
 )
 from hlotool.analysis.cost.fused_traffic import measure_fusion_bytes
+from hlotool.analysis.cost.fusion_forms import Form, write_form
 from hlotool.analysis.cost.invocations import (
     APPLYING,
     find_applications,
@@ -63,6 +64,7 @@ class InstructionCosts:
         self._once = once
         self._flow = flow
         self._standalone = standalone
+        self._traffic: dict[Form, tuple[int, int]] = {}  # of fusions, those alike once
 
     def own_cost(self, instruction: Instruction) -> Cost:
         """Return the cost of an instruction that is not control flow."""
@@ -73,13 +75,24 @@ class InstructionCosts:
         cost = self._once[body] if body else self.work_cost(instruction)
         try:
             if body:
-                size = measure_fusion_bytes(instruction, body, self.sizes)
+                size, memory = self._measure_fusion(instruction, body)
             else:
                 size = measure_bytes(instruction, self.sizes)
-            memory = measure_memory(instruction, self.sizes).get(MAIN_SPACE, 0)
+                memory = measure_memory(instruction, self.sizes).get(MAIN_SPACE, 0)
         except MALFORMED as error:
             return add_costs((cost, self.leave_out(instruction, error)))
         return cost.with_bytes(size, memory)
+
+    def _measure_fusion(self, fusion: Instruction, body: Computation) -> tuple[int, int]:
+        """Return the traffic of a fusion: as XLA counts, and of the main memory."""
+        form = write_form(fusion, body, self.sizes)
+        found = self._traffic.get(form)
+        if found is None:
+            found = self._traffic[form] = (
+                measure_fusion_bytes(fusion, body, self.sizes),
+                measure_memory(fusion, self.sizes).get(MAIN_SPACE, 0),
+            )
+        return found
 
     def work_cost(self, instruction: Instruction) -> Cost:
         """Return the arithmetic of an instruction that is not control flow."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from hlotool.analysis.dataflow.flow_rules import RULES
 from hlotool.analysis.dataflow.phis import replace_idle_phis
 from hlotool.analysis.dataflow.schedule import Schedule
-from hlotool.analysis.dataflow.values import Flow, Value, ValueTree, resolve
+from hlotool.analysis.dataflow.values import Flow, Value, ValueTree, go_into, resolve
 from hlotool.ir.instruction import Instruction
 from hlotool.ir.values import ShapeIndex
 
@@ -60,4 +60,6 @@ def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
             if seen.instruction is not instruction:
                 seen.positions.append((instruction, index))
             if children:
-                pending += [((*index, number), child) for number, child in enumerate(children)]
+                pending += [
+                    (go_into(index, number), child) for number, child in enumerate(children)
+                ]

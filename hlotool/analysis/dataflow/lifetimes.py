@@ -147,11 +147,10 @@ class _RangeRule:
         done = find_async_end(schedule, instruction.computation)
         if done is not None:
             end = max(end, done)
-            first = find_async_start(
-                schedule.callers[schedule.async_contexts[instruction.computation]]
-            )
-            if self.is_tpu and first:  # there, what an operation makes begins at its start
-                start = max(start, schedule.positions.get(first, start))
+            if self.is_tpu:  # there, what an operation makes begins at its start
+                caller = schedule.callers[schedule.async_contexts[instruction.computation]]
+                first = find_async_start(caller)
+                start = max(start, schedule.positions.get(first, start)) if first else start
         return LiveRange(start, max(end, start))
 
 

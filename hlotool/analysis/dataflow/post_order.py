@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from hlotool.analysis.dataflow.schedule import Schedule
 from hlotool.ir.computation import Computation
 from hlotool.ir.instruction import Instruction
@@ -18,24 +16,21 @@ def number_post_order(schedule: Schedule) -> dict[Instruction, int]:
     """
     order: dict[Instruction, int] = {}
     for computation in reversed(tuple(schedule.spans)):
-        for instruction in _visit(computation):
-            order[instruction] = len(order)
+        _visit(computation, order)
     return order
 
 
-def _visit(computation: Computation) -> Iterator[Instruction]:
-    """Yield instructions depth-first, the first operand first."""
+def _visit(computation: Computation, order: dict[Instruction, int]) -> None:
+    """Give each instruction its place: depth-first, the first operand first."""
     opened: set[Instruction] = set()
-    closed: set[Instruction] = set()
     for last in computation.instructions:
         pending = [] if last.users else [last]
         while pending:
             instruction = pending[-1]
             if instruction not in opened:
                 opened.add(instruction)
-                pending += [one for one in reversed(instruction.operands) if one not in closed]
+                pending += [one for one in reversed(instruction.operands) if one not in order]
                 continue
             pending.pop()
-            if instruction not in closed:
-                closed.add(instruction)
-                yield instruction
+            if instruction not in order:
+                order[instruction] = len(order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
@@ -57,6 +58,12 @@ def resolve(value: Value) -> Value:
     return value
 
 
+@lru_cache(maxsize=4096)
+def go_into(index: ShapeIndex, number: int) -> ShapeIndex:
+    """Return the index of an element; few indices stand in many places, so each is one object."""
+    return (*index, number)
+
+
 class Flow:
     """One pass over the schedule; loops are closed when all nodes are known."""
 
@@ -86,7 +93,7 @@ class Flow:
         if isinstance(shape, ArrayShape) or len(old.children) != len(shape.elements):
             return old
         children = [
-            self.retable(instruction, element, (*index, number), old.children[number])
+            self.retable(instruction, element, go_into(index, number), old.children[number])
             for number, element in enumerate(shape.elements)
         ]
         return ValueTree(self.value(instruction, shape, index), tuple(children))
@@ -128,7 +135,7 @@ class Flow:
             parts = None
             if inputs is not None:
                 parts = [n.children[number] for n in inputs if number < len(n.children)]
-            children.append(self._build(instruction, element, (*index, number), parts))
+            children.append(self._build(instruction, element, go_into(index, number), parts))
         return ValueTree(value, tuple(children))
 
     def close_loops(self) -> None:

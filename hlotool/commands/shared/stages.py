@@ -19,7 +19,7 @@ Stage: TypeAlias = Literal["executions", "costs", "memory", "prints", "fusions"]
 _READING: Final = 17_000
 _SHARES: Final[dict[Stage, int]] = {
     "executions": 4_000,
-    "costs": 17_000,
+    "costs": 8_000,
     "memory": 30_000,
     "prints": 16_000,
     "fusions": 8_000,

@@ -73,9 +73,11 @@ class TextReader:
 
         XLA's parser takes several in LISTS_OF_CALLEES alone, and knows no other key of a fusion.
         """
+        text = instruction.attributes.get(key)
+        if text is None:
+            return ()
         if instruction.opcode == "fusion" and key != "calls":
             fail_at(instruction, key, f"a fusion calls its computation in calls=, not in {key}=")
-        text = instruction.attributes.get(key, "")
         only = instruction.computation.module.computations.get(text.removeprefix("%"))
         if only is not None:  # nearly always: one name, and nothing to take apart
             return (only,)
@@ -105,23 +107,23 @@ class TextReader:
 
     def expect_callee(self, instruction: Instruction, key: str) -> Computation:
         """Return the one computation under a key; raise where it is absent."""
-        found = self.callees(instruction, key) if key in instruction.attributes else ()
+        found = self.callees(instruction, key)
         if len(found) != 1:
             fail_at(instruction, key, f"{instruction.opcode} needs an attribute {key}=")
         return found[0]
 
     def expect_number(self, instruction: Instruction, key: str) -> int:
         """Return an attribute that is one integer; raise where it is absent too."""
-        numbers = self._values.read(instruction, key, parse_numbers)
-        if numbers is None:
-            fail_at(instruction, key, f"{instruction.opcode} needs an attribute {key}=")
-        if len(numbers) != 1:
-            fail_at(instruction, key, f"expected one integer as the value of {key!r}")
-        return numbers[0]
+        return _expect_one(instruction, key, self._values.read(instruction, key, parse_numbers))
 
     def expect_element(self, instruction: Instruction, key: str) -> int:
-        """Return the number of an element of the operand, a tuple; raise where it has none."""
-        number = self.expect_number(instruction, key)
+        """Return the number of an element of the operand, a tuple; raise where it has none.
+
+        The split attributes are not kept: who asks is one of many, and seldom asks for another.
+        """
+        text = instruction.split_attributes().get(key)
+        numbers = self._values.read_text(instruction, key, text, parse_numbers)
+        number = _expect_one(instruction, key, numbers)
         shape = instruction.operands[0].shape if instruction.operands else None
         if not isinstance(shape, TupleShape):
             fail_at(instruction, key, f"{instruction.opcode} needs a tuple as its operand")
@@ -214,6 +216,15 @@ def _find_end(source: Source, instruction: Instruction) -> int:
     """Return where the line ends on which the attributes stand."""
     end = source.text.find("\n", instruction.start)
     return len(source.text) if end < 0 else end
+
+
+def _expect_one(instruction: Instruction, key: str, numbers: tuple[int, ...] | None) -> int:
+    """Return the only number of an attribute, or raise."""
+    if numbers is None:
+        fail_at(instruction, key, f"{instruction.opcode} needs an attribute {key}=")
+    if len(numbers) != 1:
+        fail_at(instruction, key, f"expected one integer as the value of {key!r}")
+    return numbers[0]
 
 
 def _operand_shapes(instruction: Instruction, count: int) -> list[Shape]:

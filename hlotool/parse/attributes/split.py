@@ -51,16 +51,20 @@ def read_attributes(source: Source, start: int, end: int) -> dict[str, str]:
     Raises ParseError where the text stops being attributes, or a key occurs twice.
     """
     attributes: dict[str, str] = {}
+    count = 0
     pos = start
     match_next = _ATTRIBUTE.match
     text = source.text
     while pos < end:
         match = match_next(text, pos, end)
-        if match is None or match[1] in attributes:
-            return read_attributes_slowly(Scanner(source, start, end))
+        if match is None:
+            break
         key, value = match.groups()
         attributes[intern(key)] = value  # few keys, many instructions
+        count += 1
         pos = match.end()
+    if pos < end or len(attributes) < count:
+        return read_attributes_slowly(Scanner(source, start, end))
     return attributes
 
 

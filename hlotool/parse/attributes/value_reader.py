@@ -28,7 +28,12 @@ class ValueReader:
 
     def read(self, instruction: Instruction, key: str, parse: Callable[[Scanner], T]) -> T | None:
         """Return a value, None where the attribute is absent; raise if its opcode needs it."""
-        text = instruction.attributes.get(key)
+        return self.read_text(instruction, key, instruction.attributes.get(key), parse)
+
+    def read_text(
+        self, instruction: Instruction, key: str, text: str | None, parse: Callable[[Scanner], T]
+    ) -> T | None:
+        """Return the value that a text is; None, or raise, where there is none."""
         if text is None:
             if REQUIRED.get(instruction.opcode) == key:
                 fail_at(instruction, key, f"{instruction.opcode} needs an attribute {key}=")

@@ -39,10 +39,10 @@ _INSTRUCTION: Final = rf"""
 # One line: an instruction, or anything else, which leaves all groups empty. An instruction
 # that ends in an opening bracket, '=' or ',' goes on below and is refused.
 LINE: Final = re.compile(
-    rf"{_INSTRUCTION}(?:,[^\n]*+(?<![=,{{(\[]))?+(?:\n|\Z) | [^\n]*+(?:\n|\Z)", re.VERBOSE
+    rf"{_INSTRUCTION}(?:,.*+(?<![=,{{(\[]))?+(?:\n|\Z) | .*+(?:\n|\Z)", re.VERBOSE
 )
 # The first line of an instruction that goes on below with a computation's body, or a list of them.
-OPENING_LINE: Final = re.compile(rf"{_INSTRUCTION},[^\n]*+(?<=[={{])\n", re.VERBOSE)
+OPENING_LINE: Final = re.compile(rf"{_INSTRUCTION},.*+(?<=[={{])\n", re.VERBOSE)
 
 # What the loop must do about an opcode, in the order of its questions.
 _PLAIN, _LOOK, _LEAVE, _PARAMETER, _CONSTANT = range(5)

@@ -66,8 +66,10 @@ class OpenTransfers:
 
     def give(self, work: OverlapWork, carried: Iterable[Claim] = ()) -> Fraction:
         """Let work hide what it carries itself, then the others, and return the seconds taken."""
-        left = spare = work.spare_seconds(self._chip)
         carried = tuple(carried)
+        if not (carried or self._open):
+            return Fraction()
+        left = spare = work.spare_seconds(self._chip)
         for claim in carried:
             left -= self._hide(claim, left)
         while left and self._open:

@@ -47,14 +47,14 @@ def list_blocks(
 
     A group holds buffers each of which is written over the one before.
     """
-    sized = [group for group in groups if max(buffer.size_bytes for buffer in group)]
-    begins, ends = _run_clock(sized, ranges)
+    sizes = [(group, max([buffer.size_bytes for buffer in group])) for group in groups]
+    sized = [(group, size) for group, size in sizes if size]
+    begins, ends = _run_clock([group for group, _ in sized], ranges)
     blocks = []
-    for group in sized:
+    for group, size in sized:
         values = [value for buffer in group for value in buffer.values]
         first = min(values, key=begins.__getitem__)
-        spans = _unite((begins[value], ends[value]) for value in values)
-        size = max(buffer.size_bytes for buffer in group)
+        spans = _unite([(begins[value], ends[value]) for value in values])
         blocks.append(HeapBlock(size, first.number, ends[first] - begins[first], spans))
     return blocks
 

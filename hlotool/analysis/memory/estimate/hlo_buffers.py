@@ -44,7 +44,7 @@ def list_buffers(
     groups += [[value] for value in flow.values if value not in grouped]
     buffers = []
     for group in groups:
-        size = max(placed[value].size_bytes for value in group)
+        size = max([placed[value].size_bytes for value in group])
         leaves = not leaving.isdisjoint(group)
         role: Role = "reusable" if leaves else "temp"
         for value in group:

@@ -42,7 +42,7 @@ def join_buffers(
         left = reuse.place(group)
         joined += [memory.buffers for memory in reuse.memory]
         joined += _share_heap(flow, ranges, rule, left)
-    joined.sort(key=lambda group: min(buffer.values[0].number for buffer in group))
+    joined.sort(key=lambda group: min([buffer.values[0].number for buffer in group]))
     return joined
 
 

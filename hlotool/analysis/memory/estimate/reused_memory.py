@@ -75,7 +75,7 @@ class Reuse:
         order = number_post_order(self.flow.schedule)
 
         def key(buffer: HloBuffer) -> tuple[int, bool, int, int]:
-            visited = min(order[value.instruction] for value in buffer.values)
+            visited = min([order[value.instruction] for value in buffer.values])
             return -buffer.size_bytes, not buffer.leaves, visited, buffer.values[0].number
 
         return sorted(buffers, key=key)

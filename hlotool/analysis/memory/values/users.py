@@ -30,6 +30,7 @@ class Users:
     def __init__(self, callers: Mapping[Computation, Sequence[Instruction]]) -> None:
         self.callers = {computation: found[0] for computation, found in callers.items()}
         self._uses: dict[Instruction, _Uses] = {}
+        self._places: dict[Instruction, dict[Instruction, list[int]]] = {}
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
@@ -59,14 +60,22 @@ class Users:
             yield from _enter(user, number, index)
 
     def _uses_of(self, one: Instruction) -> _Uses:
-        """Return the uses of a result, sorted once for all operands of its users."""
+        """Return the uses of a result, found once."""
         if one not in self._uses:
-            for operand in one.computation.instructions:
-                self._uses[operand] = _Uses()
-            for user in one.computation.instructions:
-                for number, operand in enumerate(user.operands):
-                    self._uses[operand].add(user, number)
+            self._uses[one] = found = _Uses()
+            for user in one.users:
+                for number in self._places_in(user)[one]:
+                    found.add(user, number)
         return self._uses[one]
+
+    def _places_in(self, user: Instruction) -> dict[Instruction, list[int]]:
+        """Return at which places each operand of a user stands, found once for all operands."""
+        if user not in self._places:
+            places: dict[Instruction, list[int]] = {}
+            self._places[user] = places
+            for number, operand in enumerate(user.operands):
+                places.setdefault(operand, []).append(number)
+        return self._places[user]
 
 
 class _Uses:
