@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from dump_files import TESTDATA
+
+from hlotool.cli import run
 from hlotool.compare.saved import SavedFigures, compare_kinds
 from hlotool.inputs.saved import SavedSummary
 
@@ -47,3 +51,17 @@ def test_kinds_are_read_and_compared() -> None:
 def test_a_missing_figure_makes_collectives_unknown(wrong: object) -> None:
     assert saved(KIND, wrong).kinds() is None
     assert SavedFigures("x", SavedSummary()).kinds() is None
+
+
+def test_times_of_a_saved_document_are_in_the_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved_path, dumps = str(tmp_path / "b.json"), TESTDATA / "dumps" / "gpu_h100"
+    old, new = (str(dumps / name) for name in ("mlp_train", "mlp_train.bf16"))
+    assert run(["summary", old, "--chip", "h100", "--json", "-o", saved_path]) == 0
+    lines = {}
+    for chip in ("h100", "a100"):
+        assert run(["diff", saved_path, new, "--chip", chip]) == 0
+        lines[chip] = capsys.readouterr().out.splitlines()[1]
+    assert lines["h100"].startswith("time (estimates at the peaks, rough): ")
+    assert lines["a100"].startswith("work: ")

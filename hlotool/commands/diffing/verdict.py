@@ -9,7 +9,7 @@ from hlotool.commands.diffing.who import write_triage
 from hlotool.commands.diffing.why import write_cause
 from hlotool.compare.answer import METRICS
 from hlotool.compare.blocks.headline import HEADLINE, pick_headline
-from hlotool.compare.blocks.metrics import MetricRow, by_path
+from hlotool.compare.blocks.metrics import ESTIMATED_TIME, MetricRow, by_path
 from hlotool.compare.blocks.run_time import TimeChange
 from hlotool.compare.blocks.spaces import SpaceChange, pick_telling
 from hlotool.compare.comparison import DiffReport
@@ -78,6 +78,9 @@ def _work(report: DiffReport, rows: Mapping[str, MetricRow], units: str) -> Iter
         hint = "" if report.time.left_seconds is not None else "; --chip gives seconds"
         parts = [_time(report.time, report.time.relative_delta, units), *[work] * bool(work)]
         yield Line(f"time ({title}{hint}): {'; '.join(parts)}")
+    elif _is_known(rows, ESTIMATED_TIME):  # of a saved document nothing but the figure is there
+        figure = _figure(rows[ESTIMATED_TIME], "time (estimates at the peaks, rough):", units)
+        yield Line("; ".join([figure, *[work] * bool(work)]))
     elif work:
         is_cpu = report.triage is not None and report.triage.left_backend == "cpu"
         no_time = " (no chip stands for CPU, so no time)" * is_cpu
