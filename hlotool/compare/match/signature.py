@@ -54,7 +54,6 @@ class Signatures:
         self._shapes: dict[int, tuple[Shape, int, int]] = {}
         self._values: dict[tuple[str, str], Hashable] = {}
         self._op_names: dict[Instruction, str] = {}
-        self._read_names: dict[str, str] = {}
         self._written: dict[Hashable, int] = {}
         self._bodies: dict[Computation, int] = {}
         self._bags: dict[Computation, Counter[str]] = {}
@@ -103,16 +102,8 @@ class Signatures:
         """
         name = self._op_names.get(instruction)
         if name is None:
-            name = self.layers.translate(self._read_op_name(instruction), instruction.module)
+            name = self.layers.translate(instruction.metadata().op_name, instruction.module)
             self._op_names[instruction] = name
-        return name
-
-    def _read_op_name(self, instruction: Instruction) -> str:
-        """Read an op_name, once for all instructions of the same metadata."""
-        text = instruction.attributes.get("metadata", "")
-        name = self._read_names.get(text)
-        if name is None:
-            name = self._read_names[text] = instruction.metadata().op_name
         return name
 
     def origin(self, instruction: Instruction) -> str:

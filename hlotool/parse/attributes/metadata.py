@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import Final
 
 from hlotool.ir.values import Metadata
 from hlotool.parse.scanner import STRING, Scanner
@@ -21,6 +23,7 @@ _NUMBERS = frozenset(
 
 # As machines print it among other attributes, to its closing brace.
 _WHOLE = re.compile(rf", ?metadata=\{{(?:[^{{}}\"]++|{STRING})*+\}}")
+_MOST_KEPT: Final = 16_384  # values: one text is read again and again, and repeated by others
 
 
 def drop_metadata(text: str, count: int = 0) -> str:
@@ -31,6 +34,7 @@ def drop_metadata(text: str, count: int = 0) -> str:
     return _WHOLE.sub("", text, count)
 
 
+@lru_cache(maxsize=_MOST_KEPT)
 def read_metadata(text: str) -> Metadata | None:
     """Read a value as machines print it; None when it is not of that form."""
     if not text.startswith("{") or not text.endswith("}"):

@@ -138,7 +138,7 @@ class TextReader:
         return unquote(instruction.attributes.get(key, ""))
 
     def metadata(self, instruction: Instruction) -> Metadata:
-        """Return the metadata; nothing is kept: hardly any two are alike, or asked for twice."""
+        """Return the metadata."""
         text = instruction.split_attributes().get("metadata")
         if text is None:
             return _NO_METADATA
