@@ -27,7 +27,8 @@ class DiffOptions(Struct, frozen=True):
     """`only` are the blocks to compare; `is_folded` false lists every change by itself.
 
     `has_causes` false looks for no reasons, and does not read what XLA was given.
-    `has_equal_figures` false leaves out the figures where both sides are the same bytes.
+    `has_equal_figures` false leaves out figures that are known to be equal where nothing differs:
+    all where both sides are the same bytes, those of fusions where the structure is the same.
     """
 
     only: tuple[str, ...] = BLOCKS

@@ -14,7 +14,7 @@ from hlotool.compare.blocks.fusions import FusionChange, compare_fusions
 from hlotool.compare.blocks.header import HeaderChange, compare_headers
 from hlotool.compare.blocks.memory import MemoryChange, compare_memory
 from hlotool.compare.blocks.memory_pairs import are_held_alike
-from hlotool.compare.blocks.metrics import MetricRow, by_path, compare_metrics
+from hlotool.compare.blocks.metrics import DIFFED, MetricRow, by_path, compare_metrics
 from hlotool.compare.blocks.order import compare_order
 from hlotool.compare.blocks.reasons import Reasoner, make_reasoner
 from hlotool.compare.blocks.run_time import TimeChange, compare_times
@@ -38,7 +38,7 @@ _METRICS_OF: Final = {
     "fusions": ("fusions.",),
     "instructions": ("cost.", "module.", "run_time."),
 }
-_PRINTED: Final = frozenset(("module.instruction_count", "module.computation_count"))
+_PRINTED: Final = ("module.instruction_count", "module.computation_count")
 _NOT_LEVEL: Final = "the buffer assignment that one side has; memory is estimated on both"
 
 
@@ -101,7 +101,6 @@ class _Comparison:
                     structure, self.reasoner, is_folded=self.options.is_folded
                 )
         flags = self._flags() if "flags" in wants else ()
-        is_known = self.is_one and not flags
         report = DiffReport(
             identical=None if structure is None else structure.is_equal and not header,
             matched_count=found.matched_count if found else None,
@@ -109,7 +108,7 @@ class _Comparison:
             left_only_count=found.left_only_count if found else None,
             right_only_count=found.right_only_count if found else None,
             order=order,
-            metrics=self._metrics() if self.options.has_equal_figures or not is_known else (),
+            metrics=self._metrics(has_equal=self.options.has_equal_figures),
             memory=self._memory() if "memory" in wants and not self.is_one else (),
             collectives=self._collectives() if "collectives" in wants and not self.is_one else (),
             fusions=self._fusions() if "fusions" in wants else (),
@@ -120,7 +119,10 @@ class _Comparison:
             not_compared=tuple(self.missing),
             structure=structure,
         )
-        if not self.options.is_whole or not report.differs:
+        if not report.differs:
+            return report
+        report = replace(report, metrics=self._metrics())
+        if not self.options.is_whole:
             return report
         report = replace(report, time=estimate_times(self.left, self.right))
         return self._explain(report) if self.options.wants_causes else report
@@ -159,16 +161,18 @@ class _Comparison:
             return ()
         return compare_spaces(left.memory.figures, right.memory.figures)
 
-    def _metrics(self) -> tuple[MetricRow, ...]:
-        prefixes = [one for block in self.options.only for one in _METRICS_OF.get(block, ())]
-        rows = compare_metrics(self.left.figures, self.right.figures)
-        is_same = self.structure is not None and self.structure.is_equal
-        skipped = _PRINTED if is_same else frozenset[str]()  # canonical prints repeat computations
-        return tuple(
-            row
-            for row in rows
-            if row.metric.startswith(tuple(prefixes)) and row.metric not in skipped
-        )
+    def _metrics(self, *, has_equal: bool = True) -> tuple[MetricRow, ...]:
+        """Compare figures; but for `has_equal` without those that equal programs have alike."""
+        if self.is_one and not has_equal:
+            return ()
+        prefixes = tuple(one for block in self.options.only for one in _METRICS_OF.get(block, ()))
+        skipped: tuple[str, ...] = ()
+        if self.structure is not None and self.structure.is_equal:
+            skipped = _PRINTED  # canonical prints repeat computations
+            if not has_equal and not self.structure.terms.not_compared:
+                skipped += _METRICS_OF["fusions"]
+        paths = (one for one in DIFFED if one.startswith(prefixes) and not one.startswith(skipped))
+        return compare_metrics(self.left.figures, self.right.figures, paths)
 
     def _memory(self) -> tuple[MemoryChange, ...]:
         programs = self.left.program, self.right.program
