@@ -9,6 +9,7 @@ from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.compare.match.flow import CONTAINERS
 from hlotool.compare.match.matching import Pairs
 from hlotool.ir import Computation, Instruction
+from hlotool.ir.opcodes import MAY_CALL
 
 CalledPair: TypeAlias = tuple[Computation, Computation, Pairs]  # with the parameters known
 
@@ -17,8 +18,9 @@ def list_called(pairs: Pairs) -> list[CalledPair]:
     """List the computations that pairs call, with the parameters known to be partners."""
     found = []
     for left, right in pairs.items():
-        for one, other in _called_in_step(left, right):
-            found.append((one, other, _seed_operands(left, right, one, other, pairs)))
+        if left.opcode in MAY_CALL:
+            for one, other in _called_in_step(left, right):
+                found.append((one, other, _seed_operands(left, right, one, other, pairs)))
     return found
 
 

@@ -95,7 +95,7 @@ def _write(
     own: list[int] = []
     operands: list[int] = []
     for one in computation.instructions:
-        callees = tuple([contents[each].number for each in called.get(one, ())])
+        callees = tuple([contents[each].number for each in called[one]]) if one in called else ()
         own.append(signatures.exact(one, callees))
         operands.append(len(one.operands))
         operands += [places[operand] for operand in one.operands]
