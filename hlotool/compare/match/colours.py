@@ -70,7 +70,7 @@ def near_colours(
     number: Numbering,
 ) -> Mapping[Instruction, int]:
     """Colour by the view and what stands within a few steps, users and operands alike."""
-    colours = {one: view(one) for side in sides for one in side}
+    colours = {one: number(view(one)) for side in sides for one in side}
     wanted = [one for side in free for one in side]
     for _ in range(_REACH):
         seen = [

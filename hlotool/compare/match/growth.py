@@ -13,7 +13,6 @@ from typing import Final
 
 from hlotool.compare.match.colours import (
     Colour,
-    Numbering,
     View,
     downward_colours,
     near_colours,
@@ -21,6 +20,7 @@ from hlotool.compare.match.colours import (
 )
 from hlotool.compare.match.partners import Partners, by_colour
 from hlotool.compare.match.places import Places
+from hlotool.compare.match.signature import Table
 from hlotool.ir import Instruction
 
 _ROUNDS: Final = 4  # colours are mixed anew as long as that finds pairs, at most so often
@@ -30,9 +30,8 @@ _MOST_COMPARED: Final = 64  # pairs of equal expressions whose users are counted
 class Growth:
     """Pairs instructions by colour, and lets pairs grow."""
 
-    def __init__(self, partners: Partners, number: Numbering) -> None:
+    def __init__(self, partners: Partners) -> None:
         self._partners = partners
-        self._number = number
         self._place = Places().of
 
     def pair_by_colour(self, view: View) -> bool:
@@ -41,8 +40,9 @@ class Growth:
         Returns whether the view has nothing more to give: the last round found nothing.
         """
         partners = self._partners
-        number, marks = self._number, partners.landmarks
+        marks = partners.landmarks
         for _ in range(_ROUNDS):
+            number = Table().number  # of colours, which the next round mixes anew
             before = len(partners.pairs)
             sides = partners.list_unpaired()
             up = upward_colours(sides, view, marks, number)

@@ -72,7 +72,7 @@ class Matcher:
             signatures, numbers.signature, has_numbers=self._has_as_many_parameters()
         )
         self._partners = Partners(left, right, signatures, taken)
-        self._growth = Growth(self._partners, signatures.table.number)
+        self._growth = Growth(self._partners)
         self.pairs: Pairs = self._partners.pairs  # grow as partners are found
         self._taken = taken  # those with a partner in another computation
         self._known = known
