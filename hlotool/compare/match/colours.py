@@ -69,10 +69,16 @@ def near_colours(
     landmarks: Landmarks,
     number: Numbering,
 ) -> Mapping[Instruction, int]:
-    """Colour by the view and what stands within a few steps, users and operands alike."""
+    """Colour by the view and what stands within a few steps, users and operands alike.
+
+    A colour that one side alone has is mixed no further: nothing there is of its kind, nor of the
+    kind of what stands beside it.
+    """
     colours = {one: number(view(one)) for side in sides for one in side}
-    wanted = [one for side in free for one in side]
     for _ in range(_REACH):
+        here, there = ({colours[one] for one in side} for side in sides)
+        shared = here & there
+        wanted = [one for side in free for one in side if colours[one] in shared]
         seen = [
             number(
                 (
