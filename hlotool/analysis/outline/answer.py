@@ -13,8 +13,9 @@ STEPS: Final = RowList(
     "steps",
     OutlineRow,
     "what runs, in the order in which it runs; what holds steps stands before them",
+    size="time_share",
     key="number",
-    has_total=False,
+    upper_if=("is_upper_bound",),
     limit=0,
 )
 

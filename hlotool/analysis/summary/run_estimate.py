@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.cost.arithmetic import PRICED_AS_BF16
-from hlotool.analysis.outline.run_time import Duration, RunTime
+from hlotool.analysis.outline.duration import Duration
+from hlotool.analysis.outline.run_time import RunTime
 from hlotool.fields import PERCENT, SECONDS, Block, figure
 
 RunPart: TypeAlias = Literal["compute", "memory", "exposed"]
