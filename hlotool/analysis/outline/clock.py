@@ -106,7 +106,7 @@ class Clock:
         costs = self._evidence.costs
         own = self._work(costs.of(one))
         is_known = own.is_known and exposed.is_known and not _is_over_host_link(one)
-        if own.compute:
+        if own.compute and one.opcode == "fusion":
             lane.give(own.idle)
             return exposed.plus(replace(own, is_known=is_known))
         done = _find_done(one)

@@ -104,7 +104,7 @@ class _Writer:
             is_flops_lower_bound=node.cost.is_total_lower_bound,
             is_memory_lower_bound=node.cost.is_memory_lower_bound,
             is_upper_bound=node.cost.is_upper_bound,
-            own=find_own(node, listed, self._all_seconds, is_timed=is_timed),
+            own=find_own(node, listed, self._all_seconds, self._evidence.pricing),
         )
 
 

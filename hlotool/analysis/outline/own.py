@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.outline.tree import OutlineNode
 
@@ -36,7 +37,7 @@ class OwnFigures(Struct, frozen=True):
 
 
 def find_own(
-    node: OutlineNode, listed: Sequence[OutlineNode], all_seconds: float, *, is_timed: bool
+    node: OutlineNode, listed: Sequence[OutlineNode], all_seconds: float, pricing: Pricing
 ) -> OwnFigures:
     """Return what of a node is in none of the nodes listed below it."""
     seconds = max(node.seconds - sum(each.seconds for each in listed), 0.0)
@@ -45,9 +46,9 @@ def find_own(
     below = {row.name for each in listed for row in list_collectives(each)}
     sent = [row for row in list_collectives(node) if row.name not in below]
     return OwnFigures(
-        Own(seconds) if is_timed else None,
-        _add_known([row.exposed_seconds for row in sent]) if is_timed else None,
-        Own(seconds / all_seconds) if all_seconds else None,
+        Own(seconds) if pricing.is_timed else None,
+        _add_known([row.exposed_seconds for row in sent]) if pricing.is_timed else None,
+        Own(seconds / all_seconds) if all_seconds and pricing.is_rated else None,
         Own(max(flops, 0)),
         Own(max(memory, 0)),
         _add_known([row.wire_bytes_per_run for row in sent]),

@@ -33,8 +33,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
         StepKind,
         figure(
             "loop, conditional, branch or call, which hold steps; repeat: steps that stand in a "
-            "row several times; collective; wait: the end of a collective; compute; memory: work "
-            "without arithmetic"
+            "row several times; collective; wait: the end of a collective, or of a copy that work "
+            "waits for; compute; memory: work without arithmetic"
         ),
     ]
     time_share: Annotated[

@@ -14,11 +14,13 @@ from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.analysis.origin.origin import find_origin
 from hlotool.analysis.outline.clock import Clock
+from hlotool.analysis.outline.duration import Duration
 from hlotool.analysis.outline.steps import OutlineEvidence, StepKind, find_kind
 from hlotool.fields.paths import fold_numbers
 from hlotool.ir.computation import Computation
 from hlotool.ir.instruction import Instruction
 
+SMALL: Final = 0.01  # of all seconds: what takes less is no step of its own
 MOST_LEVELS: Final = 32  # of loops, branches and calls in one another; what is deeper is left out
 
 
@@ -71,8 +73,8 @@ class OutlineNode(Struct, eq=False, kw_only=True):
 def grow_tree(evidence: OutlineEvidence) -> list[OutlineNode]:
     """Return the steps of the entry; those of a computation that is run twice stand where first.
 
-    An asynchronous copy whose done waits for memory is a step there. `Clock` says how long each
-    takes; a part that nobody knows takes no time.
+    Where an asynchronous copy ends, work may wait for memory: that is a step, or part of the work
+    beside it. `Clock` says how long each takes; a part that nobody knows takes no time.
     """
     return _Grower(evidence).grow(evidence.module.entry, 0, 0.0)
 
@@ -96,7 +98,7 @@ class _Grower:
         evidence = self._evidence
         for one in computation.instructions:
             taken = self._clock.of(one)
-            kind = find_kind(one, evidence) or ("memory" if taken.total else None)
+            kind = find_kind(one, evidence) or self._find_wait(taken, computation)
             if kind is None:
                 continue
             node = OutlineNode(
@@ -113,7 +115,8 @@ class _Grower:
                 self._hang_below(node, one, level)
             elif kind in {"collective", "wait"}:
                 found = evidence.begins if kind == "collective" else evidence.ends
-                node.collectives.append(found[one.full_name])
+                if one.full_name in found:
+                    node.collectives.append(found[one.full_name])
                 node.own_seconds = taken.work * evidence.executions.lower_bound(computation)
                 add_up(node)
             else:
@@ -121,6 +124,14 @@ class _Grower:
             now += taken.total
             node.ends_seconds = now
             yield node
+
+    def _find_wait(self, taken: Duration, computation: Computation) -> StepKind | None:
+        """Say what the end of a copy is: a wait, with other work where it is short, or nothing."""
+        run = self._clock.of_run(self._evidence.module.entry)
+        known = self._evidence.executions.lower_bound(computation)
+        if taken.total * known >= run.total * SMALL:
+            return "wait" if taken.total else None
+        return "memory" if taken.total else None
 
     def _measure(self, node: OutlineNode, one: Instruction, seconds: float) -> None:
         """Note what work costs; what runs beside it has time alone."""
@@ -225,7 +236,10 @@ def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
 def _find_windows(steps: list[OutlineNode]) -> dict[int, int]:
     """Return where windows begin and end, those that cross one begun before left out."""
     done = {
-        step.collectives[0].name: place for place, step in enumerate(steps) if step.kind == "wait"
+        row.name: place
+        for place, step in enumerate(steps)
+        if step.kind == "wait"
+        for row in step.collectives
     }
     found: dict[int, int] = {}
     enclosing: list[int] = []

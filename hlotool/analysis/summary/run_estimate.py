@@ -28,7 +28,14 @@ class RunEstimate(Struct, frozen=True, kw_only=True):
             lower_if="is_lower_bound",
         ),
     ]
-    memory_seconds: Annotated[float, figure("the part that memory traffic limits", SECONDS)]
+    memory_seconds: Annotated[
+        float,
+        figure(
+            "the part that memory traffic limits, waiting for copies too; what memory moves while "
+            "arithmetic or a link takes longer is not in it, but in memory_seconds of bound",
+            SECONDS,
+        ),
+    ]
     exposed_seconds: Annotated[
         float, figure("the part in which work waits for collectives", SECONDS)
     ]
