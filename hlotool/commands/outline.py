@@ -123,7 +123,7 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
 
 
 def _find_end(program: Program, rows: Sequence[OutlineRow]) -> float:
-    """Return when the clock stops; of a text that is no schedule, when the last of the rows ends."""
+    """Return when the clock stops; of a text that is no schedule, when the last row ends."""
     if program.run_time is not None:
         return program.run_time.duration.total
     return max((row.ends_seconds or 0.0 for row in rows), default=0.0)

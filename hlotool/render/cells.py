@@ -185,8 +185,9 @@ def _say_rest(row_list: RowList, rest: Rest | None, units: str) -> str:
         return ""
     word = "smaller" if rest.is_smaller else "more"
     size = ""
-    if rest.size is not None:
-        size = f" ({format_sum(rest.size, row_list.field(row_list.size).unit, units)})"
+    unit = row_list.field(row_list.size).unit if rest.size is not None else None
+    if rest.size is not None and unit is not None and unit is not Unit.PERCENT:
+        size = f" ({format_sum(rest.size, unit, units)})"
     return f"… and {rest.count:,} {word}{size}"
 
 

@@ -28,7 +28,10 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             wants=36,
         ),
     ]
-    count: Annotated[int, column("steps alike in a row that it stands for", TIMES, heading="×")]
+    count: Annotated[
+        int,
+        column("steps alike in a row that it stands for", TIMES, heading="×", is_exact=True),
+    ]
     kind: Annotated[
         StepKind,
         figure(

@@ -140,11 +140,8 @@ def _say_run_time(run: RunEstimate, chip: str) -> Line:
 
 def _say_bound(bound: RunBound, found: Summary) -> Line:
     """Say how long arithmetic, and all traffic, take by themselves, and which takes longer."""
-    subject = "least time" if found.run_time else "{chip}: least time"
-    traffic = "memory {memory_seconds}"
-    if found.collectives.count:
-        traffic += ", that of collectives too"
-    text = f"{subject} at its peaks: arithmetic {{compute_seconds}}, {traffic}"
+    subject = "at its peaks" if found.run_time else "{chip}, at its peaks"
+    text = f"{subject}: arithmetic {{compute_seconds}}, all traffic {{memory_seconds}}"
     if bound.limit is None:
         text += f"; by which it is bound is not known, as {say_why_unknown(found.cost)}"
     else:
