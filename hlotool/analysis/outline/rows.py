@@ -55,7 +55,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of its work at the chip's peaks, and of waiting for memory",
+            "with --chip: estimated time of its work, and of waiting for memory, at the peaks",
             SECONDS,
             null_text="",
             is_summed=True,
