@@ -61,7 +61,7 @@ def test_no_bound_is_claimed_that_unknown_work_could_overturn() -> None:
     assert lines[at].endswith(" a run (estimate), what most of it is, is not known")
     said = lines[at + 1]
     assert "bound by" not in said
-    assert "arithmetic takes ≥ " in said
+    assert ": arithmetic ≥ " in said
     assert said.endswith("is not known, as 1 custom call is not costed")
     found = json.loads(run(*arguments, "--json").stdout)["bound"]
     assert found["limit"] is None

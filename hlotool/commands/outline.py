@@ -7,7 +7,7 @@ from typing import Final, get_args
 
 import click
 
-from hlotool.analysis.outline.answer import ON_CLOCK, OUTLINE
+from hlotool.analysis.outline.answer import ON_CLOCK, OUTLINE, UNPRICED
 from hlotool.analysis.outline.rows import OutlineRow
 from hlotool.analysis.outline.steps import StepKind
 from hlotool.commands.outline_formats import write_graph, write_trace
@@ -80,10 +80,11 @@ def outline(
     if options.format == "model-explorer":
         write_text((write_graph(program),), options.output)
         return
+    spec = OUTLINE if program.pricing.is_rated else UNPRICED
     lines = (_describe(program, rows), *((Line(_ON_CLOCK),) if has_clock else ()))
     print_document(
         Document(
-            ON_CLOCK if has_clock else OUTLINE,
+            ON_CLOCK if has_clock else spec,
             program.paths,
             rows={"steps": rows},
             lines=lines,
@@ -105,12 +106,13 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
     module = program.expect_module()
     pricing = program.pricing
     order = "in schedule order" if module.header.is_scheduled else "in the order of the text"
+    if not pricing.is_rated:
+        no_chip = "no chip known here stands for this backend: there are no shares of time"
+        return Line(f"{module.name}, {order}; {no_chip}")
     if not pricing.is_timed:
         rates = f"shares of work are estimates at the ratios of {pricing.chip.name}"
-        hint = "--chip gives times" if pricing.reference else "no chip stands for this backend"
-        return Line(f"{module.name}, {order}; {rates}; {hint}")
-    ends = max((row.ends_seconds or 0.0 for row in rows), default=0.0)
-    run = format_value(ends, Unit.SECONDS)
+        return Line(f"{module.name}, {order}; {rates}; --chip gives times")
+    run = format_value(_find_end(program, rows), Unit.SECONDS)
     reason = "no kernel reaches them"
     if program.cost.is_total_lower_bound or program.cost.is_memory_lower_bound:
         reason += f", and {say_why_unknown(program.cost)}; shares are of what is known"
@@ -118,6 +120,13 @@ def _describe(program: Program, rows: Sequence[OutlineRow]) -> Line:
         f"{module.name}, {order}; at the peaks of {pricing.chip.name} one run takes an estimated "
         f"{run}: a lower bound, as {reason}"
     )
+
+
+def _find_end(program: Program, rows: Sequence[OutlineRow]) -> float:
+    """Return when the clock stops; of a text that is no schedule, when the last row ends."""
+    if program.run_time is not None:
+        return program.run_time.duration.total
+    return max((row.ends_seconds or 0.0 for row in rows), default=0.0)
 
 
 def _write_notes(program: Program, rows: Sequence[OutlineRow]) -> tuple[Line, ...]:

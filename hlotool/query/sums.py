@@ -57,7 +57,7 @@ def _add_up(
     return sum(known) if known else None, True
 
 
-def join_rows(rows: Sequence[object], field: Field) -> tuple[int | None, bool]:
+def join_rows(rows: Sequence[object], field: Field) -> tuple[float | None, bool]:
     """Return what rows come to together in a field that does not add up, and if any is unknown."""
     read = attrgetter(field.joint_from)
     found: list[Joint | None] = [read(row) for row in rows]

@@ -185,8 +185,9 @@ def _say_rest(row_list: RowList, rest: Rest | None, units: str) -> str:
         return ""
     word = "smaller" if rest.is_smaller else "more"
     size = ""
-    if rest.size is not None:
-        size = f" ({format_sum(rest.size, row_list.field(row_list.size).unit, units)})"
+    unit = row_list.field(row_list.size).unit if rest.size is not None else None
+    if rest.size is not None and unit is not None and unit is not Unit.PERCENT:
+        size = f" ({format_sum(rest.size, unit, units)})"
     return f"… and {rest.count:,} {word}{size}"
 
 
@@ -207,11 +208,7 @@ def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cell
             Column(each.title, is_number=True, is_cuttable=False, give_way=each.give_way)
             for each in grouping.summed
         ),
-        Column(
-            SHARE_TITLE if grouping.measured else COUNT_SHARE_TITLE,
-            is_number=True,
-            is_cuttable=False,
-        ),
+        *_share_column(grouping),
     )
     has_total = row_list.has_total and (len(grouping.groups) > 1 or grouping.rest)
     total = grouping.total if has_total else None
@@ -221,6 +218,15 @@ def _make_group_cells(row_list: RowList, grouping: Grouping, units: str) -> Cell
         _say_rest(row_list, grouping.rest, units),
         (TotalCells(_group_row(grouping, total, TOTAL, units)),) if total else (),
     )
+
+
+def _share_column(grouping: Grouping) -> tuple[Column, ...]:
+    """Return the column of shares; none where one of the sums is a share already."""
+    measured = grouping.measured
+    if measured is not None and measured.unit is Unit.PERCENT and measured in grouping.summed:
+        return ()
+    title = SHARE_TITLE if measured else COUNT_SHARE_TITLE
+    return (Column(title, is_number=True, is_cuttable=False),)
 
 
 def _walk(
@@ -247,11 +253,12 @@ def _rest_row(
         if field.name == row_list.size and rest.size is not None:
             sizes[index] = format_sum(rest.size, field.unit, units)
     said = _say_rest(row_list, replace(rest, size=None) if any(sizes) else rest, units)
-    return (indent + said, "", *sizes, "")
+    return (indent + said, "", *sizes, *("" for _ in _share_column(grouping)))
 
 
 def _group_row(grouping: Grouping, group: Group, label: str, units: str) -> tuple[str, ...]:
     """Write one group's figures."""
+    share = UNKNOWN if group.share is None else format_value(group.share, Unit.PERCENT)
     return (
         label,
         f"{group.count:,}",
@@ -259,5 +266,5 @@ def _group_row(grouping: Grouping, group: Group, label: str, units: str) -> tupl
             format_sum(total, _sum_unit(field), units, is_signed=field.is_signed)
             for field, total in zip(grouping.summed, group.sums, strict=True)
         ),
-        UNKNOWN if group.share is None else format_value(group.share, Unit.PERCENT),
+        *(share for _ in _share_column(grouping)),
     )

@@ -167,7 +167,9 @@ def _figures(grouping: Grouping, group: Group, labels: Json) -> Json:
         "count": group.count,
         **sums,
         "share": _json_value(group.share),
-        "is_lower_bound": any(total.is_lower_bound for total in group.sums),
+        "is_lower_bound": any(
+            total.is_lower_bound for total in group.sums if total.value is not None
+        ),
         "is_upper_bound": any(total.is_upper_bound for total in group.sums),
     }
 

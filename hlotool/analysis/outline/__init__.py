@@ -3,5 +3,7 @@
 `steps` tells what each scheduled instruction is, `tree` makes a tree of them: loops, branches and
 calls hold what they run, work of one scope is one node. `repeats` finds what stands in a row
 several times, `fold` makes one node of it. `listing` makes `rows` of the tree, in the words of
-`wording`; `answer` declares them. `run_time` adds up how long all of it takes.
+`wording`, and `own` says what of each is in no other; `answer` declares them. `clock` says how
+long each instruction takes (a `duration`), with what shares the memory (`memory_lane`); `run_time`
+is what it shows at the end.
 """

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from hlotool.analysis.outline.repeats import find_repeats
-from hlotool.analysis.outline.tree import OutlineNode, add_up, merge_into
+from hlotool.analysis.outline.tree import SMALL, OutlineNode, add_up, merge_into
 
 _WORK: Final = frozenset(("compute", "memory"))
-_SMALL: Final = 0.01  # of the seconds of all work
 
 
 def fold_tree(nodes: Sequence[OutlineNode], all_seconds: float) -> list[OutlineNode]:
@@ -23,7 +22,7 @@ def fold_tree(nodes: Sequence[OutlineNode], all_seconds: float) -> list[OutlineN
         node.children = fold_tree(node.children, all_seconds)
         if node.kind == "collective":
             _take_in(node)
-    return _fold_repeats(_join_small(nodes, all_seconds * _SMALL))
+    return _fold_repeats(_join_small(nodes, all_seconds * SMALL))
 
 
 def _take_in(collective: OutlineNode) -> None:

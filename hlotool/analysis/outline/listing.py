@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.outline.fold import fold_tree
+from hlotool.analysis.outline.own import find_own, list_collectives
 from hlotool.analysis.outline.rows import OutlineRow
 from hlotool.analysis.outline.steps import OutlineEvidence, StepKind
 from hlotool.analysis.outline.tree import OutlineNode, grow_tree
@@ -25,7 +26,7 @@ def outline_program(
     nodes = grow_tree(evidence)
     all_seconds = sum(node.seconds for node in nodes)
     writer = _Writer(evidence, all_seconds, frozenset(only), nesting)
-    writer.write(fold_tree(nodes, all_seconds), None, 0)
+    writer.write_wanted(fold_tree(nodes, all_seconds))
     return tuple(writer.rows)
 
 
@@ -45,15 +46,18 @@ class _Writer:
         self._only = only
         self._nesting = nesting
 
-    def write(self, nodes: Sequence[OutlineNode], parent: int | None, depth: int) -> None:
-        """Add rows for nodes, and below each for what it holds."""
+    def write_wanted(self, nodes: Sequence[OutlineNode]) -> None:
+        """Add rows for what is wanted of the steps of the entry."""
+        self._write(list(filter(self._is_wanted, nodes)), None, 0)
+
+    def _write(self, nodes: Sequence[OutlineNode], parent: int | None, depth: int) -> None:
+        """Add rows for nodes, and below each for what is wanted of what it holds."""
         for node in nodes:
-            if not self._is_wanted(node):
-                continue
             number = len(self.rows)
-            self.rows.append(self._make_row(node, number, parent, depth))
-            if self._nesting is None or depth < self._nesting:
-                self.write(node.children, number, depth + 1)
+            is_opened = self._nesting is None or depth < self._nesting
+            listed = list(filter(self._is_wanted, node.children)) if is_opened else []
+            self.rows.append(self._make_row(node, listed, number, parent, depth))
+            self._write(listed, number, depth + 1)
 
     def _is_wanted(self, node: OutlineNode) -> bool:
         if not self._only or node.kind in self._only:
@@ -61,21 +65,27 @@ class _Writer:
         return any(map(self._is_wanted, node.children))
 
     def _make_row(
-        self, node: OutlineNode, number: int, parent: int | None, depth: int
+        self,
+        node: OutlineNode,
+        listed: Sequence[OutlineNode],
+        number: int,
+        parent: int | None,
+        depth: int,
     ) -> OutlineRow:
-        sent = list(_list_collectives(node))
+        sent = list(list_collectives(node))
         wire_bytes = sum(row.known_wire_bytes_per_run for row in sent) if sent else None
         exposed = [row.known_exposed_wire_bytes_per_run for row in sent]
         is_known = all(row.exposed_share is not None for row in sent)
         alone = node.collectives[0] if node.kind == "collective" else None
-        has_work = bool(node.seconds)
+        has_work = bool(node.cost.total_flops or node.cost.memory_bytes)
         is_timed = self._evidence.pricing.is_timed
+        has_share = bool(node.seconds) and self._evidence.pricing.is_rated
         return OutlineRow(
             step=write_step(node),
             count=node.count,
             kind=node.kind,
-            time_share=node.seconds / self._all_seconds if has_work else None,
-            estimated_seconds=node.seconds if has_work and is_timed else None,
+            time_share=node.seconds / self._all_seconds if has_share else None,
+            estimated_seconds=node.seconds if has_share and is_timed else None,
             begins_seconds=node.begins_seconds if is_timed else None,
             ends_seconds=node.ends_seconds if is_timed else None,
             exposed_seconds=_sum_exposed(sent) if sent and is_timed else None,
@@ -94,14 +104,8 @@ class _Writer:
             is_flops_lower_bound=node.cost.is_total_lower_bound,
             is_memory_lower_bound=node.cost.is_memory_lower_bound,
             is_upper_bound=node.cost.is_upper_bound,
+            own=find_own(node, listed, self._all_seconds, self._evidence.pricing),
         )
-
-
-def _list_collectives(node: OutlineNode) -> Iterator[CollectiveRow]:
-    if node.kind == "collective":
-        yield from node.collectives
-    for child in node.children:
-        yield from _list_collectives(child)
 
 
 def _sum_exposed(rows: Sequence[CollectiveRow]) -> float | None:

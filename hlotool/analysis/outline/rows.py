@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
+from hlotool.analysis.outline.own import OwnFigures
 from hlotool.analysis.outline.steps import StepKind
 from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
 
@@ -14,7 +15,10 @@ _LOWER_MEMORY: Final = "is_memory_lower_bound"
 
 
 class OutlineRow(Struct, frozen=True, kw_only=True):
-    """One step. Figures are of all its executions in one run, and include the steps inside."""
+    """One step. Figures are of all its executions in one run, and include the steps inside.
+
+    Several steps come to what `own` has of each: what stands in another counts once.
+    """
 
     step: Annotated[
         str,
@@ -24,13 +28,16 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             wants=36,
         ),
     ]
-    count: Annotated[int, column("steps alike in a row that it stands for", TIMES, heading="×")]
+    count: Annotated[
+        int,
+        column("steps alike in a row that it stands for", TIMES, heading="×", is_exact=True),
+    ]
     kind: Annotated[
         StepKind,
         figure(
             "loop, conditional, branch or call, which hold steps; repeat: steps that stand in a "
-            "row several times; collective; wait: the end of a collective; compute; memory: work "
-            "without arithmetic"
+            "row several times; collective; wait: the end of a collective, or of a copy that work "
+            "waits for; compute; memory: work without arithmetic"
         ),
     ]
     time_share: Annotated[
@@ -41,12 +48,18 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             PERCENT,
             heading="of work",
             null_text="",
+            is_summed=True,
+            joint_from="own.share",
         ),
     ]
     estimated_seconds: Annotated[
         float | None,
         figure(
-            "with --chip: estimated time of its work at the chip's peaks", SECONDS, null_text=""
+            "with --chip: estimated time of its work, and of waiting for memory, at the peaks",
+            SECONDS,
+            null_text="",
+            is_summed=True,
+            joint_from="own.seconds",
         ),
     ]
     begins_seconds: Annotated[
@@ -72,6 +85,8 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             SECONDS,
             heading="gap/run",
             null_text="",
+            is_summed=True,
+            joint_from="own.exposed_seconds",
         ),
     ]
     flops_per_run: Annotated[
@@ -81,6 +96,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             null_text="",
             lower_if=_LOWER_FLOPS,
+            joint_from="own.flops",
             give_way=3,
         ),
     ]
@@ -93,6 +109,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             heading="memory/run",
             null_text="",
             lower_if=_LOWER_MEMORY,
+            joint_from="own.memory_bytes",
             give_way=2,
         ),
     ]
@@ -103,6 +120,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             BYTES,
             heading="wire/run",
             null_text="",
+            joint_from="own.wire_bytes",
             give_way=1,
         ),
     ]
@@ -124,6 +142,7 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
             FLOPS,
             heading="flops meanwhile",
             null_text="",
+            is_summed=False,
             give_way=5,
         ),
     ]
@@ -151,3 +170,4 @@ class OutlineRow(Struct, frozen=True, kw_only=True):
     is_flops_lower_bound: Annotated[bool, figure("whether the flops of something are unknown")]
     is_memory_lower_bound: Annotated[bool, figure("whether the traffic of something is unknown")]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
+    own: OwnFigures

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.overlap.pricing import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.cost import Cost, CostModel
-from hlotool.analysis.cost.arithmetic import weigh_flops
+from hlotool.analysis.cost import CostModel
 from hlotool.analysis.graph.executions import Executions
 from hlotool.ir.computation import Computation
 from hlotool.ir.instruction import Instruction
@@ -82,16 +81,6 @@ class OutlineEvidence(Struct, frozen=True, dict=True):
     def trips(self) -> Mapping[Instruction, int | None]:
         """The trip counts of loops, None where unknown."""
         return {loop.instruction: loop.trip_count for loop in self.executions.loops}
-
-    def seconds_of(self, cost: Cost) -> float:
-        """Return how long work takes at the peaks of the chip that it is priced at."""
-        chip = self.pricing.chip
-        weighed = weigh_flops(cost.total_flops, cost.products, chip)
-        return max(weighed / chip.flops_per_second, cost.memory_bytes / chip.hbm_bytes_per_second)
-
-    def exposed_seconds_of(self, row: CollectiveRow) -> float:
-        """Return how long one execution of a collective stops the work; 0 where nobody knows."""
-        return row.exposed_seconds / (row.known_executions or 1) if row.exposed_seconds else 0.0
 
 
 def find_kind(instruction: Instruction, evidence: OutlineEvidence) -> StepKind | None:

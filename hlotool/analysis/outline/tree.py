@@ -7,23 +7,29 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.graph.call_graph import find_branches
 from hlotool.analysis.origin.origin import find_origin
+from hlotool.analysis.outline.clock import Clock
+from hlotool.analysis.outline.duration import Duration
 from hlotool.analysis.outline.steps import OutlineEvidence, StepKind, find_kind
 from hlotool.fields.paths import fold_numbers
 from hlotool.ir.computation import Computation
 from hlotool.ir.instruction import Instruction
 
+SMALL: Final = 0.01  # of all seconds: what takes less is no step of its own
 MOST_LEVELS: Final = 32  # of loops, branches and calls in one another; what is deeper is left out
 
 
 class OutlineNode(Struct, eq=False, kw_only=True):
     """One step, or several alike.
 
-    Costs are of all executions in one run of the entry, and include those of `children`. `scopes`
+    Costs are of all executions in one run of the entry, and include those of `children`. `seconds`
+    are those of its work, and of waiting for memory; `own_cost` and `own_seconds` are no child's:
+    a loop's condition, memory that a collective waits for. `scopes`
     are those of the instructions, `opcodes` counts them; `collectives` are the rows it stands for.
     `beside` counts the opcodes of work that runs while a collective is under way, where that is no
     step of its own. `begins_seconds` and `ends_seconds` are the modelled clock's when the first of
@@ -35,6 +41,8 @@ class OutlineNode(Struct, eq=False, kw_only=True):
     names: list[str]
     cost: Cost = NOTHING
     seconds: float = 0.0
+    own_cost: Cost = NOTHING
+    own_seconds: float = 0.0
     runs: int | None = None
     trip_count: int | None = 1
     count: int = 1
@@ -65,8 +73,8 @@ class OutlineNode(Struct, eq=False, kw_only=True):
 def grow_tree(evidence: OutlineEvidence) -> list[OutlineNode]:
     """Return the steps of the entry; those of a computation that is run twice stand where first.
 
-    The clock adds up the time of work at the chip's peaks and, where a collective ends, the part
-    of its transfer that no work hides; a part that nobody knows takes no time.
+    Where an asynchronous copy ends, work may wait for memory: that is a step, or part of the work
+    beside it. `Clock` says how long each takes; a part that nobody knows takes no time.
     """
     return _Grower(evidence).grow(evidence.module.entry, 0, 0.0)
 
@@ -76,21 +84,21 @@ class _Grower:
 
     def __init__(self, evidence: OutlineEvidence) -> None:
         self._evidence = evidence
-        self._durations: dict[Computation, float] = {}  # of one execution of what has been grown
+        self._clock = Clock(evidence)
+        self._grown: set[Computation] = set()
 
     def grow(self, computation: Computation, level: int, now: float) -> list[OutlineNode]:
         """Return the steps of a computation that first runs at a time."""
-        self._durations[computation] = 0.0  # while it is walked; nothing calls itself
-        steps = list(self._list_steps(computation, level, now))
-        self._durations[computation] = max((step.ends_seconds for step in steps), default=now) - now
-        return _nest_windows(steps)
+        self._grown.add(computation)
+        return _nest_windows(list(self._list_steps(computation, level, now)))
 
     def _list_steps(
         self, computation: Computation, level: int, now: float
     ) -> Iterator[OutlineNode]:
         evidence = self._evidence
         for one in computation.instructions:
-            kind = find_kind(one, evidence)
+            taken = self._clock.of(one)
+            kind = find_kind(one, evidence) or self._find_wait(taken, computation)
             if kind is None:
                 continue
             node = OutlineNode(
@@ -104,29 +112,46 @@ class _Grower:
                 node.scopes[origin.scope] = None
             node.opcodes[one.custom_call_target or one.opcode] += 1
             if kind in {"loop", "conditional", "call"}:
-                now = self._hang_below(node, one, level)
+                self._hang_below(node, one, level)
             elif kind in {"collective", "wait"}:
                 found = evidence.begins if kind == "collective" else evidence.ends
-                row = found[one.full_name]
-                node.collectives.append(row)
-                if kind == "wait" or row.name not in evidence.waited:
-                    now += evidence.exposed_seconds_of(row)
+                if one.full_name in found:
+                    node.collectives.append(found[one.full_name])
+                node.own_seconds = taken.work * evidence.executions.lower_bound(computation)
+                add_up(node)
             else:
-                now += self._measure(node, one)
+                self._measure(node, one, taken.work)
+            now += taken.total
             node.ends_seconds = now
             yield node
 
-    def _measure(self, node: OutlineNode, one: Instruction) -> float:
-        """Note what work costs, and return how long one execution takes."""
-        known = self._evidence.executions.lower_bound(one.computation)
-        once = self._evidence.costs.of(one)
-        seconds = self._evidence.seconds_of(once)
-        node.cost = once.times(known, is_exact=node.runs is not None)
-        node.seconds = seconds * known
-        return seconds
+    def _find_wait(self, taken: Duration, computation: Computation) -> StepKind | None:
+        """Say what the end of a copy is: a wait, with other work where it is short, or nothing."""
+        run = self._clock.of_run(self._evidence.module.entry)
+        known = self._evidence.executions.lower_bound(computation)
+        if taken.total * known >= run.total * SMALL:
+            return "wait" if taken.total else None
+        return "memory" if taken.total else None
 
-    def _hang_below(self, node: OutlineNode, one: Instruction, level: int) -> float:
-        """Add what an instruction runs, and return when it ends. A condition takes no time."""
+    def _measure(self, node: OutlineNode, one: Instruction, seconds: float) -> None:
+        """Note what work costs; what runs beside it has time alone."""
+        executions = self._evidence.executions
+        known = executions.lower_bound(one.computation)
+        node.seconds = seconds * known
+        if find_kind(one, self._evidence) is not None:
+            node.cost = self._count(self._evidence.costs.of(one), one.computation)
+
+    def _count(self, once: Cost, computation: Computation) -> Cost:
+        """Return the cost of all executions; at most that where branches may not be taken."""
+        executions = self._evidence.executions
+        known = executions.lower_bound(computation)
+        cost = once.times(known, is_exact=executions.of(computation) is not None)
+        if executions.is_conditional(computation):
+            return replace(cost, is_upper_bound=True)
+        return cost
+
+    def _hang_below(self, node: OutlineNode, one: Instruction, level: int) -> None:
+        """Add what an instruction runs; a loop's condition is its own."""
         now = node.begins_seconds
         if one.opcode == "conditional":
             node.children = [
@@ -134,13 +159,15 @@ class _Grower:
                 for number, branch in enumerate(find_branches(one))
             ]
             add_up(node)
-            return max((each.ends_seconds for each in node.children), default=now)
+            return
         called = one.callees("body") or one.called_computations()
         node.trip_count = self._evidence.trips.get(one, 1)
         node.children = [step for body in called for step in self._grow_once(body, node, level)]
+        for condition in () if node.is_shown_elsewhere else one.callees("condition"):
+            known = self._evidence.executions.lower_bound(condition)
+            node.own_cost = self._count(self._evidence.costs.of_computation(condition), condition)
+            node.own_seconds = self._clock.of_run(condition).work * known
         add_up(node)
-        rounds = 1 if node.trip_count is None else node.trip_count
-        return now + rounds * sum(self._durations.get(body, 0.0) for body in called)
 
     def _make_branch(self, branch: Computation, number: int, level: int, now: float) -> OutlineNode:
         node = OutlineNode(
@@ -151,27 +178,27 @@ class _Grower:
             begins_seconds=now,
         )
         node.children = self._grow_once(branch, node, level)
-        node.ends_seconds = now + self._durations.get(branch, 0.0)
+        node.ends_seconds = now + self._clock.of_run(branch).total
         add_up(node)
         return node
 
     def _grow_once(
         self, computation: Computation, above: OutlineNode, level: int
     ) -> list[OutlineNode]:
-        if computation in self._durations or level >= MOST_LEVELS:
+        if computation in self._grown or level >= MOST_LEVELS:
             above.is_shown_elsewhere = True
             return []
         return self.grow(computation, level + 1, above.begins_seconds)
 
 
 def add_up(node: OutlineNode) -> None:
-    """Give a node the work of what it holds; a conditional that of its most expensive branch."""
+    """Give a node its own work, and that of what it holds: of a conditional the largest branch."""
     if node.kind == "conditional":
         node.cost = largest_cost(child.cost for child in node.children)
         node.seconds = max((child.seconds for child in node.children), default=0.0)
     else:
-        node.cost = add_costs(child.cost for child in node.children)
-        node.seconds = sum(child.seconds for child in node.children)
+        node.cost = add_costs((node.own_cost, *(child.cost for child in node.children)))
+        node.seconds = node.own_seconds + sum(child.seconds for child in node.children)
 
 
 def _inside(one: Instruction) -> list[Instruction]:
@@ -201,6 +228,7 @@ def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
             window = open_lists[-1][-1]
             window.children = inside
             window.ends_seconds = step.ends_seconds
+            window.own_seconds += step.own_seconds
             add_up(window)
     return list(_merge_work(open_lists[0]))
 
@@ -208,7 +236,10 @@ def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
 def _find_windows(steps: list[OutlineNode]) -> dict[int, int]:
     """Return where windows begin and end, those that cross one begun before left out."""
     done = {
-        step.collectives[0].name: place for place, step in enumerate(steps) if step.kind == "wait"
+        row.name: place
+        for place, step in enumerate(steps)
+        if step.kind == "wait"
+        for row in step.collectives
     }
     found: dict[int, int] = {}
     enclosing: list[int] = []

@@ -24,7 +24,7 @@ def write_step(node: OutlineNode) -> str:
         return f"call{_elsewhere(node)}"
     if node.kind == "repeat":
         return f"{node.count} in a row: {_name_repeated(node)}"
-    if node.kind in {"collective", "wait"}:
+    if node.collectives:
         return _name_collective(node)
     return _count_opcodes(node.opcodes)
 

@@ -39,7 +39,8 @@ class RunBound(Struct, frozen=True, kw_only=True):
     memory_seconds: Annotated[
         float,
         figure(
-            "memory_bytes_per_run at the bandwidth of its memory",
+            "memory_bytes_per_run at the bandwidth of its memory, what collectives and copies "
+            "beside the work move too; memory_seconds of run_time is what work takes longer for it",
             SECONDS,
             is_summed=True,
             lower_if="is_memory_lower_bound",

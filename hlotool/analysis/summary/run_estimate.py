@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.cost.arithmetic import PRICED_AS_BF16
-from hlotool.analysis.outline.run_time import Duration, RunTime
+from hlotool.analysis.outline.duration import Duration
+from hlotool.analysis.outline.run_time import RunTime
 from hlotool.fields import PERCENT, SECONDS, Block, figure
 
 RunPart: TypeAlias = Literal["compute", "memory", "exposed"]
@@ -27,7 +28,14 @@ class RunEstimate(Struct, frozen=True, kw_only=True):
             lower_if="is_lower_bound",
         ),
     ]
-    memory_seconds: Annotated[float, figure("the part that memory traffic limits", SECONDS)]
+    memory_seconds: Annotated[
+        float,
+        figure(
+            "the part that memory traffic limits, waiting for copies too; what memory moves while "
+            "arithmetic or a link takes longer is not in it, but in memory_seconds of bound",
+            SECONDS,
+        ),
+    ]
     exposed_seconds: Annotated[
         float, figure("the part in which work waits for collectives", SECONDS)
     ]

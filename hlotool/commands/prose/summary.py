@@ -125,7 +125,7 @@ def say_work(found: Summary) -> tuple[Line, ...]:
     lines = [Line(text, COST, cost)]
     if found.bound is not None:
         lines += [_say_run_time(found.run_time, found.bound.chip)] if found.run_time else []
-        lines.append(_say_bound(found.bound, cost, is_part=found.run_time is not None))
+        lines.append(_say_bound(found.bound, found))
     return tuple(lines)
 
 
@@ -138,17 +138,14 @@ def _say_run_time(run: RunEstimate, chip: str) -> Line:
     return Line(text, RUN_TIME, run)
 
 
-def _say_bound(bound: RunBound, cost: CostReport, *, is_part: bool) -> Line:
-    """Say what limits the work; `is_part` where a line above has the time of all of a run."""
-    subject, peaks = ("work alone", "the chip's peaks") if is_part else ("{chip}", "its peaks")
-    times = f"at {peaks} arithmetic takes {{compute_seconds}}, memory {{memory_seconds}}"
+def _say_bound(bound: RunBound, found: Summary) -> Line:
+    """Say how long arithmetic, and all traffic, take by themselves, and which takes longer."""
+    subject = "at its peaks" if found.run_time else "{chip}, at its peaks"
+    text = f"{subject}: arithmetic {{compute_seconds}}, all traffic {{memory_seconds}}"
     if bound.limit is None:
-        text = f"{subject}: {times}; by which it is bound is not known, as {say_why_unknown(cost)}"
+        text += f"; by which it is bound is not known, as {say_why_unknown(found.cost)}"
     else:
-        limit = {"compute": "bound by arithmetic", "memory": "bound by memory"}[bound.limit]
-        text = f"{subject}: {limit}; {times}"
-        if is_part:
-            text = f"{subject}: {limit}; arithmetic {{compute_seconds}}, memory {{memory_seconds}}"
+        text += {"compute": "; bound by arithmetic", "memory": "; bound by memory"}[bound.limit]
     if bound.priced_as_bf16:
         text += f"; products in {', '.join(bound.priced_as_bf16)} are taken as fast as in bf16"
     return Line(text, BOUND, bound)

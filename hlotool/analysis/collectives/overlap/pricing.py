@@ -37,6 +37,11 @@ class Pricing(Struct, frozen=True):
     devices_per_node: int | None
     is_node_assumed: bool
 
+    @property
+    def is_rated(self) -> bool:
+        """Whether a chip stands for the backend, so that shares of time say something."""
+        return self.is_timed or self.reference is not None
+
 
 def price(module: Module, machine: Machine | None) -> Pricing:
     """Choose the speeds for a module; `machine` is what the user knows, and fits the module."""
