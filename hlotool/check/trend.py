@@ -9,7 +9,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.check.history import HistoryLine
-from hlotool.check.verdict_trend import VERDICT_ROWS
+from hlotool.check.verdict_trend import EXCEEDED_ROWS, VERDICT_ROWS
 from hlotool.compare.blocks.metrics import DIFFED
 from hlotool.fields import (
     COUNT,
@@ -135,7 +135,10 @@ TRENDS: Final = RowList(
 )
 TREND_FACTS: Final = Block("facts", TrendFacts, "the whole history")
 TREND: Final = DocumentSpec(
-    "check-trend", "a history of checks", scalars=TREND_FACTS, row_lists=(TRENDS, VERDICT_ROWS)
+    "check-trend",
+    "a history of checks",
+    scalars=TREND_FACTS,
+    row_lists=(TRENDS, VERDICT_ROWS, EXCEEDED_ROWS),
 )
 
 
