@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hlotool.check.budget import Budget
 from hlotool.check.judge import Baseline, judge_rule, unmatched
 from hlotool.check.results import RuleResult
 from hlotool.check.rule import VOCABULARY, compile_rule
+from hlotool.check.sentence import write_sentence
 from hlotool.compare.saved import SavedFigures
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.fields import Unit
@@ -21,6 +23,7 @@ from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
 from hlotool.query.grammar import parse_expression
 from hlotool.query.unit import find_unit
+from hlotool.render.units import format_value
 
 ROOT = Path(__file__).parents[1]
 DUMP = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "mlp_train")
@@ -231,6 +234,14 @@ def test_a_failure_names_the_limits_that_are_broken() -> None:
     found = judge("metric", "buffers.temp_bytes", PROGRAM, saved, max="1GiB", max_increase="2%")
     assert (found.status, found.reason) == ("fail", "beyond max_increase 2%")
     assert judge("require", 'fusions: name == "none"', PROGRAM).reason == "no row matches"
+
+
+def test_a_sentence_says_how_many_rows_are_needed() -> None:
+    text = 'fusions: name == "none"'
+    said = write_sentence(judge("require", text), format_value)
+    assert said == f"require {text}: found 0, at least 1 is needed, no row matches."
+    said = write_sentence(judge("require", "fusions"), format_value)
+    assert re.fullmatch(r"require fusions: found \d+, at least 1 is needed\.", said)
 
 
 def test_rows_have_increases_against_a_dump() -> None:

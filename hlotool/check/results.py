@@ -98,6 +98,7 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
+    is_required: bool = False  # the limit is the number of rows that there must be
 
     @property
     def key(self) -> str:

@@ -18,7 +18,9 @@ def write_sentence(result: RuleResult, write: Write) -> str:
         verb = "found" if result.unit is Unit.COUNT else "is"
         mark = "at least " * result.is_lower_bound + "at most " * result.is_upper_bound
         parts.append(f"{verb} {mark}{write(result.actual, result.unit)}")
-        if result.limit is not None and result.margin is not None:
+        if result.is_required and result.limit is not None:
+            parts.append(f"at least {write(result.limit, result.unit)} is needed")
+        elif result.limit is not None and result.margin is not None:
             margin, limit = (write(one, result.unit) for one in (abs(result.margin), result.limit))
             side = f"{margin} beyond" if result.margin < 0 else f"{margin} within"
             parts.append(f"{side if result.margin else 'at'} the limit of {limit}")
