@@ -199,5 +199,6 @@ def _result(
         source_file=file,
         source_line=line,
         unit=rule.unit,
+        digits=rule.digits,
         is_required=rule.budget.kind == "require",
     )

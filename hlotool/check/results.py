@@ -61,23 +61,32 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             MEASURE,
             null_text="",
             unit_from="unit",
+            apart_from="limit",
+            digits_from="digits",
             lower_if="is_lower_bound",
             upper_if="is_upper_bound",
         ),
     ] = None
     limit: Annotated[
         Number | None,
-        column("the figure it is compared with", MEASURE, null_text="", unit_from="unit"),
-    ] = None
+        column(
+            "the figure it is compared with", MEASURE,
+            null_text="", unit_from="unit", apart_from="actual", digits_from="digits",
+        ),
+    ] = None  # fmt: skip
     margin: Annotated[
         Number | None,
         column(
             "distance to the limit; negative beyond it", MEASURE,
-            null_text="", is_signed=True, unit_from="unit", give_way=2),
+            null_text="", is_signed=True, unit_from="unit", apart_from="zero", give_way=2),
     ] = None  # fmt: skip
     baseline: Annotated[
-        Number | None, figure(_BASELINE, MEASURE, null_text="", unit_from="unit")
-    ] = None
+        Number | None,
+        figure(
+            _BASELINE, MEASURE,
+            null_text="", unit_from="unit", apart_from="actual", digits_from="digits",
+        ),
+    ] = None  # fmt: skip
     severity: Annotated[Severity, figure("whether exceeding it fails the run")]
     matched_count: Annotated[int | None, figure("rows that it covers", COUNT, is_summed=False)] = (
         None
@@ -98,7 +107,13 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
+    digits: int = 0  # how many more than usual the limit was written with
     is_required: bool = False  # the limit is the number of rows that there must be
+
+    @property
+    def zero(self) -> int:
+        """What a margin that is not used up looks unlike."""
+        return 0
 
     @property
     def key(self) -> str:

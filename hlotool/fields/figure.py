@@ -51,6 +51,8 @@ class Options(TypedDict, total=False):
     indent_by: str
     range_from: str
     unit_from: str
+    apart_from: str
+    digits_from: str
     names_from: str
     words: frozenset[str]
     word_meanings: Mapping[str, str]
