@@ -102,7 +102,8 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     message: Annotated[
-        str | None, column("the message given in the budget", null_text="", is_below=True)
+        str | None,
+        column("the message given in the budget", null_text="", is_below=True, has_lines=True),
     ] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None

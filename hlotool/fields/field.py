@@ -74,6 +74,7 @@ class Field(Struct, frozen=True):
     is_whole: bool = False  # TEXT that a user types: never cut
     is_shape: bool = False  # TEXT: a shape, which of a tuple is a list
     is_below: bool = False  # a table prints it below the row, of a LIST an item a line
+    has_lines: bool = False  # TEXT: its line breaks stay where it stands below the row
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
     joint_from: str = ""  # the record's attribute that says what rows come to together: see Joint

@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
     is_whole: bool
     is_shape: bool
     is_below: bool
+    has_lines: bool
     is_curve: bool
     is_exact: bool
     joint_from: str

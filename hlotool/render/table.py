@@ -141,7 +141,7 @@ def _add_below(lines: list[str], cells: Cells, look: Look) -> list[str]:
     for number, line in enumerate(lines):
         made.append(line)
         for one in cells.below[number] if number < len(cells.below) else ():
-            text = " " * _INDENT + one.text
+            text = (" " * _INDENT + one.text).rstrip()
             if not one.is_item:
                 made += [look.dim(part) for part in wrap(text, look.width, "  ").split("\n")]
             else:
