@@ -47,8 +47,11 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             },
         ),
     ]
-    name: Annotated[str, column("the budget's name", heading="budget", wants=40)]
-    module: Annotated[str | None, column("the module; null where none matches", null_text="")]
+    name: Annotated[str, column("the budget's name", heading="budget", wants=38)]
+    module: Annotated[
+        str | None,
+        column("the module; null where none matches", null_text="", leaves_alike=True),
+    ]
     place: Annotated[
         str | None,
         column("where the module lies in the dump, if another has its name", null_text=""),

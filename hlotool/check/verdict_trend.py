@@ -40,7 +40,7 @@ class ExceededRow(Struct, frozen=True):
     """One budget that was exceeded in the newest line of a module that has a verdict."""
 
     name: Annotated[str, column("the budget's name", heading="budget", wants=WHOLE)]
-    module: Annotated[str, column("the module, as baselines name it")]
+    module: Annotated[str, column("the module, as baselines name it", leaves_alike=True)]
     since_commit: Annotated[
         str | None,
         column("commit from which on it is exceeded", heading="since", null_text=""),

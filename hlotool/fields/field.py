@@ -71,6 +71,7 @@ class Field(Struct, frozen=True):
     is_path: bool = False  # into the user's program: numbered siblings fold to `layer_*`
     give_way: int = 0  # where a table is too wide, columns leave it highest first; 0: the answer
     wants: int = 0  # so many characters of it are shown as long as other columns may give way
+    leaves_alike: bool = False  # too wide a table names it below, where all rows have the same
     is_whole: bool = False  # TEXT that a user types: never cut
     is_shape: bool = False  # TEXT: a shape, which of a tuple is a list
     is_below: bool = False  # a table prints it below the row, of a LIST an item a line

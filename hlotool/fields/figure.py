@@ -37,6 +37,7 @@ class Options(TypedDict, total=False):
     is_path: bool
     give_way: int
     wants: int
+    leaves_alike: bool
     is_whole: bool
     is_shape: bool
     is_below: bool

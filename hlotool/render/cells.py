@@ -36,6 +36,7 @@ class Column(Struct, frozen=True):
     is_key: bool = False  # what rows are told apart by
     give_way: int = 0  # where there is no room for all, the highest leave first
     wants: int = 0  # so many characters are shown before others have left
+    leaves_alike: bool = False  # where there is no room for all, and every row has the same
 
 
 class Below(Struct, frozen=True):
@@ -146,6 +147,7 @@ def _make_column(row_list: RowList, field: Field) -> Column:
         is_key=field.name == row_list.key_field.name,
         give_way=field.give_way,
         wants=field.wants,
+        leaves_alike=field.leaves_alike,
     )
 
 
