@@ -200,5 +200,4 @@ def _result(
         source_line=line,
         unit=rule.unit,
         digits=rule.digits,
-        is_required=rule.budget.kind == "require",
     )

@@ -112,7 +112,11 @@ class RuleResult(Struct, frozen=True, kw_only=True):
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
     digits: int = 0  # how many more than usual the limit was written with
-    is_required: bool = False  # the limit is the number of rows that there must be
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the limit is the number of rows that there must be; no metric has such a name."""
+        return self.expression.startswith("require ")
 
     @property
     def zero(self) -> int:
