@@ -227,6 +227,7 @@ def test_suggestions(name: str, known: list[str], hint: str) -> None:
         ("conv", ["convert", "cosine", "convolution", "bitcast-convert"]),
         ("Whil", ["while"]),
         ("sub", ["subtract"]),
+        ("faster-fft", ["fft"]),
         ("x", []),
         ("", []),
     ],

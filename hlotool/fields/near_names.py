@@ -16,7 +16,7 @@ _LEAST_OF_ANOTHER_LETTER: Final = 0.7
 
 
 def find_near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names most like a wrong one, then those that hold it, then its first words.
+    """Return the names most like a wrong one, then those that hold it, else its own parts.
 
     Case does not count.
     """
@@ -26,7 +26,12 @@ def find_near(name: str, known: Iterable[str]) -> list[str]:
     if len(wrong) > 1:
         holding = (one for one in names if wrong in one.lower())
         near += sorted(holding, key=lambda one: not one.lower().startswith(wrong))
-    near += [one for one in names if wrong.startswith((f"{one.lower()}-", f"{one.lower()}_"))]
+    if not near:
+        words = wrong.replace("_", "-")
+        ends = ((one, one.lower().replace("_", "-")) for one in names)
+        near = [
+            one for one, end in ends if words.startswith(f"{end}-") or words.endswith(f"-{end}")
+        ]
     near = list(dict.fromkeys(near))
     return near[:_MOST_NEAR]
 
