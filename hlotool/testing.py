@@ -30,7 +30,7 @@ from hlotool.ir import Module
 from hlotool.program.figures import ROW_LISTS
 from hlotool.program.program import Program
 from hlotool.query.where import compile_where, expect_row_words
-from hlotool.render.units import format_value
+from hlotool.render.units import format_field
 
 Dumped: TypeAlias = "str | os.PathLike[str] | Compiled"
 
@@ -57,7 +57,7 @@ def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) ->
     for rule in rules:
         expect_budget_words(rule, [list_strangers(rule, program)])
     results = [judge_rule(rule, program) for rule in rules]
-    failed = [write_sentence(one, format_value) for one in results if one.status != "pass"]
+    failed = [write_sentence(one, format_field) for one in results if one.status != "pass"]
     if failed:
         raise AssertionError("\n".join(map(escape, failed)))
 

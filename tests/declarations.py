@@ -47,7 +47,10 @@ def _check_row_list(rows: RowList) -> Iterator[str]:
     shown = {
         name
         for field in rows.fields
-        for path in (field.attribute, field.unit_from, field.names_from, field.joint_from)
+        for path in (
+            *(field.attribute, field.unit_from, field.names_from, field.joint_from),
+            field.digits_from,
+        )
         for name in path.split(".")[:1]
     }
     for name in rows.record.__struct_fields__:

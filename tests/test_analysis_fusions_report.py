@@ -15,7 +15,7 @@ from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.fusions.answer import FUSION_ROWS
 from hlotool.analysis.fusions.expansion import expand_fusion
 from hlotool.analysis.fusions.report import FusionReport
-from hlotool.analysis.fusions.roofline import estimate_fusion_times
+from hlotool.analysis.fusions.roofline import estimate_fusion_times, estimate_fusions
 from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.executions import Executions
 from hlotool.errors import UsageError
@@ -418,6 +418,19 @@ def test_estimates_are_the_longer_of_two_times() -> None:
     names = set(FusionRow.__struct_fields__) - {"bound", "estimated_seconds"}
     for before, after in zip(measured(case)[2].rows, estimated, strict=True):
         assert all(getattr(before, name) == getattr(after, name) for name in names)
+
+
+def test_the_estimates_of_all_rows_add_up_in_the_totals() -> None:
+    chip = find_chip("h100")
+    case = next(case for case in DUMPS if case.path.parent.name == "transformer_train")
+    found = measured(case)[2]
+    estimated = estimate_fusions(found, chip)
+    times = [row.estimated_seconds for row in estimated.rows]
+    assert estimated.totals.estimated_seconds == sum(time for time in times if time is not None)
+    assert replace(estimated.totals, estimated_seconds=None) == found.totals
+    assert estimate_fusions(replace(found, rows=()), chip).totals.estimated_seconds == 0
+    unknown = replace(found, rows=(replace(found.rows[0], executions=None),))
+    assert estimate_fusions(unknown, chip).totals.estimated_seconds is None
 
 
 VMEM = """HloModule m, is_scheduled=true

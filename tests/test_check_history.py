@@ -25,7 +25,7 @@ from hlotool.check.history import (
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.trend import TrendRow, find_trends
-from hlotool.check.verdict_trend import find_verdicts
+from hlotool.check.verdict_trend import find_exceeded, find_verdicts
 from hlotool.errors import InputError, UsageError
 from hlotool.program.program import Program
 from hlotool.render.sparkline import draw_sparkline, fit_encoding
@@ -95,6 +95,23 @@ def test_since_when_a_module_passes() -> None:
     assert (first.module, first.verdict, first.exceeded) == ("g", "fail", ("a",))
     assert (second.verdict, second.since_line, second.since_commit) == ("pass", 4, "c4")
     assert (second.fail_count, second.line_count) == (1, 4)
+
+
+def test_since_when_each_budget_is_exceeded() -> None:
+    told = (("a", "b"), ("b",), None, ("a", "b"), ("a", "b", "b"))
+    lines = {
+        number: line(1, verdict=None if names is None else "fail", exceeded=names or ())
+        for number, names in enumerate(told, 1)
+    }
+    lines[6] = line(1, module="g", verdict="warning", exceeded=("a",), commit="c", time="t")
+    lines[7] = line(1)
+    other, later, earlier = find_exceeded(lines)
+    assert (other.module, other.since_line, other.since_commit, other.since_time) == (
+        ("g", 6, "c", "t")
+    )
+    assert (later.name, later.module, later.since_line, later.exceeded_count) == ("a", "f", 4, 3)
+    assert (earlier.name, earlier.since_line, earlier.exceeded_count) == ("b", 1, 4)
+    assert find_exceeded({1: lines[1], 2: line(1, verdict="pass")}) == ()
 
 
 def test_lines_of_other_versions_are_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from msgspec import convert
 from hlotool.api import load
 from hlotool.check.budget import Budget
 from hlotool.check.judge import Baseline, judge_rule, unmatched
-from hlotool.check.results import RuleResult
+from hlotool.check.results import RULES, RuleResult
 from hlotool.check.rule import VOCABULARY, compile_rule
+from hlotool.check.sentence import write_sentence
 from hlotool.compare.saved import SavedFigures
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.fields import Unit
@@ -21,6 +23,7 @@ from hlotool.program.metrics import METRICS
 from hlotool.program.program import Program
 from hlotool.query.grammar import parse_expression
 from hlotool.query.unit import find_unit
+from hlotool.render.units import format_field
 
 ROOT = Path(__file__).parents[1]
 DUMP = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "mlp_train")
@@ -233,6 +236,14 @@ def test_a_failure_names_the_limits_that_are_broken() -> None:
     assert judge("require", 'fusions: name == "none"', PROGRAM).reason == "no row matches"
 
 
+def test_a_sentence_says_how_many_rows_are_needed() -> None:
+    text = 'fusions: name == "none"'
+    said = write_sentence(judge("require", text), format_field)
+    assert said == f"require {text}: found 0, at least 1 is needed, no row matches."
+    said = write_sentence(judge("require", "fusions"), format_field)
+    assert re.fullmatch(r"require fusions: found \d+, at least 1 is needed\.", said)
+
+
 def test_rows_have_increases_against_a_dump() -> None:
     text = "fusions.sum(bytes_accessed_per_run)"
     assert judge("metric", text, PROGRAM, PROGRAM, max_increase="0%").status == "pass"
@@ -310,10 +321,40 @@ def test_a_limit_in_percent_is_shown_so() -> None:
     ratio = "buffers.temp_bytes / buffers.peak_bytes"
     assert judge("metric", ratio, max="5%").unit is Unit.PERCENT
     assert judge("metric", ratio, min="5 %").unit is Unit.PERCENT
-    assert judge("metric", ratio, max="0.05%").unit is Unit.RATIO
+    finer = judge("metric", ratio, max="0.05%")
+    assert (finer.unit, write_figures(finer)[1]) == (Unit.PERCENT, "0.05 %")
     assert judge("metric", ratio, max="0.05").unit is Unit.RATIO
     assert judge("expression", f"{ratio} < 0.05").unit is Unit.RATIO
     assert judge("expression", f"5% >= {ratio}").unit is Unit.PERCENT
+
+
+@pytest.mark.parametrize(
+    ("unit", "actual", "limit", "digits", "expected"),
+    [
+        (Unit.PERCENT, 0.9998385, 0.9999, 1, ("99.98 %", "99.99 %", "−0.01 %")),
+        (Unit.PERCENT, 0.99989, 0.9999, 0, ("99.989 %", "99.990 %", "−0.001 %")),
+        (Unit.PERCENT, 0.5, 0.9, 0, ("50.0 %", "90.0 %", "−40.0 %")),
+        (Unit.RATIO, 0.9998385, 0.9999, 0, ("0.9998", "0.9999", "−6.15e-05")),
+        (Unit.RATIO, 1234.25, 1234.5, 0, ("1,234.2", "1,234.5", "−0.25")),
+        (Unit.BYTES, 2_147_483_648, 2_149_500_000, 0, ("2.000 GiB", "2.002 GiB", "−1.9 MiB")),
+        (Unit.BYTES, 1 << 30, 1_073_741_825, 0, ("1,073,741,824 B", "1,073,741,825 B", "−1 B")),
+        (Unit.FLOPS, 419_430_400, 419_000_000, 0, ("419.4 M", "419.0 M", "+430 k")),
+        (Unit.SECONDS, 1.0e-3, 1.0001e-3, 0, ("1.0000 ms", "1.0001 ms", "−100 ns")),
+        (Unit.BYTES, 5, 5, 0, ("5 B", "5 B", "0 B")),
+    ],
+)
+def test_figures_that_differ_look_so(
+    unit: Unit, actual: float, limit: float, digits: int, expected: tuple[str, ...]
+) -> None:
+    result = RuleResult(
+        status="fail", name="a", module="m", expression="e", severity="error", unit=unit,
+        actual=actual, limit=limit, margin=actual - limit, digits=digits,
+    )  # fmt: skip
+    assert write_figures(result) == expected
+
+
+def write_figures(result: RuleResult) -> tuple[str, ...]:
+    return tuple(format_field(RULES.field(one), result) for one in ("actual", "limit", "margin"))
 
 
 def test_findings_are_named_by_their_kind() -> None:

@@ -73,7 +73,7 @@ def test_help_of_a_command(hlotool: Program, option: str) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["plantes"], "hlotool: There is no command 'plantes'; did you mean planets or explain?\n"),
+        (["plantes"], "hlotool: There is no command 'plantes'; did you mean planets?\n"),
         (["planets"], "hlotool: Missing argument 'PATH'.\n"),
         (["planets", "x", "--colums", "a"], "hlotool: No such option"),
         (["planets", "x", "-n", "-1"], "hlotool: Invalid value for '-n' / '--limit'"),

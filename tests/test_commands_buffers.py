@@ -304,7 +304,8 @@ def test_timeline_is_that_without_the_values() -> None:
 
 @pytest.mark.parametrize("limit", [("--hbm", "8GiB"), ("--chip", "h100")])
 def test_without_is_not_about_a_limit(limit: tuple[str, str]) -> None:
-    assert "give only one" in refusal(GPU, "--without", 'class == "temp"', *limit)
+    said = refusal(GPU, "--without", 'class == "temp"', *limit)
+    assert "give only one. Alone, --without gives the peak of what is left" in said
 
 
 def test_a_chip_is_a_limit() -> None:

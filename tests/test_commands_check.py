@@ -403,3 +403,31 @@ def test_this_projects_own_dumps_keep_their_budgets(capsys: pytest.CaptureFixtur
     config = ROOT / "testdata" / "check" / "self.toml"
     assert check(DUMPS, "--config", config, "--json") == 0
     assert len(json.loads(capsys.readouterr().out)["rules"]) > 50
+
+
+def test_a_message_of_several_lines_stands_on_several(capsys: pytest.CaptureFixture[str]) -> None:
+    message = r"Ask memory:\n\n\u001b[31mred\t::error::x\n::error::y\n##[group]\n"
+    budgets(f'{TEMP}max = 0\nmessage = "{message}"\n')
+    assert check(STEP) == 1
+    below = capsys.readouterr().out.split("jit_train_step")[1].splitlines()[1:]
+    assert below == [
+        "    beyond max 0",
+        "    Ask memory:",
+        "",
+        r"    \x1b[31mred\t::error::x",
+        r"    \x3a:error::y",
+        r"    \x23#[group]",
+    ]
+    assert check(STEP, "--json") == 1
+    (row,) = json.loads(capsys.readouterr().out)["rules"]
+    assert row["message"].splitlines()[1:] == [
+        "",
+        "\x1b[31mred\t::error::x",
+        "::error::y",
+        "##[group]",
+    ]
+    for form, line_break in (("github", "%0A"), ("junit", "&#10;"), ("sarif", r"\n")):
+        assert check(STEP, "--format", form) == 1
+        assert f"Ask memory:{line_break}{line_break}" in capsys.readouterr().out
+    assert check(STEP, "--format", "markdown") == 1
+    assert r"Ask memory:\\n" in capsys.readouterr().out

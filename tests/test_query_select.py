@@ -25,6 +25,8 @@ from hlotool.fields import (
     Total,
 )
 from hlotool.fields.folded_names import split_name
+from hlotool.fields.near_names import find_near
+from hlotool.ir.opcodes import OPCODES
 from hlotool.query.names import suggest, suggest_field
 from hlotool.query.select import Query, select_rows
 
@@ -211,6 +213,27 @@ def test_wrong_options_are_refused_even_without_rows(query: dict[str, Any], mess
 )
 def test_suggestions(name: str, known: list[str], hint: str) -> None:
     assert suggest(name, known).endswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [
+        ("nosuch", []),
+        ("nonsense", []),
+        ("all-gathr", ["all-gather", "all-gather-done", "all-gather-start"]),
+        ("allreduce", ["all-reduce", "reduce", "all-reduce-done"]),
+        ("dot_general", ["dot"]),
+        ("custom_call", ["custom-call"]),
+        ("conv", ["convert", "cosine", "convolution", "bitcast-convert"]),
+        ("Whil", ["while"]),
+        ("sub", ["subtract"]),
+        ("faster-fft", ["fft"]),
+        ("x", []),
+        ("", []),
+    ],
+)
+def test_near_opcodes(wrong: str, near: list[str]) -> None:
+    assert find_near(wrong, sorted(OPCODES)) == near
 
 
 def test_what_a_table_calls_a_field() -> None:

@@ -72,6 +72,26 @@ def test_columns_that_find_no_room_are_named() -> None:
     ]
 
 
+def test_what_is_the_same_in_every_row_is_told_below() -> None:
+    fields = tuple(
+        replace(each, leaves_alike=each.name == "kind", wants=WHOLE * (each.name == "name"))
+        for each in SAMPLES.fields
+    )
+    row_list = replace(SAMPLES, chosen=fields)
+    alike = tuple(Sample(name=one.name, kind="loop", size_bytes=one.size_bytes) for one in ROWS)
+
+    def show(rows: tuple[Sample, ...], columns: str, width: int) -> list[str]:
+        selection = select_rows(row_list, rows, Query(columns=columns))
+        return lines(render_table(make_cells(selection, "auto"), Look(width=width)))
+
+    shown = show(alike, "kind,name,size_bytes", 46)
+    assert shown[0].split() == ["name", "size"]
+    assert shown[4] == "a_very_long_name_of_a_fusion.12345       3 B"
+    assert shown[-1] == "(kind of every row shown: loop; -w shows all)"
+    assert show(alike, "kind,name,size_bytes", 60)[0].split() == ["kind", "name", "size"]
+    assert show(ROWS, "kind,name,size_bytes", 46)[0].split() == ["kind", "name", "size"]
+
+
 def test_without_a_width_nothing_is_cut() -> None:
     assert "…" not in table(is_wide=True)
     assert "a_very_long_name_of_a_fusion.12345" in table(is_wide=True)

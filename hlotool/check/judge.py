@@ -199,4 +199,5 @@ def _result(
         source_file=file,
         source_line=line,
         unit=rule.unit,
+        digits=rule.digits,
     )

@@ -47,8 +47,11 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             },
         ),
     ]
-    name: Annotated[str, column("the budget's name", heading="budget", wants=40)]
-    module: Annotated[str | None, column("the module; null where none matches", null_text="")]
+    name: Annotated[str, column("the budget's name", heading="budget", wants=38)]
+    module: Annotated[
+        str | None,
+        column("the module; null where none matches", null_text="", leaves_alike=True),
+    ]
     place: Annotated[
         str | None,
         column("where the module lies in the dump, if another has its name", null_text=""),
@@ -61,23 +64,32 @@ class RuleResult(Struct, frozen=True, kw_only=True):
             MEASURE,
             null_text="",
             unit_from="unit",
+            apart_from="limit",
+            digits_from="digits",
             lower_if="is_lower_bound",
             upper_if="is_upper_bound",
         ),
     ] = None
     limit: Annotated[
         Number | None,
-        column("the figure it is compared with", MEASURE, null_text="", unit_from="unit"),
-    ] = None
+        column(
+            "the figure it is compared with", MEASURE,
+            null_text="", unit_from="unit", apart_from="actual", digits_from="digits",
+        ),
+    ] = None  # fmt: skip
     margin: Annotated[
         Number | None,
         column(
             "distance to the limit; negative beyond it", MEASURE,
-            null_text="", is_signed=True, unit_from="unit", give_way=2),
+            null_text="", is_signed=True, unit_from="unit", apart_from="zero", give_way=2),
     ] = None  # fmt: skip
     baseline: Annotated[
-        Number | None, figure(_BASELINE, MEASURE, null_text="", unit_from="unit")
-    ] = None
+        Number | None,
+        figure(
+            _BASELINE, MEASURE,
+            null_text="", unit_from="unit", apart_from="actual", digits_from="digits",
+        ),
+    ] = None  # fmt: skip
     severity: Annotated[Severity, figure("whether exceeding it fails the run")]
     matched_count: Annotated[int | None, figure("rows that it covers", COUNT, is_summed=False)] = (
         None
@@ -93,11 +105,23 @@ class RuleResult(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     message: Annotated[
-        str | None, column("the message given in the budget", null_text="", is_below=True)
+        str | None,
+        column("the message given in the budget", null_text="", is_below=True, has_lines=True),
     ] = None
     source_file: Annotated[str | None, figure("where to look: file of the user's program")] = None
     source_line: Annotated[int | None, figure("line in that file", NUMBER)] = None
     unit: Unit = Unit.NUMBER
+    digits: int = 0  # how many more than usual the limit was written with
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the limit is the number of rows that there must be; no metric has such a name."""
+        return self.expression.startswith("require ")
+
+    @property
+    def zero(self) -> int:
+        """What a margin that is not used up looks unlike."""
+        return 0
 
     @property
     def key(self) -> str:

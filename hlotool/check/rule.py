@@ -34,7 +34,7 @@ _ROWS: Final = re.compile(
     r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*(?::(?P<condition>.*))?", re.DOTALL
 )
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_WHOLE_PERCENT: Final = re.compile(r"\s*[1-9][0-9]*\s*%\s*")
+_PERCENTAGE: Final = re.compile(r"\s*[0-9]+(?:\.(?P<decimals>[0-9]+))?\s*%\s*")
 _NO_ROW: Final = Limits(max=0)
 _ANY_ROW: Final = Limits(min=1)
 
@@ -51,6 +51,7 @@ class Rule(Struct, frozen=True):
     tree: Expression
     limits: Limits | None
     unit: Unit
+    digits: int  # how many more than usual a percentage was written with
     module: Pattern | None
     paths: frozenset[str]  # the metrics and row lists that it speaks of
     source: Source  # what places in the tree are places of
@@ -107,21 +108,23 @@ def compile_rule(budget: Budget, config: str = "", machine: Machine | None = Non
     paths = frozenset(
         one.rows if isinstance(one, Aggregate) else one.path for one in find_reads(tree)
     )
-    unit = _find_unit(budget, tree)
-    return Rule(budget, says, tree, limits, unit, module, paths, source)
+    unit, digits = _find_unit(budget, tree)
+    return Rule(budget, says, tree, limits, unit, digits, module, paths, source)
 
 
-def _find_unit(budget: Budget, tree: Expression) -> Unit:
-    """Return the unit of what is measured; a ratio is in percent where a limit is a whole one.
+def _find_unit(budget: Budget, tree: Expression) -> tuple[Unit, int]:
+    """Return the unit of what is measured, and how many more digits than usual its limit has.
 
-    A finer limit would be rounded where it is shown.
+    A ratio is in percent where a limit is.
     """
     unit = find_unit(tree, VOCABULARY)
     limits = [str(budget.max), str(budget.min)]
     if isinstance(tree, Relation):
         limits = [budget.text[tree.right.start : tree.right.end]]
-    is_percent = unit is Unit.RATIO and any(map(_WHOLE_PERCENT.fullmatch, limits))
-    return Unit.PERCENT if is_percent else unit
+    matches = [match for match in map(_PERCENTAGE.fullmatch, limits) if match]
+    if unit is not Unit.RATIO or not matches:
+        return unit, 0
+    return Unit.PERCENT, max(len(match["decimals"] or "0") for match in matches) - 1
 
 
 def face_limit(tree: Relation) -> Relation:

@@ -9,12 +9,13 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Struct
 
 from hlotool.check.history import HistoryLine
-from hlotool.check.verdict_trend import VERDICT_ROWS
+from hlotool.check.verdict_trend import EXCEEDED_ROWS, VERDICT_ROWS
 from hlotool.compare.blocks.metrics import DIFFED
 from hlotool.fields import (
     COUNT,
     MEASURE,
     NUMBER,
+    WHOLE,
     Block,
     DocumentSpec,
     RowList,
@@ -34,17 +35,17 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     A step is a line whose figure is another than the last one known before it.
     """
 
-    module: Annotated[str, column("the module, as baselines name it")]
-    metric: Annotated[str, column("the figure, as budgets name it")]
+    module: Annotated[str, column("the module, as baselines name it", leaves_alike=True)]
+    metric: Annotated[str, column("the figure, as budgets name it", wants=WHOLE)]
     values: Annotated[
         tuple[Value, ...],
-        column("the figure in each line, oldest first", heading="trend", is_curve=True),
+        column("the figure in each line, oldest first", heading="trend", is_curve=True, give_way=1),
     ]
     first: Annotated[
         Value,
         column(
             "the figure in the first line", MEASURE, unit_from="unit",
-            lower_if="is_first_lower_bound", upper_if="is_first_upper_bound", give_way=2,
+            lower_if="is_first_lower_bound", upper_if="is_first_upper_bound", give_way=3,
         ),
     ]  # fmt: skip
     last: Annotated[
@@ -58,7 +59,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         Value,
         column(
             "last minus first", MEASURE,
-            heading="change", is_signed=True, unit_from="unit", give_way=1,
+            heading="change", is_signed=True, unit_from="unit", give_way=2,
             lower_if="is_delta_lower_bound", upper_if="is_delta_upper_bound",
         ),
     ]  # fmt: skip
@@ -74,7 +75,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         str | None, column("commit of the last step", heading="since", null_text="")
     ] = None
     since_time: Annotated[
-        str | None, column("time of the last step", heading="time", null_text="", give_way=4)
+        str | None, column("time of the last step", heading="time", null_text="", give_way=5)
     ] = None
     since_line: Annotated[
         int | None,
@@ -83,7 +84,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
             NUMBER,
             heading="line",
             null_text="",
-            give_way=3,
+            give_way=4,
         ),
     ] = None
     unknown_count: Annotated[int, figure("lines that do not tell the figure", COUNT)]
@@ -135,7 +136,10 @@ TRENDS: Final = RowList(
 )
 TREND_FACTS: Final = Block("facts", TrendFacts, "the whole history")
 TREND: Final = DocumentSpec(
-    "check-trend", "a history of checks", scalars=TREND_FACTS, row_lists=(TRENDS, VERDICT_ROWS)
+    "check-trend",
+    "a history of checks",
+    scalars=TREND_FACTS,
+    row_lists=(TRENDS, VERDICT_ROWS, EXCEEDED_ROWS),
 )
 
 

@@ -71,9 +71,11 @@ class Field(Struct, frozen=True):
     is_path: bool = False  # into the user's program: numbered siblings fold to `layer_*`
     give_way: int = 0  # where a table is too wide, columns leave it highest first; 0: the answer
     wants: int = 0  # so many characters of it are shown as long as other columns may give way
+    leaves_alike: bool = False  # too wide a table names it below, where all rows have the same
     is_whole: bool = False  # TEXT that a user types: never cut
     is_shape: bool = False  # TEXT: a shape, which of a tuple is a list
     is_below: bool = False  # a table prints it below the row, of a LIST an item a line
+    has_lines: bool = False  # TEXT: its line breaks stay where it stands below the row
     is_curve: bool = False  # LIST of numbers: a table draws them in a line
     is_exact: bool = False  # counts what the text holds: sums of it are never ≥ or ≤
     joint_from: str = ""  # the record's attribute that says what rows come to together: see Joint
@@ -91,6 +93,10 @@ class Field(Struct, frozen=True):
     indent_by: str = ""  # the field that says how deep a table indents this one
     range_from: str = ""  # the record's attribute with the lower end: a table shows 3–5
     unit_from: str = ""  # MEASURE: the record's attribute that holds the Unit of its value
+    apart_from: str = ""  # MEASURE: the record's attribute that it looks unlike, if it differs
+    digits_from: str = (
+        ""  # MEASURE: the record's attribute with how many more digits it has at least
+    )
     names_from: str = ""  # LIST of number and bytes: the record's names for the numbers, in order
     attribute: str = ""
 

@@ -37,9 +37,11 @@ class Options(TypedDict, total=False):
     is_path: bool
     give_way: int
     wants: int
+    leaves_alike: bool
     is_whole: bool
     is_shape: bool
     is_below: bool
+    has_lines: bool
     is_curve: bool
     is_exact: bool
     joint_from: str
@@ -51,6 +53,8 @@ class Options(TypedDict, total=False):
     indent_by: str
     range_from: str
     unit_from: str
+    apart_from: str
+    digits_from: str
     names_from: str
     words: frozenset[str]
     word_meanings: Mapping[str, str]

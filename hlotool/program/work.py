@@ -15,7 +15,7 @@ from hlotool.analysis.fusions.missed import MissedRow, find_missed
 from hlotool.analysis.fusions.outside import OutsideFusions, measure_outside
 from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
 from hlotool.analysis.fusions.report import FusionReport, find_fusions
-from hlotool.analysis.fusions.roofline import estimate_call_times, estimate_fusion_times
+from hlotool.analysis.fusions.roofline import estimate_call_times, estimate_fusions
 from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.call_graph import CallGraph, read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
@@ -102,7 +102,7 @@ class ProgramWork(GivenProgram):
             found = replace(found, rows=add_measured_times(found.rows, self.measured))
         if self.machine is None or self.machine.chip is None:
             return found
-        return replace(found, rows=estimate_fusion_times(found.rows, self.machine.chip))
+        return estimate_fusions(found, self.machine.chip)
 
     @cached_property
     def custom_calls(self) -> tuple[CustomCallRow, ...]:

@@ -36,6 +36,7 @@ class Column(Struct, frozen=True):
     is_key: bool = False  # what rows are told apart by
     give_way: int = 0  # where there is no room for all, the highest leave first
     wants: int = 0  # so many characters are shown before others have left
+    leaves_alike: bool = False  # where there is no room for all, and every row has the same
 
 
 class Below(Struct, frozen=True):
@@ -82,7 +83,10 @@ def make_cells(selection: Selection, units: str, *, is_flat: bool = False) -> Ce
 
 
 def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[Below]:
-    """Write what stands below a row: a list an item a line, a text behind its heading."""
+    """Write what stands below a row: a list an item a line, a text behind its heading.
+
+    Foreign text of several lines is escaped line by line.
+    """
     for field in fields:
         value = field.getter()(row)
         if isinstance(value, tuple):
@@ -90,7 +94,10 @@ def _lines(fields: Sequence[Field], row: object, units: str) -> Iterator[Below]:
                 yield Below(format_value(item, field.items, units), is_item=True)
         elif value is not None:
             label = f"{field.heading}: " if field.heading else ""
-            yield Below(label + format_field(field, row, units), is_item=False)
+            texts = [format_field(field, row, units)]
+            if field.has_lines:
+                texts = list(map(escape, str(value).strip("\n").split("\n")))
+            yield from (Below(text, is_item=False) for text in (label + texts[0], *texts[1:]))
 
 
 def _write_rows(
@@ -140,6 +147,7 @@ def _make_column(row_list: RowList, field: Field) -> Column:
         is_key=field.name == row_list.key_field.name,
         give_way=field.give_way,
         wants=field.wants,
+        leaves_alike=field.leaves_alike,
     )
 
 

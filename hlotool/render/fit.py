@@ -1,8 +1,8 @@
 """Which columns of a table find room in a terminal, and how wide is each?
 
-The answer stays: a column in which no row has anything leaves first, then by `give_way`, the
-highest first, before any name is cut below what it wants. No two rows look alike that differ,
-while a column can give way.
+The answer stays: a column in which no row has anything leaves first, then one that is told below
+as every row has the same, then by `give_way`, the highest first, before any name is cut below what
+it wants. No two rows look alike that differ, while a column can give way.
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ _LAST: Final = _Narrowing(8, tells_keys=True)
 def fit(cells: Cells, width: int | None) -> tuple[list[int], list[int]]:
     """Return the columns that find room, in order, and the width of each; all without a width.
 
-    The first column always stays. Where none has to give way, the last one leaves.
+    The first column stays unless it is told below. Where none has to give way, the last one leaves.
     """
     columns = list(range(len(cells.columns)))
     full = [_full_width(cells, index) for index in columns]
     if width is None:
         return columns, full
-    empty = [index for index in columns[1:] if is_empty(cells, index)]
-    while empty and not _has_room([full[index] for index in columns], width):
-        columns.remove(empty.pop())
+    alike = [index for index in columns if is_alike(cells, index)]
+    idle = alike + [index for index in columns[1:] if is_empty(cells, index)]
+    while idle and not _has_room([full[index] for index in columns], width):
+        columns.remove(idle.pop())
     had_filler = _find_filler(cells, columns) is not None
     while True:
         filler = _find_filler(cells, columns)
@@ -87,6 +88,12 @@ def _find_filler(cells: Cells, columns: Sequence[int]) -> int | None:
 def is_empty(cells: Cells, index: int) -> bool:
     """Whether no row has anything in a column."""
     return not any(row[index] for row in cells.rows)
+
+
+def is_alike(cells: Cells, index: int) -> bool:
+    """Whether a column may leave because every row has the same in it."""
+    texts = {row[index] for row in cells.rows}
+    return cells.columns[index].leaves_alike and len(texts) == 1 and texts != {""}
 
 
 def _has_room(widths: Sequence[int], width: int) -> bool:

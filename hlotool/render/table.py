@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hlotool.fields import Document, Line, Selection
 from hlotool.render.cells import Cells, TotalCells, make_cells
-from hlotool.render.fit import GAP, cut, fit, is_empty
+from hlotool.render.fit import GAP, cut, fit, is_alike, is_empty
 from hlotool.render.look import Look
 from hlotool.render.prose import render_line, wrap
 
@@ -102,14 +102,20 @@ def render_table(cells: Cells, look: Look) -> str:
 
 def _say_left_out(cells: Cells, columns: Sequence[int], look: Look) -> list[str]:
     """Name the columns that found no room, if any row has something there."""
+    left = [index for index in range(len(cells.columns)) if index not in columns]
+    alike = [index for index in left if is_alike(cells, index)]
     titles = [
-        column.title
-        for index, column in enumerate(cells.columns)
-        if index not in columns and not is_empty(cells, index)
+        cells.columns[index].title
+        for index in left
+        if index not in alike and not is_empty(cells, index)
     ]
-    if not titles:
+    parts = [
+        f"{cells.columns[each].title} of every row shown: {cells.rows[0][each]}" for each in alike
+    ]
+    parts += [f"no room for {', '.join(titles)}"] if titles else []
+    if not parts:
         return []
-    return wrap(f"(no room for {', '.join(titles)}; -w shows all)", look.width).split("\n")
+    return wrap(f"({'; '.join([*parts, '-w shows all'])})", look.width).split("\n")
 
 
 def _cut_column(texts: list[str], width: int) -> list[str]:
@@ -141,7 +147,7 @@ def _add_below(lines: list[str], cells: Cells, look: Look) -> list[str]:
     for number, line in enumerate(lines):
         made.append(line)
         for one in cells.below[number] if number < len(cells.below) else ():
-            text = " " * _INDENT + one.text
+            text = (" " * _INDENT + one.text).rstrip()
             if not one.is_item:
                 made += [look.dim(part) for part in wrap(text, look.width, "  ").split("\n")]
             else:

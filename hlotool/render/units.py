@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from hlotool.escape import escape
 from hlotool.fields import VARIOUS, Field, Range, Sum, Unit
+from hlotool.render.numbers import format_number
 
 UNKNOWN = "?"
 UNITS = ("auto", "B", "KiB", "MiB", "GiB", "kB", "MB", "GB")
-_SCALES = {
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-}
-_FINE: Final = "fine"  # units of the binary kind, with two decimals
 _PLAIN: Final = frozenset({str, int, float, bool})
-_EXACT_BELOW = 10_000  # counts of work are exact below this, 3 digits and a prefix above
+_MOST_DIGITS: Final = 14  # more than usual; no float has more
 
 
 def format_field(field: Field, record: object, units: str = "auto") -> str:
@@ -36,10 +28,11 @@ def format_column(
     kinds = set(map(type, values)) - {type(None)}
     is_plain = len(kinds) <= 1 and kinds <= _PLAIN  # of one type: 1 is not 1.0
     if is_plain and not (field.names_from or field.unit_from or field.range_from):
-        unit, units = _choose_units(field, units)
+        unit, digits = _choose_unit(field, units)
         is_signed = field.is_signed
         texts = {
-            value: format_value(value, unit, units, is_signed=is_signed) for value in set(values)
+            value: format_value(value, unit, units, is_signed=is_signed, digits=digits)
+            for value in set(values)
         }
         texts[None] = field.null_text
         return [texts[value] for value in values]
@@ -55,23 +48,41 @@ def format_field_value(field: Field, value: object, record: object, units: str) 
         return field.null_text
     if field.names_from and isinstance(value, tuple):
         return _format_sizes(value, getattr(record, field.names_from), units)
-    unit, units = _choose_units(field, units)
+    unit, digits = _choose_unit(field, units)
     if field.unit_from:
         unit = getattr(record, field.unit_from)
+        digits = _find_digits(field, value, record, unit, units)
     least = getattr(record, field.range_from) if field.range_from else None
     if isinstance(value, int) and isinstance(least, int) and least != value:
         value = Range(least, value)
-    return format_value(value, unit, units, is_signed=field.is_signed)
+    return format_value(value, unit, units, is_signed=field.is_signed, digits=digits)
 
 
-def _choose_units(field: Field, units: str) -> tuple[Unit, str]:
-    """Return the unit of a field whose records do not tell it, and the names of its sizes."""
+def _choose_unit(field: Field, units: str) -> tuple[Unit, int]:
+    """Return the unit of a field whose records do not tell it, and how many more digits it has."""
     unit = Unit.RATIO if field.unit is Unit.MEASURE else field.unit
-    return unit, _FINE if field.is_fine and units == "auto" else units
+    return unit, int(field.is_fine and units == "auto")
 
 
-def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: bool = False) -> str:
-    """Return the text of a value in its unit; None is `?`."""
+def _find_digits(field: Field, value: object, record: object, unit: Unit, units: str) -> int:
+    """Return how many more digits than usual tell a figure from the one that it is held against."""
+    least = getattr(record, field.digits_from) if field.digits_from else 0
+    other = getattr(record, field.apart_from) if field.apart_from else None
+    if not isinstance(value, int | float) or not isinstance(other, int | float):
+        return int(least)
+    if abs(value) == abs(other):
+        return int(least)
+    for digits in range(least, _MOST_DIGITS):  # a sign alone tells nothing: −0.0 % is none
+        texts = {format_value(abs(each), unit, units, digits=digits) for each in (value, other)}
+        if len(texts) > 1:
+            return digits
+    return int(least)
+
+
+def format_value(
+    value: object, unit: Unit, units: str = "auto", *, is_signed: bool = False, digits: int = 0
+) -> str:
+    """Return the text of a value in its unit, with `digits` more than usual; None is `?`."""
     if type(value) is str:  # most cells of a long table
         return escape(value)
     if value is None:
@@ -88,7 +99,7 @@ def format_value(value: object, unit: Unit, units: str = "auto", *, is_signed: b
         return escape(str(value))
     if isinstance(value, float) and not math.isfinite(value):
         return UNKNOWN
-    text = _format_number(abs(value), unit, units)
+    text = format_number(abs(value), unit, units, digits)
     sign = "−" if value < 0 else "+" if is_signed and value > 0 else ""
     return sign + text
 
@@ -138,72 +149,3 @@ def format_bounds(text: str, *, is_lower: bool, is_upper: bool) -> str:
     if is_lower and is_upper:
         return f"about {text}"
     return f"{'≥' if is_lower else '≤'} {text}" if is_lower or is_upper else text
-
-
-def _format_number(value: float, unit: Unit, units: str) -> str:
-    """Return the text of a number that is not negative."""
-    if unit is Unit.BYTES:
-        return _format_bytes(value, units)
-    if unit is Unit.FLOPS:
-        return _format_flops(value, units)
-    write = _WRITERS.get(unit)
-    return str(value) if write is None else write(value)
-
-
-def _format_bytes(value: float, units: str) -> str:
-    """Return a size, in binary units unless asked; `B` is exact, a named one has two decimals."""
-    if units == "B":
-        return _comma(value)
-    if units in _SCALES:
-        return f"{value / _SCALES[units]:,.2f} {units}"
-    if value < 1 << 10:
-        return f"{_comma(value)} B"
-    import humanize  # noqa: PLC0415  only tables need it
-
-    form = "%.2f" if units == _FINE else "%.1f"
-    text = humanize.naturalsize(value, binary=True, format=form)
-    # 1023.96 KiB rounds to 1024.0 KiB: say 1.0 MiB
-    is_next = text[:6] == "1024.0"
-    return humanize.naturalsize(value * 1.0001, binary=True, format=form) if is_next else text
-
-
-def _format_flops(value: float, units: str) -> str:
-    """Return a number of operations: exact when small or asked for, else 2.61 T."""
-    return _comma(value) if units == "B" or value < _EXACT_BELOW else _metric(value, "")
-
-
-def _format_ratio(value: float) -> str:
-    """Return a ratio with three digits that matter."""
-    if isinstance(value, int) or value >= 100:  # noqa: PLR2004
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def _metric(value: float, unit: str) -> str:
-    """Return a number with an SI prefix and three digits."""
-    import humanize  # noqa: PLC0415  only tables need it
-
-    rounded = float(f"{value:.2e}")  # first, or 999.9 G becomes 1000 G and not 1.00 T
-    return humanize.metric(rounded, unit).strip()
-
-
-def _comma(value: float) -> str:
-    """Return an exact number with a comma every three digits."""
-    import humanize  # noqa: PLC0415  only tables need it
-
-    return humanize.intcomma(value)
-
-
-def _times(value: float) -> str:
-    """Return how many equal things a row stands for; one needs no word."""
-    return "" if value == 1 else f"×{value:,}"
-
-
-_WRITERS: dict[Unit, Callable[[float], str]] = {
-    Unit.SECONDS: lambda value: _metric(value, "s"),
-    Unit.PERCENT: lambda value: f"{value * 100:,.1f} %",
-    Unit.TIMES: _times,
-    Unit.RATIO: _format_ratio,
-    Unit.MEASURE: _format_ratio,
-    Unit.COUNT: _comma,
-}

@@ -12,9 +12,22 @@ from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
 from hlotool.analysis.cost.products import pair_types
 from hlotool.analysis.fusions.call_census import CustomCallRow
+from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.fusions.rows import Bound, FusionRow
 
 _VMEM: Final = 1  # the memory space of TPU's vector memory
+
+
+def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
+    """Set the estimates of a report: those of its rows, and in `totals` their sum.
+
+    The sum leaves out the rows without one, whose executions are unknown; `totals` is a lower
+    bound then.
+    """
+    rows = estimate_fusion_times(found.rows, chip)
+    times = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
+    total = sum(times) if times or not rows else None
+    return FusionReport(replace(found.totals, estimated_seconds=total), rows)
 
 
 def estimate_fusion_times(rows: Iterable[FusionRow], chip: Chip) -> tuple[FusionRow, ...]:

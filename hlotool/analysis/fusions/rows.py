@@ -188,6 +188,14 @@ class FusionTotals(Struct, frozen=True):
         bool, figure("whether that, or a custom call in a fusion computes something")
     ]
     is_upper_bound: Annotated[bool, figure("whether a branch that may not be taken is counted")]
+    estimated_seconds: Annotated[
+        float | None,
+        figure(
+            "with --chip: their estimated time in one run, at the chip's peaks; null where no "
+            "fusion's is known",
+            SECONDS,
+        ),
+    ] = None
 
 
 def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:

@@ -17,7 +17,7 @@ from hlotool.render.github import render_github
 from hlotool.render.junit import render_junit
 from hlotool.render.outcome import Outcome, relative_file
 from hlotool.render.sarif import render_sarif
-from hlotool.render.units import format_value
+from hlotool.render.units import format_field
 
 CI_FORMATS = ("github", "junit", "sarif")
 _SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -72,7 +72,7 @@ def _outcome(result: RuleResult, settings: Config) -> Outcome:
         module=result.key,
         status=result.status,
         is_warning=result.severity == "warning",
-        text=write_sentence(result, format_value),
+        text=write_sentence(result, format_field),
         advice=(result.message or "") if result.status != "pass" else "",
         file=_find_file(file, root),
         line=line or 0,

@@ -11,7 +11,7 @@ from hlotool.check.entry import expect_keys
 from hlotool.check.history import HistoryLine, parse_time, read_lines, write_lines
 from hlotool.check.pattern import expect_pattern
 from hlotool.check.trend import TREND, TREND_FACTS, count_trends, find_trends
-from hlotool.check.verdict_trend import find_verdicts
+from hlotool.check.verdict_trend import find_exceeded, find_verdicts
 from hlotool.commands.shared.files import add_to_file
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request
@@ -80,8 +80,9 @@ def print_trend(history: HistoryOptions, module: str | None, options: RowOptions
     if not lines:
         of = f" of a module that --module {module!r} matches" if module else ""
         raise NothingCheckedError(f"{name}: the history has no line{of}.")
-    rows, verdicts = find_trends(lines), find_verdicts(lines)
-    facts = count_trends(lines, rows)
+    trends, verdicts, exceeded = find_trends(lines), find_verdicts(lines), find_exceeded(lines)
+    facts = count_trends(lines, trends)
+    above = {"verdicts": bool(verdicts), "exceeded": bool(exceeded)}
     headline = Line(
         "{changed_count} of {metric_count:figure} changed in {line_count:line}",
         TREND_FACTS,
@@ -92,9 +93,9 @@ def print_trend(history: HistoryOptions, module: str | None, options: RowOptions
             TREND,
             InputPaths(history.path),
             scalars=facts,
-            rows={"trends": rows, "verdicts": verdicts},
+            rows={"trends": trends, "verdicts": verdicts, "exceeded": exceeded},
             lines=(headline,),
-            shown=("verdicts", "trends") if verdicts else (),
+            shown=(*(name for name, is_there in above.items() if is_there), "trends"),
         ),
         options,
     )

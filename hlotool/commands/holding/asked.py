@@ -68,7 +68,10 @@ def refuse_contradictions(asked: Asked, request: Request) -> None:
         raise UsageError("--hbm and --chip each name a limit; give only one.")
     if asked.without is not None and (asked.limit_bytes is not None or names_chip(request)):
         raise UsageError(
-            "--hbm and --chip are about the program as it is, --without about less; give only one."
+            "--hbm and --chip are about the program as it is, --without about less; give only one. "
+            "Alone, --without gives the peak of what is left: where that is above a limit it does "
+            "not fit, where it is below it may, as more than the peak is reserved. Alone, --hbm "
+            "lists what a program that does not fit would have to do without."
         )
 
 

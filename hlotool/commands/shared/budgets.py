@@ -14,7 +14,7 @@ from hlotool.commands.shared.alike import fold_alike
 from hlotool.commands.shared.progress import progress
 from hlotool.commands.shared.request import Request
 from hlotool.commands.shared.say import say
-from hlotool.render.units import format_value
+from hlotool.render.units import format_field
 
 _NO_BASELINE = Earlier()
 _WORDS = {
@@ -63,5 +63,5 @@ def enforce_budgets(request: Request, rules: Sequence[Rule]) -> int:
     run = run_rules(request, rules)
     for result in run.results:
         module = f" in {result.key}" if result.module else ""
-        say(f"{_WORDS[result.status]}{module}: {write_sentence(result, format_value)}")
+        say(f"{_WORDS[result.status]}{module}: {write_sentence(result, format_field)}")
     return run.exit_code
