@@ -17,7 +17,7 @@ from hlotool.analysis.cost.custom_calls import (
     read_custom_call,
 )
 from hlotool.analysis.cost.fused_traffic import measure_fusion_bytes
-from hlotool.analysis.cost.fusion_forms import Form, write_form
+from hlotool.analysis.cost.fusion_forms import Form, FusionForms
 from hlotool.analysis.cost.invocations import (
     APPLYING,
     find_applications,
@@ -64,6 +64,7 @@ class InstructionCosts:
         self._once = once
         self._flow = flow
         self._standalone = standalone
+        self._forms = FusionForms(self.sizes)
         self._traffic: dict[Form, tuple[int, int]] = {}  # of fusions, those alike once
 
     def own_cost(self, instruction: Instruction) -> Cost:
@@ -85,7 +86,7 @@ class InstructionCosts:
 
     def _measure_fusion(self, fusion: Instruction, body: Computation) -> tuple[int, int]:
         """Return the traffic of a fusion: as XLA counts, and of the main memory."""
-        form = write_form(fusion, body, self.sizes)
+        form = self._forms.write(fusion, body)
         found = self._traffic.get(form)
         if found is None:
             found = self._traffic[form] = (
