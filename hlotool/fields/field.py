@@ -94,9 +94,7 @@ class Field(Struct, frozen=True):
     range_from: str = ""  # the record's attribute with the lower end: a table shows 3–5
     unit_from: str = ""  # MEASURE: the record's attribute that holds the Unit of its value
     apart_from: str = ""  # MEASURE: the record's attribute that it looks unlike, if it differs
-    digits_from: str = (
-        ""  # MEASURE: the record's attribute with how many more digits it has at least
-    )
+    digits_from: str = ""  # MEASURE: the record's attribute with how many more digits it has
     names_from: str = ""  # LIST of number and bytes: the record's names for the numbers, in order
     attribute: str = ""
 
