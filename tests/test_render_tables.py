@@ -12,7 +12,7 @@ from sample_rows import SAMPLES, Sample
 
 from hlotool.fields import WHOLE, Document, DocumentSpec, Line, Selection
 from hlotool.query.select import Query, select_rows
-from hlotool.render.cells import make_cells
+from hlotool.render.cells import Cells, Column, make_cells
 from hlotool.render.look import Look
 from hlotool.render.markdown import render_markdown
 from hlotool.render.table import render_table, render_tables
@@ -336,3 +336,13 @@ def test_markdown_leaves_names_readable() -> None:
 def test_markdown_groups() -> None:
     text = render_markdown(document(), [select(by="kind,name", columns="size_bytes")], "auto")
     assert "| &nbsp;&nbsp;dot | 1 | 1.0 MiB | 7.7 % |" in lines(text)
+
+
+def test_of_a_curve_the_newest_part_stays() -> None:
+    columns = (
+        Column("metric", is_number=False, is_cuttable=True, is_key=True),
+        Column("trend", is_number=False, is_cuttable=True, is_curve=True),
+    )
+    cells = Cells(columns, (("count", "▁▂▃▄▅▆▇█" * 3),), "", ())
+    *_, row = render_table(cells, Look(width=24)).split("\n")
+    assert row == "count   …▂▃▄▅▆▇█▁▂▃▄▅▆▇█"

@@ -39,7 +39,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
     metric: Annotated[str, column("the figure, as budgets name it", wants=WHOLE)]
     values: Annotated[
         tuple[Value, ...],
-        column("the figure in each line, oldest first", heading="trend", is_curve=True, give_way=1),
+        column("the figure in each line, oldest first", heading="trend", is_curve=True),
     ]
     first: Annotated[
         Value,
@@ -67,7 +67,7 @@ class TrendRow(Struct, frozen=True, kw_only=True):
         Value,
         column(
             "what the last step changed; null if there is none", MEASURE,
-            heading="last step", null_text="", is_signed=True, unit_from="unit",
+            heading="last step", null_text="", is_signed=True, unit_from="unit", give_way=1,
             lower_if="is_step_lower_bound", upper_if="is_step_upper_bound",
         ),
     ] = None  # fmt: skip

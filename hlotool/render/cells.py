@@ -37,6 +37,7 @@ class Column(Struct, frozen=True):
     give_way: int = 0  # where there is no room for all, the highest leave first
     wants: int = 0  # so many characters are shown before others have left
     leaves_alike: bool = False  # where there is no room for all, and every row has the same
+    is_curve: bool = False  # of which the end tells most
 
 
 class Below(Struct, frozen=True):
@@ -148,6 +149,7 @@ def _make_column(row_list: RowList, field: Field) -> Column:
         give_way=field.give_way,
         wants=field.wants,
         leaves_alike=field.leaves_alike,
+        is_curve=field.is_curve,
     )
 
 

@@ -8,7 +8,7 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from hlotool.fields import Document, Line, Selection
-from hlotool.render.cells import Cells, TotalCells, make_cells
+from hlotool.render.cells import Cells, Column, TotalCells, make_cells
 from hlotool.render.fit import GAP, cut, fit, is_alike, is_empty
 from hlotool.render.look import Look
 from hlotool.render.prose import render_line, wrap
@@ -74,7 +74,7 @@ def render_table(cells: Cells, look: Look) -> str:
     totals = [total for total in totals if _says_something(total, columns)]
     rows = [titles, *cells.rows, *(total.cells for total in totals)]
     shown = [
-        _cut_column(list(map(itemgetter(each), rows)), width)
+        _cut_column(list(map(itemgetter(each), rows)), width, cells.columns[each])
         for each, width in zip(columns, widths, strict=True)
     ]
     if look.has_color:
@@ -118,9 +118,15 @@ def _say_left_out(cells: Cells, columns: Sequence[int], look: Look) -> list[str]
     return wrap(f"({'; '.join([*parts, '-w shows all'])})", look.width).split("\n")
 
 
-def _cut_column(texts: list[str], width: int) -> list[str]:
-    """Cut the texts of a column that are wider."""
-    return texts if max(map(len, texts)) <= width else [cut(text, width) for text in texts]
+def _cut_column(texts: list[str], width: int, column: Column) -> list[str]:
+    """Cut the texts of a column that are wider; of a curve the newest part stays."""
+    if max(map(len, texts)) <= width:
+        return texts
+    if column.is_curve:
+        return [
+            text if len(text) <= width else f"…{text[len(text) - width + 1 :]}" for text in texts
+        ]
+    return [cut(text, width) for text in texts]
 
 
 def _cut_lists(cells: Cells, look: Look) -> Cells:
