@@ -35,6 +35,10 @@ _NAMES: Final = "--columns +names names the instructions of each step; hlotool s
 _WORK_ALONE: Final = (
     "memory/run is of the work: what collectives, and copies beside it, move is in summary's alone"
 )
+_WORK_BESIDE: Final = (
+    "of work, a collective has what is folded beside it, which is computed while it sends: how "
+    "long it keeps work waiting is told by exposed, row by row"
+)
 _ON_CLOCK: Final = "what is in a loop has the times of its first round, the loop all its rounds"
 _EXAMPLE: Final = """\
 hlotool outline dump/
@@ -88,7 +92,7 @@ def outline(
             program.paths,
             rows={"steps": rows},
             lines=lines,
-            notes=_write_notes(program, rows) if rows and not options.columns else (),
+            notes=_write_notes(program, rows, options) if rows and not options.columns else (),
         ),
         options,
     )
@@ -129,11 +133,20 @@ def _find_end(program: Program, rows: Sequence[OutlineRow]) -> float:
     return max((row.ends_seconds or 0.0 for row in rows), default=0.0)
 
 
-def _write_notes(program: Program, rows: Sequence[OutlineRow]) -> tuple[Line, ...]:
-    """Say what the table leaves out: names, and traffic of what is no work."""
+def _write_notes(
+    program: Program, rows: Sequence[OutlineRow], options: RowOptions
+) -> tuple[Line, ...]:
+    """Say what the table leaves out, and whose the work beside a collective is."""
     told = sum(row.memory_bytes_per_run or 0 for row in rows if row.parent is None)
     is_less = told < program.cost.memory_bytes_per_run
-    return (*((Line(_WORK_ALONE),) if is_less else ()), Line(_NAMES))
+    has_beside = options.groups_by("kind") and any(
+        row.kind == "collective" and row.time_share for row in rows
+    )
+    return (
+        *((Line(_WORK_BESIDE),) if has_beside else ()),
+        *((Line(_WORK_ALONE),) if is_less else ()),
+        *(() if options.by else (Line(_NAMES),)),
+    )
 
 
 DOCUMENTS = (OUTLINE,)
