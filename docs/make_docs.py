@@ -18,11 +18,11 @@ sys.path.insert(0, str(DOCS.parent))
 
 from hlotool.analysis.findings.finding import FINDING_MEANINGS  # noqa: E402
 from hlotool.commands.schema import all_schemas  # noqa: E402
-from hlotool.commands.shared.declared import all_documents  # noqa: E402
+from hlotool.commands.shared.command import all_documents  # noqa: E402
 from hlotool.errors import EXIT_CODES  # noqa: E402
-from hlotool.fields import Block, DocumentSpec, Field  # noqa: E402
-from hlotool.ir.buffers import CLASS_MEANINGS  # noqa: E402
-from hlotool.render.markdown import quote_markdown  # noqa: E402
+from hlotool.hlo.buffers import CLASS_MEANINGS  # noqa: E402
+from hlotool.table import Block, DocumentSpec, Field  # noqa: E402
+from hlotool.table.markdown import quote_markdown  # noqa: E402
 
 INTRODUCTION = """\
 # hlotool fields

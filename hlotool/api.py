@@ -18,39 +18,30 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.overlap.machine import add_nodes, find_machine
+from hlotool.analysis.collectives.machine import add_nodes, find_machine
 from hlotool.analysis.collectives.report import CollectiveReport
-from hlotool.analysis.fusions.call_census import CustomCallRow
+from hlotool.analysis.fusions.calls import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
 from hlotool.analysis.memory.figures import MemoryFigures
-from hlotool.analysis.memory.values.value_rows import BufferRow
-from hlotool.analysis.outline.rows import OutlineRow
+from hlotool.analysis.memory.rows import BufferRow
+from hlotool.analysis.outline.report import OutlineRow
 from hlotool.analysis.show.report import ShowReport
-from hlotool.analysis.summary.program_row import ProgramRow
-from hlotool.analysis.summary.report import Summary
+from hlotool.analysis.summary.report import ProgramRow, Summary
+from hlotool.dump.files import Input, Inputs, StageChoice
+from hlotool.dump.find import find_inputs, find_inputs_in_text
+from hlotool.dump.jax_compiled import Compiled, find_inputs_in_compiled
+from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import NothingCheckedError, UsageError
-from hlotool.fields import InputPaths
-from hlotool.inputs import (
-    Compiled,
-    Input,
-    Inputs,
-    NamedFiles,
-    StageChoice,
-    find_inputs,
-    find_inputs_in_compiled,
-    find_inputs_in_text,
-)
-from hlotool.ir import Module
-from hlotool.ir.buffers import BufferAssignment
-from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
-from hlotool.program.fleet import Means
-from hlotool.program.fleet_paths import measure_paths
-from hlotool.program.loading import load_program
-from hlotool.program.program import Program
+from hlotool.hlo import Module
+from hlotool.hlo.buffers import BufferAssignment
+from hlotool.program.fleet import Means, measure_paths
+from hlotool.program.load import load_program
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.program.row_cache import RowCache
+from hlotool.table import InputPaths
 
-if TYPE_CHECKING:  # who compares nothing need not load what compares
-    from hlotool.compare.comparison import DiffReport
+if TYPE_CHECKING:
+    from hlotool.compare.report import DiffReport
 
 _TEXT = "<text>"
 
@@ -227,8 +218,10 @@ def _read_assumptions(config: str | os.PathLike[str] | None, chip: str | None) -
     if config is None:
         given = find_machine(chip, needs_link=False)
         return Assumptions(machine=replace(given, must_fit=True)) if given else NO_ASSUMPTIONS
-    from hlotool.check.config import read_config  # noqa: PLC0415  few name one
-    from hlotool.check.written_calls import compile_call_costs  # noqa: PLC0415
+    from hlotool.check.config import (  # noqa: PLC0415
+        compile_call_costs,
+        read_config,
+    )
 
     settings = read_config(os.fspath(config))
     machine = find_machine(chip or settings.chip or None, needs_link=False)
@@ -259,9 +252,11 @@ def diff(
     Each side is a dump, or what `load` takes, and is read with the other options as `load` does.
     Raises as `load` does.
     """
-    from hlotool.compare.comparison import DiffOptions  # noqa: PLC0415
-    from hlotool.compare.report import compare_programs  # noqa: PLC0415
-    from hlotool.compare.side import DiffSide  # noqa: PLC0415
+    from hlotool.compare.inputs import DiffSide  # noqa: PLC0415
+    from hlotool.compare.report import (  # noqa: PLC0415
+        DiffOptions,
+        compare_programs,
+    )
 
     old, new = (
         one

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from hlotool.escape import escape
-from hlotool.source import Source
+from hlotool.text import Source, escape
 
 # What each exit code of the program means.
 EXIT_CODES: Final[Mapping[int, str]] = {

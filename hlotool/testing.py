@@ -21,16 +21,14 @@ from typing import TypeAlias
 from hlotool.api import load
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
-from hlotool.check.rule import compile_rule
-from hlotool.check.sentence import write_sentence
-from hlotool.check.words import expect_budget_words, list_strangers
-from hlotool.escape import escape
-from hlotool.inputs import Compiled
-from hlotool.ir import Module
-from hlotool.program.figures import ROW_LISTS
-from hlotool.program.program import Program
-from hlotool.query.where import compile_where, expect_row_words
-from hlotool.render.units import format_field
+from hlotool.check.results import write_sentence
+from hlotool.check.rule import compile_rule, expect_budget_words, list_strangers
+from hlotool.dump.jax_compiled import Compiled
+from hlotool.hlo import Module
+from hlotool.program.program import ROW_LISTS, Program
+from hlotool.table.expression.where import compile_where, expect_row_words
+from hlotool.table.units import format_field
+from hlotool.text import escape
 
 Dumped: TypeAlias = "str | os.PathLike[str] | Compiled"
 

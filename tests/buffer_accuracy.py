@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from buffer_dumps import Dump, find_dumps, read_ranges
 from dump_files import PAIRS, ROOT, SEEDS
 
-from hlotool.analysis.dataflow.dataflow import find_values
 from hlotool.analysis.dataflow.lifetimes import derive_ranges
 from hlotool.analysis.dataflow.schedule import require_schedule
+from hlotool.analysis.dataflow.values import find_values
 from hlotool.analysis.memory.report import analyze_memory
-from hlotool.ir.module import Module
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 TABLE = ROOT / "docs" / "accuracy.csv"
 HEADING = (

@@ -9,11 +9,11 @@ from typing import Any
 
 from dump_files import SEEDS, find_file, find_folders, read_json, read_text
 
-from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
-from hlotool.ir.module import Module
-from hlotool.parse import parse_module
-from hlotool.parse.buffers import parse_buffer_assignment
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from profile_builder import varint
 
-from hlotool.inputs.proto.messages import list_submessages
-from hlotool.inputs.proto.wire import LENGTH_DELIMITED, VARINT, Field, list_fields, write_field
+from hlotool.proto.kind import LENGTH_DELIMITED, VARINT, Field, list_fields, write_field
+from hlotool.proto.messages import list_submessages
 
 _MOST_BITS = 64
 _STOP = 0.15  # at each message on the way down

@@ -15,16 +15,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hlotool.analysis.collectives.groups.mesh_axes import parse_mesh_axes
-from hlotool.analysis.collectives.overlap.machine import Machine, add_nodes, find_machine
-from hlotool.analysis.collectives.report import (
-    NO_OPTIONS,
-    CollectiveOptions,
-    CollectiveReport,
-)
-from hlotool.parse import parse_module
+from hlotool.analysis.collectives.machine import Machine, add_nodes, find_machine
+from hlotool.analysis.collectives.mesh import parse_mesh_axes
+from hlotool.analysis.collectives.report import NO_OPTIONS, CollectiveOptions, CollectiveReport
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = sorted((ROOT / "testdata/collectives").glob("*.txt"))

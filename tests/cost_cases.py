@@ -8,9 +8,9 @@ from pathlib import Path
 
 from dump_files import TESTDATA, find_file, find_folders, read_json, read_text
 
-from hlotool.ir import Module
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 STAGES = ("after_optimizations", "before_optimizations")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from hlotool.fields import Block, DocumentSpec, Field, RowList, Unit
+from hlotool.table import Block, DocumentSpec, Field, RowList, Unit
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = frozenset({"and", "or", "not", "in", "true", "false", "null"})  # of expressions

@@ -10,16 +10,8 @@ from typing import Any
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, fields
 
-from hlotool.ir import (
-    ArrayShape,
-    Computation,
-    Instruction,
-    Layout,
-    Module,
-    Shape,
-    TupleShape,
-)
-from hlotool.parse.styles import REQUIRED
+from hlotool.hlo import ArrayShape, Computation, Instruction, Layout, Module, Shape, TupleShape
+from hlotool.hlo.not_hlo import REQUIRED
 
 
 def plain(value: object) -> Any:

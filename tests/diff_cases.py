@@ -11,15 +11,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlotool.compare.blocks.changes import compare_instructions
-from hlotool.compare.blocks.header import compare_headers
-from hlotool.compare.blocks.order import compare_order
-from hlotool.compare.blocks.reasons import make_reasoner
-from hlotool.compare.match.two_programs import compare_structure
-from hlotool.ir import Module
-from hlotool.parse import parse_module
+from hlotool.compare.changes.header import compare_headers
+from hlotool.compare.changes.instructions import compare_instructions, compare_order
+from hlotool.compare.changes.reasons import make_reasoner
+from hlotool.compare.match.pairing_steps import compare_structure
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 ROOT = Path(__file__).parents[1]
 DIFF = ROOT / "testdata" / "diff"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hlotool.query.expression import (
+from hlotool.table.expression.tree import (
     Aggregate,
     And,
     Arithmetic,

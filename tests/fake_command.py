@@ -10,8 +10,10 @@ from typing import Annotated, Literal
 import click
 from msgspec import Struct
 
-from hlotool.commands.shared.command import RowOptions, document_command, print_document
-from hlotool.fields import (
+from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.options import RowOptions
+from hlotool.commands.shared.output import print_document
+from hlotool.table import (
     BYTES,
     COUNT,
     Block,

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from dump_files import TESTDATA
 
-from hlotool.inputs import DumpedProgram, DumpFile, Input, NamedFiles, find_inputs
+from hlotool.dump.files import DumpedProgram, DumpFile, Input
+from hlotool.dump.find import find_inputs
+from hlotool.dump.siblings import NamedFiles
 
 INPUTS = TESTDATA / "inputs"
 BAD = TESTDATA / "bad" / "inputs"

@@ -13,8 +13,8 @@ from io import StringIO
 from typing import Any, Final, Literal, TypeAlias
 
 from hlotool.cli import run
-from hlotool.commands.shared.declared import all_documents
-from hlotool.fields import Block, Unit
+from hlotool.commands.shared.command import all_documents
+from hlotool.table import Block, Unit
 
 Outcome: TypeAlias = Literal["answered", "answered with a note", "refused"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("answered", "answered with a note", "refused")

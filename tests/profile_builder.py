@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dump_files import TESTDATA
 
-from hlotool.inputs.proto.wire import write_field
+from hlotool.proto.kind import write_field
 
 ASSIGNMENTS = TESTDATA / "protos/assignments"
 GPU = gzip.decompress((ASSIGNMENTS / "gpu_after_optimizations.hlo.pb.gz").read_bytes())

@@ -15,11 +15,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from hlotool.compare.blocks.memory_pairs import stem
-from hlotool.ir import Computation, Instruction, Module
-from hlotool.ir.opcodes import GIVEN
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.compare.changes.memory import stem
+from hlotool.hlo import Computation, Instruction, Module
+from hlotool.hlo.opcodes import GIVEN
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 Naming = Callable[[Computation], Mapping[str, str]]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct, field
 
-from hlotool.fields import (
+from hlotool.table import (
     BYTES,
     FLOPS,
     NUMBER,

@@ -9,10 +9,10 @@ from collective_cases import analyze
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
-from hlotool.analysis.collectives.groups.mesh_axes import AxisFinder, find_span
+from hlotool.analysis.collectives.groups import DeviceGroups
+from hlotool.analysis.collectives.mesh import AxisFinder, find_span
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.ir import Mesh, MeshAxis
+from hlotool.hlo import Mesh, MeshAxis
 
 MODULE = """\
 HloModule groups, is_scheduled=true, num_partitions={devices}

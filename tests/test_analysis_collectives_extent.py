@@ -18,16 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hlotool
-from hlotool.analysis.collectives.groups.program_mesh import (
-    find_printed_mesh,
-    read_mesh,
-    tell_apart,
-)
-from hlotool.analysis.collectives.groups.strides import Stride, find_strides, join_pairs
+from hlotool.analysis.collectives.groups import Stride, find_strides, join_pairs
+from hlotool.analysis.collectives.mesh import find_printed_mesh, read_mesh, tell_apart
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.cli import cli
-from hlotool.ir import Mesh, MeshAxis
-from hlotool.program import mesh_beside
+from hlotool.hlo import Mesh, MeshAxis
+from hlotool.program import siblings as mesh_beside
 
 V5P = ROOT / "testdata/packed/tpu_v5p/fsdp_train.auto"
 SENDS = ROOT / "testdata/packed/gpu_h100/pipeline.p2p"

@@ -8,20 +8,20 @@ import pytest
 from collective_cases import ROOT, analyze
 from msgspec.structs import replace
 
-from hlotool import load
-from hlotool.analysis.collectives.answer import choose_row_columns
-from hlotool.analysis.collectives.overlap.link_times import LinkSpeed, find_link_speed
-from hlotool.analysis.collectives.overlap.machine import (
+from hlotool.analysis.collectives.machine import (
+    LinkSpeed,
     Machine,
     add_nodes,
+    find_link_speed,
     find_machine,
     fit_machine,
 )
-from hlotool.analysis.collectives.report import CollectiveOptions
+from hlotool.analysis.collectives.report import CollectiveOptions, choose_row_columns
 from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.api import load
 from hlotool.errors import UsageError
-from hlotool.fields.quantity import parse_bandwidth, parse_time
-from hlotool.query.select import Query, select_rows
+from hlotool.table.quantity import parse_bandwidth, parse_time
+from hlotool.table.select import Query, select_rows
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ import pytest
 from collective_cases import analyze
 from dump_files import TESTDATA, find_file, read_text
 
-from hlotool.analysis.collectives.groups.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.mesh import parse_mesh_axes
 from hlotool.analysis.collectives.report import CollectiveOptions
 
 MESH = CollectiveOptions(mesh=parse_mesh_axes("data=4,model=2"))

@@ -19,10 +19,10 @@ from hlotool.analysis.collectives.host_rows import HostTransferRow
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.errors import HlotoolError, ParseError
-from hlotool.ir.opcodes import TRANSFERS
-from hlotool.parse import parse_module
+from hlotool.hlo.opcodes import TRANSFERS
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

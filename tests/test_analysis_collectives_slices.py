@@ -8,20 +8,20 @@ from diff_cases import found_changes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
-from hlotool.analysis.collectives.groups.slice_groups import read_slice_groups
-from hlotool.analysis.collectives.overlap.machine import add_nodes, find_machine
+from hlotool.analysis.collectives.group_reader import read_slice_groups
+from hlotool.analysis.collectives.groups import DeviceGroups
+from hlotool.analysis.collectives.machine import add_nodes, find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.wire_bytes import wire_share
+from hlotool.analysis.collectives.transfers import wire_share
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
-from hlotool.compare.blocks.collectives import compare_collectives
-from hlotool.parse import parse_module
+from hlotool.compare.changes.collectives import compare_collectives
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 CASES = ROOT / "testdata/collectives"
 SEND = (CASES / "megascale_send.txt").read_text(encoding="utf-8")

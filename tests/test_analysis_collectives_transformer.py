@@ -27,7 +27,7 @@ from pathlib import Path
 from collective_cases import analyze
 from transformer_cases import BFLOAT16, FSDP, TP, Dimensions, folder_of, read_dimensions
 
-from hlotool.analysis.collectives.groups.mesh_axes import parse_mesh_axes
+from hlotool.analysis.collectives.mesh import parse_mesh_axes
 from hlotool.analysis.collectives.report import CollectiveOptions, CollectiveReport
 
 MESH = CollectiveOptions(mesh=parse_mesh_axes("fsdp=4,tp=2"))

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from hlotool.analysis.collectives.groups.device_groups import DeviceGroups
-from hlotool.analysis.collectives.wire_bytes import wire_share
+from hlotool.analysis.collectives.groups import DeviceGroups
+from hlotool.analysis.collectives.transfers import wire_share
 
 CHUNK = 7  # bytes of each of the n parts of an array
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.cost.attention import count_attended_pairs
 from hlotool.analysis.cost.custom_calls import (
     NO_WORK_TARGETS,
     CustomCall,
     CustomCallKind,
+    count_attended_pairs,
     read_custom_call,
 )
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 GEMM = (
     'backend_config={"gemm_backend_config":{"dot_dimension_numbers":'

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import pytest
 from cost_cases import Case, list_dumps
 
+from hlotool.analysis.cost.arithmetic import find_work
 from hlotool.analysis.cost.invocations import find_applications
-from hlotool.analysis.cost.operations import find_work
-from hlotool.analysis.graph.call_graph import read_call_graph
-from hlotool.ir import Computation, Instruction
+from hlotool.analysis.graph.calls import read_call_graph
+from hlotool.hlo import Computation, Instruction
 
 EXCEPTIONS: dict[str, str] = {}
 

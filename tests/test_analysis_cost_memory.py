@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from dump_files import TESTDATA, find_folders, find_texts, read_text
 
-from hlotool.analysis.cost.memory_traffic import MAIN_SPACE
-from hlotool.ir.module import Module
-from hlotool.parse import parse_module
+from hlotool.analysis.cost.traffic import MAIN_SPACE
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 CASES = sorted((TESTDATA / "traffic").glob("*.txt"))
 _EXPECTED = re.compile(r"^// memory (\d+): ([\d +*()]+?)( and more)?$", re.MULTILINE)

@@ -11,9 +11,9 @@ from cost_cases import (
     read_module,
 )
 
-from hlotool.parse import parse_module
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 CORPUS = list_corpus()
 DUMPS = list_dumps()

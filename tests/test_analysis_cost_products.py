@@ -9,12 +9,12 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool.analysis.cost.chips import find_chip
-from hlotool.analysis.fusions.roofline import estimate_call_times
-from hlotool.analysis.summary.run_bound import RunBound, bound_run
+from hlotool.analysis.fusions.report import estimate_call_times
+from hlotool.analysis.summary.run import RunBound, bound_run
 from hlotool.errors import UsageError
-from hlotool.parse import parse_module
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 CASES = sorted((TESTDATA / "products").glob("*.txt"))
 _EXPECTED = re.compile(r"^// (\w+): ([\d.e +*()/]+)(?:, ([\w ]+) as bf16)?$", re.MULTILINE)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hlotool.analysis.memory.donation import DonationRow, find_donations
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 TEXT = """HloModule m, is_scheduled=true, \
 input_output_alias={ {0}: (0, {}, may-alias), {2}: (1, {1}, must-alias) }

@@ -11,16 +11,15 @@ from buffer_dumps import Dump
 from dump_files import SEEDS, TESTDATA, needs_shared
 
 from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.memory.estimate.assignment import estimate_assignment
-from hlotool.analysis.memory.estimate.promise import Promised, find_promise
-from hlotool.analysis.memory.estimate.value_size import estimate_size
+from hlotool.analysis.memory.estimate.assignment import Promised, estimate_assignment, find_promise
 from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.report import analyze_memory, find_memory
+from hlotool.analysis.memory.sizes import estimate_size
 from hlotool.errors import InputError
-from hlotool.ir.buffers import Allocation
-from hlotool.ir.shape import TupleShape
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo import TupleShape
+from hlotool.hlo.buffers import Allocation
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 DUMPS = measured_dumps()
 ROWS = TABLE.read_text("utf-8").splitlines()

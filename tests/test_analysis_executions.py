@@ -7,14 +7,13 @@ import pytest
 from dump_files import SHARED, TESTDATA, find_folders, find_texts, read_text
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.graph.call_graph import read_call_graph
-from hlotool.analysis.graph.executions import Executions, count_executions
-from hlotool.analysis.graph.trip_counts import count_iterations
-from hlotool.analysis.summary.loop_rows import list_loops
+from hlotool.analysis.graph.calls import read_call_graph
+from hlotool.analysis.graph.executions import Executions, count_executions, count_iterations
+from hlotool.analysis.summary.loops import list_loops
 from hlotool.errors import InputError, ParseError
-from hlotool.ir import Module
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 CASES = sorted((TESTDATA / "executions").glob("*.txt"))
 assert CASES, "no cases in testdata/executions"

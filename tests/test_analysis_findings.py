@@ -7,16 +7,22 @@ from collections.abc import Iterable
 import pytest
 from cost_cases import Case, list_dumps
 
-from hlotool.analysis.collectives.overlap.machine import find_machine
-from hlotool.analysis.findings import FINDERS, Evidence, Finding, find_findings
-from hlotool.analysis.findings.finding import ADVICE, FINDINGS, MARKED_ADVICE, SYNCHRONOUS_ADVICE
+from hlotool.analysis.collectives.machine import find_machine
+from hlotool.analysis.findings.find import FINDERS, find_findings
+from hlotool.analysis.findings.finding import (
+    ADVICE,
+    FINDINGS,
+    MARKED_ADVICE,
+    SYNCHRONOUS_ADVICE,
+    Evidence,
+    Finding,
+)
 from hlotool.analysis.memory.report import analyze_memory
-from hlotool.ir import Module
-from hlotool.parse import parse_module
-from hlotool.parse.buffers import parse_buffer_assignment
-from hlotool.program.assumptions import Assumptions
-from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.parser import parse_module
+from hlotool.program.program import Assumptions, Program
+from hlotool.text import Source
 
 DUMPS = list_dumps()
 MIB = 1 << 20

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.graph.call_graph import read_call_graph
-from hlotool.analysis.graph.fingerprint import Fingerprints
+from hlotool.analysis.graph.calls import read_call_graph
+from hlotool.analysis.graph.equality import Fingerprints
 from hlotool.errors import ParseError
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 BODY = """HloModule m
 %add.1 (a: f32[], b: f32[]) -> f32[] {

@@ -6,12 +6,12 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool.analysis.cost.chips import find_chip
-from hlotool.analysis.fusions.call_totals import add_up_calls
-from hlotool.analysis.fusions.roofline import estimate_call_times
+from hlotool.analysis.fusions.calls import add_up_calls
+from hlotool.analysis.fusions.report import estimate_call_times
 from hlotool.api import load
-from hlotool.parse import parse_module
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 # The products of library_calls, and its convolution: 28 places a side see 3·28 − 2 elements.
 GEMM = 2 * 25088 * 256 * 1024

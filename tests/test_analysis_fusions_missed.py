@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hlotool.analysis.fusions.missed import MissedRow
-from hlotool.parse import parse_module
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 MIB = 1 << 20
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.fusions.recompute import RecomputeRow, find_recomputed
-from hlotool.parse import parse_module
+from hlotool.analysis.fusions.missed import RecomputeRow, find_recomputed
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 
 def find(text: str, least: int = 1) -> tuple[RecomputeRow, ...]:

@@ -10,20 +10,24 @@ import pytest
 from cost_cases import Case, list_dumps
 from msgspec.structs import replace
 
-from hlotool.analysis.cost import CostModel, analyze_cost
 from hlotool.analysis.cost.chips import find_chip
-from hlotool.analysis.fusions.answer import FUSION_ROWS
-from hlotool.analysis.fusions.expansion import expand_fusion
-from hlotool.analysis.fusions.report import FusionReport
-from hlotool.analysis.fusions.roofline import estimate_fusion_times, estimate_fusions
+from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.cost.report import analyze_cost
+from hlotool.analysis.fusions.body import expand_fusion
+from hlotool.analysis.fusions.report import (
+    FUSION_ROWS,
+    FusionReport,
+    estimate_fusion_times,
+    estimate_fusions,
+)
 from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.executions import Executions
 from hlotool.errors import UsageError
-from hlotool.ir import Module
-from hlotool.parse import parse_module
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.query.sums import sum_field
-from hlotool.source import Source
+from hlotool.table.group import sum_field
+from hlotool.text import Source
 
 MIB = 1 << 20
 ROOT = Path(__file__).parent.parent

@@ -6,12 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves
-from hlotool.analysis.memory.gains.space_peak import SpacePeak
-from hlotool.analysis.memory.gains.tenure import Tenure
-from hlotool.analysis.memory.joined_blocks import join_blocks
-from hlotool.analysis.memory.occupancy import occupancy
-from hlotool.ir.buffers import Allocation
+from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves, join_blocks, occupancy
+from hlotool.analysis.memory.savings import SpacePeak, Tenure
+from hlotool.hlo.buffers import Allocation
 
 LAST = 16
 BLOCKS = st.lists(

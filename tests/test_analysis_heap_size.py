@@ -7,13 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from hlotool.analysis.memory.estimate import heap_size
+from hlotool.analysis.memory.estimate import heap as heap_size
 from hlotool.analysis.memory.estimate.assignment import estimate_assignment
-from hlotool.analysis.memory.estimate.free_bytes import FreeBytes
-from hlotool.analysis.memory.estimate.heap_blocks import HeapBlock
-from hlotool.analysis.memory.estimate.heap_size import pack_best, pack_in_time, round_up
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.analysis.memory.estimate.heap import (
+    FreeBytes,
+    HeapBlock,
+    pack_best,
+    pack_in_time,
+    round_up,
+)
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 
 def blocks(*found: tuple[int, int, int]) -> list[HeapBlock]:

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.analysis.dataflow.lifetimes import Lifetimes, add_lifetimes
-from hlotool.analysis.memory.holdings import MOST_ALIASES, find_holdings
-from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
-from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
-from hlotool.ir.shape import ArrayShape
-from hlotool.source import Source
+from hlotool.analysis.memory.memory_map import MOST_ALIASES, MemoryMap, find_holdings, map_memory
+from hlotool.hlo import ArrayShape
+from hlotool.hlo.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
+from hlotool.text import Source
 
 LAST = 6
 BLOCKS = st.lists(

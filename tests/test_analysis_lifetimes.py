@@ -7,13 +7,13 @@ from buffer_dumps import Dump, find_dumps, read_ranges
 from dump_files import SEEDS, needs_shared
 from msgspec.structs import replace
 
-from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.lifetimes import add_lifetimes, derive_ranges, name_lifetimes
 from hlotool.analysis.dataflow.schedule import require_schedule
+from hlotool.analysis.dataflow.values import Dataflow, find_values
 from hlotool.errors import InputError
-from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
 from hlotool.errors import InputError, ParseError
-from hlotool.ir.buffers import BufferAssignment
-from hlotool.parse import parse_module
-from hlotool.parse.buffers import parse_buffer_assignment
-from hlotool.source import Source
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.buffers import BufferAssignment
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 DUMPS = find_dumps()
 MEASURED = [dump for dump in DUMPS if dump.oracle.get("memory_analysis")]

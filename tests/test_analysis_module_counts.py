@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.analysis.graph.call_graph import read_call_graph
+from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.graph.executions import count_executions
-from hlotool.analysis.summary.loop_rows import list_loops
-from hlotool.analysis.summary.module_counts import ModuleCounts, count_module
-from hlotool.ir import Module
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.analysis.summary.counts import ModuleCounts, count_module
+from hlotool.analysis.summary.loops import list_loops
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 ROOT = Path(__file__).parent.parent
 DUMPS = sorted((ROOT / "testdata/dumps").glob("*/*/*optimizations.txt"))

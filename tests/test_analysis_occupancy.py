@@ -5,9 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.memory.cover_tree import add_union
-from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves, make_curve
-from hlotool.analysis.memory.occupancy import occupancy
+from hlotool.analysis.memory.curve import (
+    Curve,
+    OccupiedBlock,
+    add_curves,
+    add_union,
+    make_curve,
+    occupancy,
+)
 
 LAST = 16
 BLOCKS = st.lists(

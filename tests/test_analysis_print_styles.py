@@ -9,7 +9,7 @@ import pytest
 from cost_cases import read_module
 from dump_files import PRINTED, TESTDATA
 
-from hlotool.analysis.cost import CostReport
+from hlotool.analysis.cost.report import CostReport
 from hlotool.analysis.fusions.rows import FusionTotals
 from hlotool.program.program import Program
 

@@ -12,19 +12,22 @@ from dump_files import TESTDATA
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.answer import DONATION
-from hlotool.analysis.memory.gains.caveat import GAIN_CAVEAT
-from hlotool.analysis.memory.gains.donating import add_gains
-from hlotool.analysis.memory.gains.fitting import MOST_TOGETHER, ReliefRow, find_relief
-from hlotool.analysis.memory.gains.part import Part, divide_memory
-from hlotool.analysis.memory.gains.remedy import EASIEST_FIRST, REMEDIES, TITLES
-from hlotool.analysis.memory.gains.reserved import Reserved
-from hlotool.analysis.memory.gains.tenure import Tenures
 from hlotool.analysis.memory.headroom import measure_headroom
+from hlotool.analysis.memory.parts import EASIEST_FIRST, REMEDIES, TITLES, Part, divide_memory
+from hlotool.analysis.memory.reduction_plan import (
+    GAIN_CAVEAT,
+    MOST_TOGETHER,
+    ReliefRow,
+    Reserved,
+    add_gains,
+    find_relief,
+)
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.inputs import find_inputs
-from hlotool.program.loading import load_program
+from hlotool.analysis.memory.savings import Tenures
+from hlotool.dump.find import find_inputs
+from hlotool.program.load import load_program
 from hlotool.program.program import Program
-from hlotool.query.sums import join_rows
+from hlotool.table.group import join_rows
 
 MIB = 1 << 20
 SCANNED = GAINS / "gpu_h100.scanned"

@@ -7,10 +7,10 @@ import random
 import pytest
 
 from hlotool.analysis.memory.estimate.assignment import estimate_assignment
-from hlotool.analysis.memory.estimate.usage import Usage
-from hlotool.ir.buffers import Allocation
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.analysis.memory.intervals import Usage
+from hlotool.hlo.buffers import Allocation
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 TPU = ', backend_config={"flag_configs":[]}'
 

@@ -9,10 +9,10 @@ from dump_files import SHARED, find_file, needs_shared, read_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.origin.scope import find_scope, is_of_loop
-from hlotool.parse import parse_module
+from hlotool.analysis.origin import find_scope, is_of_loop
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 CASES = {
     "": None,

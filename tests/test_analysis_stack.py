@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 from dump_files import ROOT
 
-from hlotool.commands.buffers import buffers
+from hlotool.commands.buffers.command import buffers
 from hlotool.commands.collectives import collectives
 from hlotool.commands.fusions import fusions
-from hlotool.ir import DebugInfo, SourceLocation, StackFrame
+from hlotool.hlo import DebugInfo, SourceLocation, StackFrame
 
 TRANSFORMER = ROOT / "testdata" / "dumps" / "gpu_h100" / "transformer_train"
 OLD = ROOT / "testdata" / "dumps" / "cpu_jax_0.4.30" / "mlp_train"

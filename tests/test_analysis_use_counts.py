@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from buffer_dumps import Dump, find_dumps
 
-from hlotool.analysis.dataflow.dataflow import find_values
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.memory.values.definers import find_definers
-from hlotool.analysis.memory.values.use_counts import UseCounter, UseCounts
-from hlotool.ir.buffers import BufferAssignment
+from hlotool.analysis.dataflow.values import find_values
+from hlotool.analysis.memory.producers import find_definers
+from hlotool.analysis.memory.users import UseCounter, UseCounts
+from hlotool.hlo.buffers import BufferAssignment
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 

@@ -7,12 +7,12 @@ from buffer_dumps import Dump, find_dumps
 from dump_files import SEEDS, TESTDATA, needs_shared
 
 from hlotool.analysis.memory.estimate.assignment import estimate_assignment
+from hlotool.analysis.memory.producers import ValueOrigin, ValueOrigins
 from hlotool.analysis.memory.report import analyze_memory
-from hlotool.analysis.memory.values.value_origin import ValueOrigin, ValueOrigins
-from hlotool.analysis.memory.values.value_rows import rows_at
-from hlotool.ir.buffers import BufferAssignment
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.analysis.memory.rows import rows_at
+from hlotool.hlo.buffers import BufferAssignment
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 

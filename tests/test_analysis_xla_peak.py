@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
-from hlotool.ir.buffers import BufferAssignment
+from hlotool.hlo.buffers import BufferAssignment
 
 DUMPS = find_dumps()
 

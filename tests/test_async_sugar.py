@@ -9,8 +9,8 @@ import pytest
 from dump_files import TESTDATA
 
 import hlotool
-from hlotool.analysis.fusions.expansion import expand_fusion
-from hlotool.compare.match.two_programs import compare_structure
+from hlotool.analysis.fusions.body import expand_fusion
+from hlotool.compare.match.pairing_steps import compare_structure
 from hlotool.program.program import Program
 
 PAIRS = sorted(TESTDATA.glob("async/*.sugared.txt"))

@@ -25,7 +25,7 @@ from mutant_tally import Tally
 from profile_builder import GPU, TPU, Plane, metadata
 from test_profiles import LABEL, stream, tpu
 
-from hlotool.inputs.proto.wire import write_field
+from hlotool.proto.kind import write_field
 
 FAILED_ONCE = sorted((TESTDATA / "bad" / "bytes").iterdir())
 SHARDS = 4

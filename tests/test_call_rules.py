@@ -15,8 +15,7 @@ from dump_files import TESTDATA
 from msgspec.json import encode
 
 from hlotool.api import load
-from hlotool.check.config import read_config
-from hlotool.check.written_calls import compile_call_costs
+from hlotool.check.config import compile_call_costs, read_config
 from hlotool.cli import run
 from hlotool.commands import COMMANDS as COMMAND_NAMES
 from hlotool.errors import HlotoolError, QueryError, UsageError

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.check.budget import Budget
-from hlotool.check.config import Config, find_config, read_config
-from hlotool.check.key_lines import TableLines
+from hlotool.check.budget import Budget, TableLines
+from hlotool.check.config import Config, compile_call_costs, find_config, read_config
 from hlotool.check.rule import compile_rule
-from hlotool.check.written_calls import compile_call_costs
 from hlotool.errors import QueryError, UsageError
 
 BAD = sorted((Path(__file__).parents[1] / "testdata" / "check" / "bad").glob("*.toml"))

@@ -24,11 +24,10 @@ from hlotool.check.history import (
 )
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
-from hlotool.check.trend import TrendRow, find_trends
-from hlotool.check.verdict_trend import find_exceeded, find_verdicts
+from hlotool.check.trend import TrendRow, find_exceeded, find_trends, find_verdicts
 from hlotool.errors import InputError, UsageError
 from hlotool.program.program import Program
-from hlotool.render.sparkline import draw_sparkline, fit_encoding
+from hlotool.table.curve import draw_sparkline, fit_encoding
 
 ROOT = Path(__file__).parents[1]
 HISTORY = ROOT / "testdata" / "check" / "history.jsonl"

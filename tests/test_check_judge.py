@@ -11,19 +11,16 @@ from msgspec import convert
 from hlotool.api import load
 from hlotool.check.budget import Budget
 from hlotool.check.judge import Baseline, judge_rule, unmatched
-from hlotool.check.results import RULES, RuleResult
+from hlotool.check.results import RULES, RuleResult, write_sentence
 from hlotool.check.rule import VOCABULARY, compile_rule
-from hlotool.check.sentence import write_sentence
 from hlotool.compare.saved import SavedFigures
+from hlotool.dump.saved import SavedSummary, make_summary
 from hlotool.errors import HlotoolError, QueryError, UsageError
-from hlotool.fields import Unit
-from hlotool.inputs.saved import SavedSummary, make_summary
-from hlotool.program.figures import ROW_LISTS
-from hlotool.program.metrics import METRICS
-from hlotool.program.program import Program
-from hlotool.query.grammar import parse_expression
-from hlotool.query.unit import find_unit
-from hlotool.render.units import format_field
+from hlotool.program.program import METRICS, ROW_LISTS, Program
+from hlotool.table import Unit
+from hlotool.table.expression.check import find_unit
+from hlotool.table.expression.grammar import parse_expression
+from hlotool.table.units import format_field
 
 ROOT = Path(__file__).parents[1]
 DUMP = load(ROOT / "testdata" / "dumps" / "gpu_h100" / "mlp_train")

@@ -13,10 +13,10 @@ from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
 from hlotool.check.run import plan_run, run_plan
-from hlotool.inputs import find_inputs
+from hlotool.dump.find import find_inputs
 from hlotool.program.program import Program
-from hlotool.query.expression import Expression
-from hlotool.query.grammar import parse_expression
+from hlotool.table.expression.grammar import parse_expression
+from hlotool.table.expression.tree import Expression
 
 DUMPS = Path(__file__).parents[1] / "testdata" / "dumps"
 DUMP = load(DUMPS / "gpu_h100" / "mlp_train")

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from dump_files import ROOT, SEEDS, needs_shared
 
-from hlotool.commands.buffers import buffers
+from hlotool.commands.buffers.command import buffers
 from hlotool.errors import HlotoolError
 
 DUMPS = ROOT / "testdata" / "dumps"

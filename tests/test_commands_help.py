@@ -11,9 +11,8 @@ from click.shell_completion import ShellComplete
 
 from hlotool.cli import cli, run
 from hlotool.commands import COMMANDS
-from hlotool.commands.explaining.terms import collect_meanings
-from hlotool.commands.shared.declared import all_documents, load_command
-from hlotool.commands.shared.help import PURPOSES
+from hlotool.commands.explain import collect_meanings
+from hlotool.commands.shared.command import PURPOSES, all_documents, load_command
 from hlotool.errors import EXIT_CODES, HlotoolError
 
 ROOT = Path(__file__).parent.parent

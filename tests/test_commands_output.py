@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
 
 from hlotool.commands.collectives import collectives
+from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import check_options, find_target, render_document
-from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import QueryError, UsageError
-from hlotool.fields import Document, DocumentSpec
-from hlotool.fields.schema import make_schema
-from hlotool.render.look import Look
+from hlotool.table import Document, DocumentSpec
+from hlotool.table.cells import Look
+from hlotool.table.schema import make_schema
 
 TRANSFORMER = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
 SECOND = replace(SAMPLES, name="seconds", title="Seconds", limit=1, sort="name")

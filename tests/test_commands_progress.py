@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from hlotool.cli import run
-from hlotool.commands.shared import progress as module
-from hlotool.commands.shared.progress import progress, track
+from hlotool.commands.shared import request as module
+from hlotool.commands.shared.request import progress, track
 
 TEXT = str(Path(__file__).parent.parent / "testdata" / "hlo" / "gpu_train_step.txt")
 RECURSION = """\

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 import hlotool
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.summary.program_row import ProgramRow, find_too_large
-from hlotool.analysis.summary.run_bound import bound_run
-from hlotool.commands.buffers import buffers
-from hlotool.commands.prose.summary import say_findings
-from hlotool.commands.summary import summary
+from hlotool.analysis.summary.report import ProgramRow, find_too_large
+from hlotool.analysis.summary.run import bound_run
+from hlotool.commands.buffers.command import buffers
+from hlotool.commands.summary.command import summary
+from hlotool.commands.summary.text import say_findings
 from hlotool.errors import UsageError
-from hlotool.render.look import Look
-from hlotool.render.prose import render_line
+from hlotool.table.cells import Look
+from hlotool.table.prose import render_line
 
 DUMPS = ROOT / "testdata" / "dumps"
 MLP = DUMPS / "gpu_h100" / "mlp_train"

@@ -15,8 +15,8 @@ from test_summarize import write_dumps
 
 import hlotool
 from hlotool.cli import run
-from hlotool.inputs import Failure, find_inputs, map_inputs
-from hlotool.inputs.cluster import connect_cluster
+from hlotool.dump.find import find_inputs
+from hlotool.dump.workers import Failure, connect_cluster, map_inputs
 from hlotool.program.fleet import Measured, Member, measure_member
 
 pytest.importorskip("distributed")
@@ -120,7 +120,7 @@ def test_an_address_where_nobody_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_dumps(tmp_path)
-    monkeypatch.setattr("hlotool.inputs.cluster._PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("hlotool.dump.workers._PATIENCE_SECONDS", 0.5)
     code, reason = answer
     assert run(["summary", str(tmp_path), "--dask", address]) == code
     assert capsys.readouterr().err.startswith(f"hlotool: --dask {address}: {reason}")

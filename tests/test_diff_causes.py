@@ -10,17 +10,14 @@ import pytest
 from diff_cases import BASE
 from dump_files import ROOT, SHARED, needs_shared
 
-from hlotool.commands.diffing.who import write_triage
-from hlotool.commands.diffing.why import write_cause
+from hlotool.commands.diff.text import write_cause, write_triage
 from hlotool.compare.causes.cause import Cause
-from hlotool.compare.causes.input_program import InputPair
-from hlotool.compare.comparison import DiffReport
-from hlotool.compare.report import compare_programs
-from hlotool.compare.side import DiffSide
-from hlotool.compare.sides import Argument, find_candidates, read_side
-from hlotool.parse import parse_module
+from hlotool.compare.causes.triage import InputPair
+from hlotool.compare.inputs import Argument, DiffSide, find_candidates, read_side
+from hlotool.compare.report import DiffReport, compare_programs
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 PAIRS = SHARED / "dumps" / "pairs"
 MIB = 1 << 20

@@ -20,9 +20,9 @@ from diff_cases import (
 )
 from dump_files import PRINTED, TESTDATA, find_folders, find_texts, read_text
 
-from hlotool.compare.blocks.changes import compare_instructions
-from hlotool.compare.blocks.reasons import make_reasoner
-from hlotool.compare.match.two_programs import compare_structure
+from hlotool.compare.changes.instructions import compare_instructions
+from hlotool.compare.changes.reasons import make_reasoner
+from hlotool.compare.match.pairing_steps import compare_structure
 
 LARGE_BYTES = 300_000  # larger dumps take too long to be compared three times
 TEXTS = [path for folder in find_folders() for path in find_texts(folder)]

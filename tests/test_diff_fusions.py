@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from diff_cases import BASE, DIFF, parse, read_case, renamed
 
-from hlotool.compare.comparison import DiffOptions
-from hlotool.compare.report import compare_programs
-from hlotool.compare.side import DiffSide
+from hlotool.compare.inputs import DiffSide
+from hlotool.compare.report import DiffOptions, compare_programs
 from hlotool.program.program import Program
 
 CASES = sorted((DIFF / "fusions").glob("*.txt"))

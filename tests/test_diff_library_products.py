@@ -13,10 +13,9 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool.api import load
-from hlotool.compare.blocks.headline import pick_headline
-from hlotool.compare.blocks.metrics import MetricRow, by_path
+from hlotool.compare.changes.figures import MetricRow, by_path, pick_headline
+from hlotool.compare.inputs import DiffSide
 from hlotool.compare.report import compare_programs
-from hlotool.compare.side import DiffSide
 
 CUBLAS = TESTDATA / "dumps" / "gpu_h100" / "library_calls"
 PAIRS = {

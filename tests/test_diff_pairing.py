@@ -18,12 +18,12 @@ from edits.measure import judge
 import hlotool
 from hlotool.compare.match.flow import CONTAINERS
 from hlotool.compare.match.matching import Pairs
+from hlotool.compare.match.pairing_steps import compare_structure
 from hlotool.compare.match.structure import list_reached
-from hlotool.compare.match.two_programs import compare_structure
-from hlotool.ir import Instruction
-from hlotool.parse import parse_module
+from hlotool.hlo import Instruction
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 SMALL = BASES[-1]
 HANDED_ON = frozenset(("parameter", "get-tuple-element", "tuple", "constant"))

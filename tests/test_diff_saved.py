@@ -9,7 +9,7 @@ from dump_files import TESTDATA
 
 from hlotool.cli import run
 from hlotool.compare.saved import SavedFigures, compare_kinds
-from hlotool.inputs.saved import SavedSummary
+from hlotool.dump.saved import SavedSummary
 
 KIND = {
     "kind": "all-reduce",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.compare.blocks.spaces import SpaceChange, pick_telling
+from hlotool.compare.changes.memory import SpaceChange, pick_telling
 
 GIB, MIB = 2**30, 2**20
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from diff_cases import BASE, CASES, read, read_case, renamed, reordered
 
-from hlotool.compare.blocks.text import TextBlock, write_texts
+from hlotool.compare.changes.text import TextBlock, write_texts
+from hlotool.compare.match.pairing_steps import compare_structure
 from hlotool.compare.match.structure import list_reached
-from hlotool.compare.match.two_programs import compare_structure
 from hlotool.errors import UsageError
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hlotool.cli import run
-from hlotool.compare.blocks.metrics import MetricRow
+from hlotool.compare.changes.figures import MetricRow
 from hlotool.compare.threshold import Threshold, find_worse, parse_threshold
 from hlotool.errors import UsageError
-from hlotool.fields import Unit
+from hlotool.table import Unit
 
 STEP = Path(__file__).parents[1] / "testdata" / "dumps" / "gpu_h100" / "mlp_train"
 MIB = 1 << 20

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from hlotool.analysis.outline.duration import Duration
-from hlotool.analysis.outline.run_time import RunTime
-from hlotool.analysis.summary.run_estimate import describe_run_time
+from hlotool.analysis.outline.clock import Duration, RunTime
+from hlotool.analysis.summary.run import describe_run_time
 from hlotool.cli import run
 
 GPU = Path(__file__).parents[1] / "testdata" / "dumps" / "gpu_h100"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from expression_text import format_expression
 
-from hlotool.query.grammar import parse_expression
+from hlotool.table.expression.grammar import parse_expression
 
 PAGE = (Path(__file__).parent.parent / "docs" / "expressions.md").read_text(encoding="utf-8")
 EXAMPLES = [

@@ -13,9 +13,9 @@ from declarations import find_mistakes
 from fake_command import DOCUMENT
 from sample_rows import SAMPLES
 
-from hlotool.commands.shared.declared import all_documents
-from hlotool.fields import DocumentSpec
-from hlotool.fields.schema import make_schema
+from hlotool.commands.shared.command import all_documents
+from hlotool.table import DocumentSpec
+from hlotool.table.schema import make_schema
 
 ROOT = Path(__file__).parent.parent
 SPECS = [*all_documents(), DOCUMENT, DocumentSpec("samples", "samples", row_lists=(SAMPLES,))]

@@ -11,18 +11,16 @@ import click
 import pytest
 
 from hlotool.analysis.findings.finding import FINDING_MEANINGS
-from hlotool.analysis.fusions.flags import FLAG_MEANINGS, FLAGS
+from hlotool.analysis.fusions.rows import FLAG_MEANINGS, FLAGS
 from hlotool.commands import COMMANDS
-from hlotool.commands.explain import find_meanings
-from hlotool.commands.explaining.terms import collect_meanings
+from hlotool.commands.explain import collect_meanings, find_meanings
 from hlotool.commands.schema import all_schemas
-from hlotool.commands.shared.declared import all_documents, load_command
-from hlotool.compare.blocks.reasons import REASON_MEANINGS
-from hlotool.compare.causes.cause import CauseKind, Measure
-from hlotool.compare.causes.meanings import CAUSE_MEANINGS, MEASURE_MEANINGS
+from hlotool.commands.shared.command import all_documents, load_command
+from hlotool.compare.causes.cause import CAUSE_MEANINGS, MEASURE_MEANINGS, CauseKind, Measure
+from hlotool.compare.changes.reasons import REASON_MEANINGS
 from hlotool.errors import EXIT_CODES
-from hlotool.fields import Block, Field
-from hlotool.ir.buffers import CLASS_MEANINGS
+from hlotool.hlo.buffers import CLASS_MEANINGS
+from hlotool.table import Block, Field
 
 MEANINGS = collect_meanings()
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -10,7 +10,7 @@ from fake_command import DOCUMENT
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hlotool.fields import (
+from hlotool.table import (
     BYTES,
     COUNT,
     MEASURE,

@@ -17,17 +17,13 @@ from hypothesis import strategies as st
 from sample_rows import SAMPLES, Sample
 
 from hlotool.cli import run
+from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import render_document
-from hlotool.commands.shared.row_options import RowOptions
 from hlotool.errors import InputError, ParseError
-from hlotool.escape import disarm_lines, encode_json, escape
-from hlotool.fields import Block, Document, DocumentSpec, InputPaths, Line
-from hlotool.render.github import render_github
-from hlotool.render.junit import render_junit
-from hlotool.render.look import Look
-from hlotool.render.outcome import Outcome
-from hlotool.render.sarif import render_sarif
-from hlotool.source import Source
+from hlotool.export.ci import Outcome, render_github, render_junit, render_sarif
+from hlotool.table import Block, Document, DocumentSpec, InputPaths, Line
+from hlotool.table.cells import Look
+from hlotool.text import Source, disarm_lines, encode_json, escape
 
 HOSTILE = {
     "escape": "\x1b[2J\x1b]0;x\x07",

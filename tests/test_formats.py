@@ -15,9 +15,9 @@ from dump_files import TESTDATA
 
 import hlotool
 from hlotool.cli import run
-from hlotool.render.exchange.messages import make_messages
-from hlotool.render.exchange.perfetto import Slice, Track, render_perfetto
-from hlotool.render.exchange.pprof import _TABLES as PPROF
+from hlotool.export.perfetto import Slice, Track, render_perfetto
+from hlotool.export.stacks import _TABLES as PPROF
+from hlotool.export.stacks import make_messages
 
 STEP = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
 GO = shutil.which("go")

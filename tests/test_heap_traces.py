@@ -15,11 +15,11 @@ import pytest
 from dump_files import TESTDATA
 
 import hlotool
-from hlotool.analysis.dataflow.dataflow import find_values
 from hlotool.analysis.dataflow.lifetimes import derive_ranges
 from hlotool.analysis.dataflow.schedule import require_schedule
+from hlotool.analysis.dataflow.values import find_values
 from hlotool.analysis.memory.report import analyze_memory
-from hlotool.inputs.proto.messages import HeapSimulatorTrace, HloProto
+from hlotool.proto.messages import HeapSimulatorTrace, HloProto
 
 ALLOCATED, FREED, SHARED = range(3)
 PROTOS = [

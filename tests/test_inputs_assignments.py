@@ -14,9 +14,9 @@ import pytest
 from dump_files import TESTDATA
 
 import hlotool
+from hlotool.dump.find import find_inputs
 from hlotool.errors import HlotoolError, UsageError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.proto.messages import BufferAssignmentProto, HloProto
+from hlotool.proto.messages import BufferAssignmentProto, HloProto
 
 LOOPS = sorted((TESTDATA / "protos/assignments").glob("*.hlo.pb.gz"))
 FOLDERS = [

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from hlotool.cli import run
+from hlotool.dump.find import find_inputs
+from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import InputError
-from hlotool.inputs import NamedFiles, find_inputs
 
 TEXT = "HloModule {name}\nENTRY e {{\n  ROOT p = f32[2] parameter(0)\n}}\n"
 LLVM = "; ModuleID = '__compute_module'\nsource_filename = \"m\"\n"

@@ -11,18 +11,13 @@ import pytest
 from dump_files import SEEDS, SHARED, TESTDATA, find_folders, find_texts, needs_shared
 from input_cases import INPUTS, format_programs, read_case, write_case
 
+from hlotool.dump.directory import find_programs
+from hlotool.dump.files import DumpedProgram, DumpFile, Inputs
+from hlotool.dump.find import find_inputs
+from hlotool.dump.modules import HEAD_BYTES
+from hlotool.dump.names import Stage, short_path
+from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.inputs import (
-    DumpedProgram,
-    DumpFile,
-    Inputs,
-    NamedFiles,
-    find_inputs,
-    find_programs,
-    short_path,
-)
-from hlotool.inputs.dump.role import Stage
-from hlotool.inputs.read.module_head import HEAD_BYTES
 
 CASES = sorted((INPUTS / "directories").glob("*.txt"))
 HEADER = "HloModule jit_f, is_scheduled=true\n"
@@ -181,7 +176,7 @@ def test_depth_is_bounded(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hlotool.inputs.dump.walk.MAX_FILES", 3)
+    monkeypatch.setattr("hlotool.dump.walk.MAX_FILES", 3)
     for number in range(4):
         (tmp_path / f"{number}").touch()
     with pytest.raises(InputError, match="more than 3 files"):

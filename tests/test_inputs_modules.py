@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from input_cases import INPUTS
 
 import hlotool
+from hlotool.dump.files import Input
+from hlotool.dump.find import find_inputs
+from hlotool.dump.modules import find_modules
+from hlotool.dump.siblings import NamedFiles
+from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import HlotoolError, InputError, NothingCheckedError, ParseError, UsageError
-from hlotool.inputs import Input, NamedFiles, find_inputs
-from hlotool.inputs.read.modules import find_modules
-from hlotool.inputs.read.text_kind import TextKind, detect_kind
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 COMPANY = INPUTS / "company"
 TEXTS = sorted(COMPANY.glob("*.txt"))

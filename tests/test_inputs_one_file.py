@@ -12,9 +12,10 @@ import zstandard
 from dump_files import TESTDATA, find_folders, find_texts
 from input_cases import BUFFERS, SIBLINGS, STEM, TEXT, file_names, only_input
 
+from hlotool.dump.find import find_inputs
+from hlotool.dump.names import Stage
+from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import InputError, NothingCheckedError, UsageError
-from hlotool.inputs import NamedFiles, find_inputs
-from hlotool.inputs.dump.role import Stage
 
 OLD_BUFFERS = f"{BUFFERS}\nTotal bytes used: 8 (8B)\n\nUsed values:\n\n\nHloLiveRange (max 0):\n"
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {

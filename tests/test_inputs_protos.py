@@ -12,14 +12,14 @@ import pytest
 from dump_files import TESTDATA
 
 from hlotool.cli import run
+from hlotool.dump.find import find_inputs
+from hlotool.dump.read import read_source
 from hlotool.errors import InputError, MissingPackageError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.proto.counts import prove_counts
-from hlotool.inputs.proto.kind import choose_message, find_proto_head
-from hlotool.inputs.proto.messages import HloInstructionProto, HloModuleProto
-from hlotool.inputs.read.text import read_source
-from hlotool.parse import parse_module
-from hlotool.source import DeviceCounts
+from hlotool.hlo.parser import parse_module
+from hlotool.proto.kind import choose_message, find_proto_head
+from hlotool.proto.messages import HloInstructionProto, HloModuleProto
+from hlotool.proto.module import prove_counts
+from hlotool.text import DeviceCounts
 
 PROTOS = TESTDATA / "protos"
 DATA = gzip.decompress((PROTOS / "train_step.hlo.pb.gz").read_bytes())

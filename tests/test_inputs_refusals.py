@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from input_cases import BAD
 
+from hlotool.dump.find import find_inputs
+from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.read.text import read_source
 
 EXPECTATIONS = sorted(BAD.glob("*.expect"))
 
@@ -78,7 +78,7 @@ def test_denied_permission_has_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_p
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "a").touch()
-    monkeypatch.setattr("hlotool.inputs.stores.local.LocalStore.open", refuse)
+    monkeypatch.setattr("hlotool.dump.stores.LocalStore.open", refuse)
     with pytest.raises(InputError, match=r"a: the file may not be read \(permission denied\)\."):
         read_source(str(tmp_path / "a"))
     monkeypatch.setattr("os.scandir", refuse)
@@ -107,7 +107,7 @@ def test_without_the_zstandard_package(tmp_path: Path) -> None:
     path.write_bytes(b"\x28\xb5\x2f\xfd")
     script = (
         "import sys; sys.modules['zstandard'] = None\n"
-        "from hlotool.inputs import find_inputs\n"
+        "from hlotool.dump.find import find_inputs\n"
         "try: find_inputs(sys.argv[1])\n"
         "except Exception as error: print(type(error).__name__, error)\n"
     )

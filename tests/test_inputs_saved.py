@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.compare.blocks.metrics import DIFFED
+from hlotool.compare.changes.figures import DIFFED
+from hlotool.dump.saved import SavedDocument, SavedSummary, make_summary, read_saved
 from hlotool.errors import InputError
-from hlotool.inputs.saved import SavedDocument, SavedSummary, make_summary, read_saved
-from hlotool.program.figures import BLOCKS
-from hlotool.source import Source
+from hlotool.program.program import BLOCKS
+from hlotool.text import Source
 
 ROOT = Path(__file__).parents[1]
 ROW = {"module": "b", "path": "z", "temp_bytes": 3, "place": "new", "peak_bytes": None}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlotool.inputs import short_path
+from hlotool.dump.names import short_path
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_cases import INPUTS
 
-from hlotool.inputs.dump.file_name import DumpFileName
-from hlotool.inputs.dump.role import Role, Stage
-from hlotool.inputs.dump.split_name import COMPANIONS, COMPRESSIONS, find_dump_file_name
+from hlotool.dump.names import (
+    COMPANIONS,
+    COMPRESSIONS,
+    DumpFileName,
+    Role,
+    Stage,
+    find_dump_file_name,
+)
 
 BLOCKS = [
     block.splitlines()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from input_cases import SIBLINGS, STEM, TEXT, file_names
 
-from hlotool.inputs import find_inputs
-from hlotool.inputs.dump.role import Stage
+from hlotool.dump.find import find_inputs
+from hlotool.dump.names import Stage
 
 
 def _section(name: str, text: str) -> str:

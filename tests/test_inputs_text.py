@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_cases import TEXT, only_input
 
+from hlotool.dump.compression import decompress
+from hlotool.dump.find import find_inputs
+from hlotool.dump.read import decode_text
 from hlotool.errors import InputError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.read.compression import decompress
-from hlotool.inputs.read.text import decode_text
-from hlotool.source import Source
+from hlotool.text import Source
 
 HALVES = TEXT[:30].encode(), TEXT[30:].encode()
 FORMS = {

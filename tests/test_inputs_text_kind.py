@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from input_cases import INPUTS
 
-from hlotool.inputs.read.text_kind import TextKind, detect_kind
+from hlotool.dump.text_kind import TextKind, detect_kind
 
 TEXTS = sorted((INPUTS / "kinds").glob("*.txt"))
 

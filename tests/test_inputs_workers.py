@@ -35,9 +35,9 @@ from worker_tasks import (
     square,
 )
 
-from hlotool.inputs import find_inputs, workers
-from hlotool.inputs.processes import choose_context
-from hlotool.inputs.workers import Failure, map_in_processes, map_inputs
+from hlotool.dump import workers
+from hlotool.dump.find import find_inputs
+from hlotool.dump.workers import Failure, choose_context, map_in_processes, map_inputs
 
 ITEMS = [Item(number, (7 * number) % 5 * 100) for number in range(20)]
 
@@ -291,7 +291,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from hlotool.inputs.workers import map_in_processes
+from hlotool.dump.workers import map_in_processes
 
 
 @dataclass

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hlotool.ir import DebugInfo, SourceLocation, StackFrame
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo import DebugInfo, SourceLocation, StackFrame
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 A, B = SourceLocation("a.py", 1), SourceLocation("b.py", 2)
 

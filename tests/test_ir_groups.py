@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.ir.groups import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups, transposed
+from hlotool.hlo import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups
+from hlotool.hlo.groups import transposed
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.ir.opcodes import (
+from hlotool.hlo.opcodes import (
     ASYNC_DONES,
     ASYNC_STARTS,
     COLLECTIVES,
@@ -13,10 +13,10 @@ from hlotool.ir.opcodes import (
     OPCODES,
     TABLE,
     TRANSFERS,
+    Trait,
     sugared_opcode,
     with_trait,
 )
-from hlotool.ir.traits import Trait
 
 
 def test_rows_stand_in_order() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from buffer_dumps import Dump, find_dumps
 
-from hlotool.ir.shape import ArrayShape, Shape
+from hlotool.hlo import ArrayShape, Shape
 
 # What the TPU's allocator rounds up beyond the tiles: (shape, memory space, thread-local) and
 # the size it gives. Host arrays take a page; scalars without a tile have their own minimum.

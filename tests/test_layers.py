@@ -12,41 +12,42 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "hlotool"
-BOTTOM = {"errors", "escape", "fields", "pattern", "source"}
+BOTTOM = {"errors", "pattern", "text"}
 BELOW = {
-    "source": set[str](),
-    "escape": set[str](),
+    "text": set[str](),
     "pattern": set[str](),
-    "errors": {"escape", "source"},
-    "fields": {"errors", "source"},
-    "ir": BOTTOM,
-    "parse": BOTTOM | {"ir"},
-    "analysis": BOTTOM | {"ir"},
-    "query": BOTTOM,
-    "render": BOTTOM,
-    "inputs": BOTTOM | {"ir", "parse"},  # the kind of a file is told by what it parses as
+    "errors": {"text"},
+    "table": BOTTOM,
+    "proto": BOTTOM,
+    "hlo": BOTTOM,
+    "oom": BOTTOM,
+    "profile": BOTTOM | {"hlo", "proto"},
+    "export": BOTTOM | {"table"},
+    "analysis": BOTTOM | {"hlo", "oom", "table"},
+    "dump": BOTTOM | {"hlo", "oom", "profile", "proto", "table"},
 }
-BELOW["program"] = BOTTOM | {"ir", "parse", "analysis", "inputs", "query"}
+BELOW["program"] = BELOW["dump"] | {"analysis", "dump"}
 BELOW["compare"] = BELOW["program"] | {"program"}
 BELOW["check"] = BELOW["compare"] | {"compare"}
-BELOW["commands"] = BELOW["check"] | {"check", "render"}
-BELOW["cli"] = BOTTOM | {"commands", "query"}
+BELOW["page"] = BELOW["compare"] | {"compare"}
+BELOW["commands"] = BELOW["check"] | {"check", "export", "page"}
+BELOW["cli"] = BOTTOM | {"commands", "table"}
 BELOW["start"] = {"cli"}
 BELOW["__main__"] = {"start"}
 TOP = {"api", "testing"}  # what users import: may use everything but cli
 HOMES = {
     "click": {"commands", "cli"},
-    "distributed": {"inputs"},
-    "fsspec": {"inputs"},
-    "google": {"inputs", "render"},
-    "humanize": {"render"},
-    "jinja2": {"render"},
-    "plotly": {"render"},
-    "pyarrow": {"render"},
-    "pyparsing": {"query"},
+    "distributed": {"dump"},
+    "fsspec": {"dump"},
+    "google": {"export", "profile", "proto"},
+    "humanize": {"table"},
+    "jinja2": {"page"},
+    "plotly": {"page"},
+    "pyarrow": {"export"},
+    "pyparsing": {"table"},
     "re2": {"pattern"},
-    "tabulate": {"render"},
-    "zstandard": {"inputs"},
+    "tabulate": {"table"},
+    "zstandard": {"dump"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -121,8 +122,7 @@ def test_start_up_is_light() -> None:
         "hlotool.cli",
         "hlotool.commands",
         "hlotool.commands.shared",
-        "hlotool.commands.shared.say",
+        "hlotool.commands.shared.stderr",
         "hlotool.errors",
-        "hlotool.escape",
-        "hlotool.source",
+        "hlotool.text",
     ]

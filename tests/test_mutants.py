@@ -26,9 +26,9 @@ from mutant_tally import Tally
 from mutants import MUTATIONS, Mutation, injure
 
 from hlotool.errors import HlotoolError
-from hlotool.ir import Module
-from hlotool.parse.module import read_module
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.parser import read_module
+from hlotool.text import Source
 
 MODULES, BUFFERS = list_module_bases(), list_buffer_bases()
 FAILED_ONCE = sorted((TESTDATA / "bad" / "mutants").iterdir())

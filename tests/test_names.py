@@ -22,23 +22,21 @@ from same_names import (
 )
 
 from hlotool.analysis.collectives.report import CollectiveOptions
-from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
-from hlotool.analysis.memory.instant import find_position
+from hlotool.analysis.fusions.body import expand_fusion, find_fusion
 from hlotool.analysis.memory.report import analyze_memory
-from hlotool.analysis.memory.timeline import find_peaks, timeline
-from hlotool.analysis.memory.values.value_rows import all_rows
+from hlotool.analysis.memory.rows import all_rows
+from hlotool.analysis.memory.timeline import find_peaks, find_position, timeline
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
-from hlotool.compare.blocks.text import write_texts
-from hlotool.compare.comparison import DiffOptions, DiffReport
-from hlotool.compare.report import compare_programs
-from hlotool.compare.side import DiffSide
+from hlotool.compare.changes.text import write_texts
+from hlotool.compare.inputs import DiffSide
+from hlotool.compare.report import DiffOptions, DiffReport, compare_programs
 from hlotool.errors import UsageError
-from hlotool.parse import parse_module
-from hlotool.parse.buffers import parse_buffer_assignment
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 LARGEST = 200_000  # characters; larger ones hold the same again, and take their time
 TEXTS = [

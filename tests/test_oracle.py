@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from dump_files import TESTDATA, find_file, find_folders, read_json, read_text
 
-from hlotool.ir import Computation
-from hlotool.ir.shape import Layout, Shape
-from hlotool.parse import parse_module
-from hlotool.parse.scanner import Scanner
-from hlotool.parse.shape import parse_shape
-from hlotool.source import Source
+from hlotool.hlo import Computation, Layout, Shape
+from hlotool.hlo.parser import parse_module
+from hlotool.hlo.scanner import Scanner
+from hlotool.hlo.shape_parser import parse_shape
+from hlotool.text import Source
 
 # Where the C++ name of an opcode is not its spelling in the text.
 SPELLINGS = {

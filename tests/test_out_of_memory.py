@@ -17,14 +17,13 @@ from _pytest.capture import CaptureResult
 from linear import assert_linear
 
 from hlotool.cli import run
+from hlotool.dump.find import find_inputs
+from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import InputError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.read.text_kind import TextKind, detect_kind
-from hlotool.ir.out_of_memory import OutOfMemory
-from hlotool.parse.out_of_memory.hints import holds_message
-from hlotool.parse.out_of_memory.message import parse_out_of_memory
-from hlotool.parse.out_of_memory.sizes import parse_size
-from hlotool.source import Source
+from hlotool.oom.message import parse_out_of_memory
+from hlotool.oom.records import OutOfMemory, parse_size
+from hlotool.oom.wordings import holds_message
+from hlotool.text import Source
 
 ROOT = Path(__file__).parent.parent
 MESSAGES = ROOT / "testdata" / "out_of_memory"

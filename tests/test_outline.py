@@ -10,10 +10,9 @@ from click.testing import CliRunner
 from dump_files import TESTDATA
 
 import hlotool
-from hlotool.analysis.outline.repeats import find_repeats
-from hlotool.analysis.outline.rows import OutlineRow
+from hlotool.analysis.outline.report import OutlineRow, find_repeats
 from hlotool.commands.outline import outline as outline_command
-from hlotool.ir.opcodes import ASYNC_DONES
+from hlotool.hlo.opcodes import ASYNC_DONES
 
 DUMPS = sorted(path.parent for path in (TESTDATA / "dumps").glob("*/*/oracle.json"))
 

@@ -10,13 +10,12 @@ import pytest
 from dump_files import SHARED, TESTDATA
 
 import hlotool
-from hlotool.analysis.outline.answer import STEPS
-from hlotool.analysis.outline.memory_lane import MemoryLane
-from hlotool.analysis.outline.steps import OutlineEvidence, StepKind, find_kind
+from hlotool.analysis.outline.clock import MemoryLane, OutlineEvidence, StepKind, find_kind
+from hlotool.analysis.outline.report import STEPS
 from hlotool.cli import run
-from hlotool.ir.opcodes import CONTROL_FLOW
+from hlotool.hlo.opcodes import CONTROL_FLOW
 from hlotool.program.program import Program
-from hlotool.query.select import Query, select_rows
+from hlotool.table.select import Query, select_rows
 
 SIDES = [TESTDATA / "dumps", *([SHARED / "dumps"] if SHARED.is_dir() else [])]
 DUMPS = [

@@ -11,9 +11,9 @@ import pytest
 from described import describe_module
 
 from hlotool.errors import ParseError
-from hlotool.parse import parse_module
-from hlotool.parse.scanner import MOST_NESTED
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.hlo.scanner import MOST_NESTED
+from hlotool.text import Source
 
 LONG = 300_000  # characters, at least, of each text
 DEEP = 10_000

@@ -12,8 +12,8 @@ import pytest
 from described import describe_module
 
 from hlotool.errors import ParseError
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 PATHS = sorted((Path(__file__).parents[1] / "testdata" / "bad").glob("*.txt"))
 

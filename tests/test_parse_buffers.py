@@ -10,9 +10,9 @@ import pytest
 from buffer_dumps import read_ranges
 
 from hlotool.errors import HlotoolError, ParseError
-from hlotool.ir.buffers import BufferAssignment, LiveRange, UsedValue
-from hlotool.parse.buffers import parse_buffer_assignment
-from hlotool.source import Source
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.buffers import BufferAssignment, LiveRange, UsedValue
+from hlotool.text import Source
 
 BUFFERS = Path(__file__).parent.parent / "testdata" / "buffers"
 BAD = sorted((BUFFERS / "bad").glob("*.txt"))

@@ -10,11 +10,11 @@ from test_parse_buffers import BUFFERS, SMALL, everything, read, split
 
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.errors import ParseError
-from hlotool.ir.buffers import BufferAssignment
-from hlotool.parse import parse_module
-from hlotool.parse.buffers import parse_buffer_assignment
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.buffers import BufferAssignment
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 NEWER = BUFFERS / "newer"
 (TEXT,) = NEWER.glob("*_optimizations.txt")

@@ -10,17 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from dump_files import ROOT, TESTDATA
 
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 _TEXT = TESTDATA / "hlo" / "gpu_train_step.txt"
 # Prints how many of the modules are still there; `freeze` is what a program may have done itself.
 _MANY_LOADS = """
 import gc, sys
 from pathlib import Path
-from hlotool.ir import Module
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 source = Source(Path(sys.argv[1]).read_text())
 if sys.argv[2] == "freeze":
     gc.freeze()
@@ -44,8 +44,8 @@ def test_modules_that_nobody_holds_are_collected(before: str) -> None:
 
 def test_it_collects_in_proportion_to_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else reading many and keeping them would take time in the square of their number."""
-    monkeypatch.setattr("hlotool.parse.collector._FEWEST", 1000)
-    monkeypatch.setattr("hlotool.parse.collector._COLLECTOR._due", 1000)
+    monkeypatch.setattr("hlotool.hlo.parser._FEWEST", 1000)
+    monkeypatch.setattr("hlotool.hlo.parser._COLLECTOR._due", 1000)
     source = Source(_TEXT.read_text(encoding="utf-8"))
     before = gc.get_stats()[2]["collections"]
     kept = [parse_module(source) for _ in range(50)]

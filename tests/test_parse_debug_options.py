@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.compare.blocks.flags import FlagChange, compare_flags
-from hlotool.parse.debug_options import parse_debug_options
-from hlotool.source import Source
+from hlotool.compare.changes.header import FlagChange, compare_flags
+from hlotool.program.siblings import parse_debug_options
+from hlotool.text import Source
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "testdata" / "dumps").glob("*/*/*debug_options"))

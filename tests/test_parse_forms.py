@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from described import describe_module, format_description
 
-from hlotool.ir import Module
-from hlotool.parse import parse_module
-from hlotool.parse.module import read_module
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module, read_module
+from hlotool.text import Source
 
 FORMS = sorted((Path(__file__).parents[1] / "testdata" / "hlo_forms").glob("*.txt"))
 READERS = {"both readers": parse_module, "descent alone": partial(read_module, is_slow=True)}

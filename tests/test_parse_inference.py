@@ -12,12 +12,11 @@ import pytest
 from dump_files import TESTDATA, find_modules, read_text
 
 from hlotool.errors import ParseError
-from hlotool.ir import Instruction, Module
-from hlotool.ir.shape import ArrayShape, Shape
-from hlotool.parse import parse_module
-from hlotool.parse.inference import SizeLimit, can_infer, infer_shape
-from hlotool.parse.instructions.fast_lines import LINE
-from hlotool.source import Source
+from hlotool.hlo import ArrayShape, Instruction, Module, Shape
+from hlotool.hlo.fast_reader import LINE
+from hlotool.hlo.inference.rules import SizeLimit, can_infer, infer_shape
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 LEFT_OUT = {"bad", "hlo_forms", "inputs", "printed"}  # not made by compilers, or twice
 

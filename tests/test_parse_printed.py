@@ -14,9 +14,9 @@ from described import describe_module
 from dump_files import PRINTED, read_json, read_text
 
 from hlotool.errors import ParseError
-from hlotool.ir import Computation, Instruction, Module
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo import Computation, Instruction, Module
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 # What a style leaves out of the text, as parts of a description or as attributes; or writes
 # out, where the default has `constant({...})`.

@@ -14,9 +14,9 @@ import pytest
 from dump_files import SEEDS, SHARED, TESTDATA, find_modules, read_text
 
 from hlotool.errors import HlotoolError
-from hlotool.ir import Module
-from hlotool.parse.module import read_module
-from hlotool.source import Source
+from hlotool.hlo import Module
+from hlotool.hlo.parser import read_module
+from hlotool.text import Source
 
 # Without the second try that `parse_module` makes: it would hide what the fast reader does.
 parse_module_fast = partial(read_module, is_slow=False)

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.errors import ParseError
-from hlotool.ir.shape import DTYPE_BITS, Shape
-from hlotool.parse.scanner import Scanner
-from hlotool.parse.shape import ShapeCache, parse_shape
-from hlotool.source import Source
+from hlotool.hlo import Shape
+from hlotool.hlo.scanner import Scanner
+from hlotool.hlo.shape import DTYPE_BITS
+from hlotool.hlo.shape_parser import ShapeCache, parse_shape
+from hlotool.text import Source
 
 PARTS = ("", ":T(8,128)", ":T(8,128)(2,1)S(1)", ":E(4)", ":T(2,*)L(8)", ":SC(0:1)", ":M(16)")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.parse.strings import unquote
+from hlotool.hlo.scanner import unquote
 
 
 def escape(text: str) -> str:

@@ -13,11 +13,11 @@ from profile_builder import GPU, TPU, Event, Plane, Stat, metadata
 import hlotool
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.fusions.rows import FusionRow
+from hlotool.dump.find import find_inputs
 from hlotool.errors import HlotoolError, MissingPackageError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.profile.intervals import Spans, measure_alone
-from hlotool.inputs.profile.kind import is_profile
-from hlotool.ir.measurement import Measurement
+from hlotool.hlo.measurement import Measurement
+from hlotool.profile.events import Spans, measure_alone
+from hlotool.proto.kind import is_profile
 
 FOLDER = TESTDATA / "profiles/cpu"
 FILE = next(FOLDER.rglob("*.xplane.pb.gz"))
@@ -320,7 +320,7 @@ def test_a_dump_beside_a_profile(tmp_path: Path) -> None:
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("hlotool.inputs.dump.profiled.is_proto_readable", lambda: False)
+    monkeypatch.setattr("hlotool.dump.several.is_proto_readable", lambda: False)
     shutil.copy(FILE, tmp_path)
     with pytest.raises(MissingPackageError, match=r"hlotool\[pb\]"):
         find_inputs(str(FILE))

@@ -13,10 +13,9 @@ from profile_builder import GPU, TPU, Event, Plane, Stat, metadata, number, text
 from test_profiles import FILE, LABEL, stream, tpu
 
 import hlotool
+from hlotool.dump.find import find_inputs
 from hlotool.errors import HlotoolError, InputError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.profile.kind import is_profile
-from hlotool.inputs.proto.wire import list_fields, write_field
+from hlotool.proto.kind import is_profile, list_fields, write_field
 
 DATA = gzip.decompress(FILE.read_bytes())
 SMALL = metadata((LABEL, TPU)) + tpu(0).to_bytes()
@@ -152,7 +151,7 @@ def test_mutants_are_read_or_refused() -> None:
 
 
 def try_to_read(data: bytes) -> None:
-    from hlotool.inputs.dump.profiled import find_in_profile  # noqa: PLC0415
+    from hlotool.dump.several import find_in_profile  # noqa: PLC0415
 
     try:
         find_in_profile("a.xplane.pb", data)

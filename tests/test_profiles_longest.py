@@ -9,7 +9,7 @@ from dump_files import TESTDATA
 from profile_builder import GPU, TPU, Event, Plane, metadata
 
 import hlotool
-from hlotool.analysis.measured.instructions import MeasuredInstruction
+from hlotool.analysis.measured import MeasuredInstruction
 from hlotool.program.program import Program
 
 FOLDER = TESTDATA / "profiles/cpu"

@@ -12,10 +12,10 @@ from dump_files import TESTDATA
 from linear import assert_linear
 
 from hlotool.errors import InputError
-from hlotool.inputs.proto.decode import decode_module, print_module
-from hlotool.inputs.proto.kind import find_proto_head
-from hlotool.inputs.proto.messages import HloModuleProto
-from hlotool.inputs.proto.weight import find_heavy
+from hlotool.proto.decode import decode_module, print_module
+from hlotool.proto.kind import find_proto_head
+from hlotool.proto.messages import HloModuleProto
+from hlotool.proto.weight import find_heavy
 
 DATA = [
     gzip.decompress(path.read_bytes())

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 from dump_files import TESTDATA
 
-from hlotool.inputs.proto.decode import decode_module, print_head, print_module
-from hlotool.inputs.proto.kind import find_proto_head
-from hlotool.inputs.proto.messages import HloModuleProto
+from hlotool.proto.decode import decode_module, print_head, print_module
+from hlotool.proto.kind import find_proto_head
+from hlotool.proto.messages import HloModuleProto
 
 FOLDER = TESTDATA / "protos"
 PROTOS = sorted(FOLDER.glob("*.hlo.pb.gz"))

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.errors import QueryError
-from hlotool.fields.quantity import SIZES, TIMES
-from hlotool.query.expression import (
+from hlotool.table.expression.grammar import MAX_DEPTH, parse_expression
+from hlotool.table.expression.tree import (
     FUNCTIONS,
     KEYWORDS,
     Aggregate,
@@ -29,8 +29,7 @@ from hlotool.query.expression import (
     Or,
     Relation,
 )
-from hlotool.query.grammar import parse_expression
-from hlotool.query.mistakes import MAX_DEPTH
+from hlotool.table.quantity import SIZES, TIMES
 
 A, B, C = Name("a"), Name("b"), Name("c")
 ONE, TWO = Literal(1), Literal(2)

@@ -9,11 +9,10 @@ import pytest
 from sample_rows import SAMPLES, Sample
 
 from hlotool.errors import QueryError
-from hlotool.fields import Field, Unit
-from hlotool.query.expression import Aggregate, find_reads
-from hlotool.query.measure import Measured, measure
-from hlotool.query.parse import parse_condition, parse_number
-from hlotool.query.vocabulary import Vocabulary
+from hlotool.table import Field, Unit
+from hlotool.table.expression.check import Vocabulary
+from hlotool.table.expression.tree import Aggregate, find_reads
+from hlotool.table.expression.where import Measured, measure, parse_condition, parse_number
 
 VOCABULARY = Vocabulary(
     {

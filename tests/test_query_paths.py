@@ -7,11 +7,10 @@ from typing import Annotated, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.fields import BYTES, TIMES, VARIOUS, Fold, RowList, Selection, column, figure
-from hlotool.query.select import Query, select_rows
-from hlotool.render.cells import make_cells
-from hlotool.render.look import Look
-from hlotool.render.table import render_table
+from hlotool.table import BYTES, TIMES, VARIOUS, Fold, RowList, Selection, column, figure
+from hlotool.table.cells import Look, make_cells
+from hlotool.table.select import Query, select_rows
+from hlotool.table.terminal import render_table
 
 
 class Placed(Struct, frozen=True):

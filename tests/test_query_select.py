@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 
 from hlotool.errors import HlotoolError, QueryError, UsageError
-from hlotool.fields import (
+from hlotool.hlo.opcodes import OPCODES
+from hlotool.table import (
     VARIOUS,
     Fold,
     Group,
@@ -24,11 +25,8 @@ from hlotool.fields import (
     Sum,
     Total,
 )
-from hlotool.fields.folded_names import split_name
-from hlotool.fields.near_names import find_near
-from hlotool.ir.opcodes import OPCODES
-from hlotool.query.names import suggest, suggest_field
-from hlotool.query.select import Query, select_rows
+from hlotool.table.names import find_near, split_name, suggest, suggest_field
+from hlotool.table.select import Query, select_rows
 
 ROWS = (
     Sample(name="b", kind="loop", size_bytes=10, wire_bytes=1, flops=5),

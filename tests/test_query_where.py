@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from sample_rows import FIELDS, Sample
 
 from hlotool.errors import QueryError
-from hlotool.fields import Field, Unit
-from hlotool.query.where import compile_where
+from hlotool.table import Field, Unit
+from hlotool.table.expression.where import compile_where
 
 FULL = Sample(
     name="all-gather.12",

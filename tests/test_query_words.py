@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 
 from hlotool.check.budget import Budget
-from hlotool.check.rule import compile_rule
-from hlotool.check.words import expect_budget_words, list_strangers
+from hlotool.check.rule import compile_rule, expect_budget_words, list_strangers
 from hlotool.cli import run
 from hlotool.errors import QueryError
-from hlotool.parse import parse_module
-from hlotool.program.figures import ROW_LISTS
-from hlotool.program.program import Program
-from hlotool.query.where import expect_row_words
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.program.program import ROW_LISTS, Program
+from hlotool.table.expression.where import expect_row_words
 from hlotool.testing import assert_collectives
+from hlotool.text import Source
 
 TEXT = """\
 HloModule newer

@@ -13,10 +13,14 @@ from dump_files import TESTDATA
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.render.github import render_github
-from hlotool.render.junit import render_junit
-from hlotool.render.outcome import Outcome, relative_file
-from hlotool.render.sarif import render_sarif, rule_ids
+from hlotool.export.ci import (
+    Outcome,
+    relative_file,
+    render_github,
+    render_junit,
+    render_sarif,
+    rule_ids,
+)
 
 OUTCOMES = (
     Outcome("temp memory", "jit_step", "pass", is_warning=False, text="4 GiB, limit 8 GiB"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.render.curve import draw_curve
+from hlotool.table.curve import draw_curve
 
 LEAST = 40  # columns; below that labels and curve do not fit beside each other
 

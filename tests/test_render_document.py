@@ -18,8 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sample_rows import FIELDS, SAMPLES, Sample
 
-from hlotool.escape import escape
-from hlotool.fields import (
+from hlotool.table import (
     BYTES,
     NUMBER,
     RATIO,
@@ -30,9 +29,10 @@ from hlotool.fields import (
     Selection,
     figure,
 )
-from hlotool.fields.schema import make_schema
-from hlotool.query.select import Query, select_rows
-from hlotool.render.document import render_csv, render_json, render_jsonl, render_tsv
+from hlotool.table.formats import render_csv, render_json, render_jsonl, render_tsv
+from hlotool.table.schema import make_schema
+from hlotool.table.select import Query, select_rows
+from hlotool.text import escape
 
 
 class Peak(Struct, frozen=True):

@@ -19,9 +19,9 @@ from test_schema_outputs import CASES
 from hlotool import __version__
 from hlotool.cli import run
 from hlotool.errors import HlotoolError
-from hlotool.fields import DocumentSpec
-from hlotool.query.select import Query, select_rows
-from hlotool.render.parquet import render_parquet
+from hlotool.export.parquet import render_parquet
+from hlotool.table import DocumentSpec
+from hlotool.table.select import Query, select_rows
 
 pytest.importorskip("pyarrow")
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.cli import run
-from hlotool.render.curve import draw_curve
-from hlotool.render.stack import draw_stack
+from hlotool.table.curve import draw_curve, draw_stack
 
 DUMP = TESTDATA / "dumps" / "gpu_h100" / "transformer_train"
 PARTS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=200)

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from sample_rows import SAMPLES, Sample
 
-from hlotool.fields import WHOLE, Document, DocumentSpec, Line, Selection
-from hlotool.query.select import Query, select_rows
-from hlotool.render.cells import Cells, Column, make_cells
-from hlotool.render.look import Look
-from hlotool.render.markdown import render_markdown
-from hlotool.render.table import render_table, render_tables
+from hlotool.table import WHOLE, Document, DocumentSpec, Line, Selection
+from hlotool.table.cells import Cells, Column, Look, make_cells
+from hlotool.table.markdown import render_markdown
+from hlotool.table.select import Query, select_rows
+from hlotool.table.terminal import render_table, render_tables
 
 M = 1 << 20
 ROWS = (

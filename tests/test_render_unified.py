@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.render.look import Look
-from hlotool.render.unified import render_unified
+from hlotool.table.cells import Look
+from hlotool.table.unified import render_unified
 
 MARKS = {" ": "same", "-": "removed", "+": "added"}
 

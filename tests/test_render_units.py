@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from hlotool.fields import (
+from hlotool.table import (
     BYTES,
     COUNT,
     MEASURE,
@@ -24,9 +24,9 @@ from hlotool.fields import (
     Unit,
     figure,
 )
-from hlotool.fields.quantity import SIZES
-from hlotool.render.prose import render_line
-from hlotool.render.units import UNITS, format_field, format_sum, format_value
+from hlotool.table.prose import render_line
+from hlotool.table.quantity import SIZES
+from hlotool.table.units import UNITS, format_field, format_sum, format_value
 
 K, M, G = 1 << 10, 1 << 20, 1 << 30
 

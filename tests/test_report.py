@@ -24,7 +24,7 @@ from report_pages import (
 
 import hlotool
 from hlotool.analysis.memory.curve import Curve
-from hlotool.analysis.memory.moments import choose_positions, list_moments
+from hlotool.analysis.memory.timeline import choose_positions, list_moments
 from hlotool.cli import run
 
 MOST_BYTES = 8 << 20

@@ -12,7 +12,7 @@ from test_show_names import TEXT
 
 import hlotool
 from hlotool.errors import UsageError
-from hlotool.render.graph import GraphEdge, GraphNode, render_dot, render_mermaid
+from hlotool.export.graph import GraphEdge, GraphNode, render_dot, render_mermaid
 
 DUMPS = sorted(
     path.parent for path in (TESTDATA / "dumps").glob("*/*/oracle.json") if path.parent.is_dir()

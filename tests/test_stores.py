@@ -23,11 +23,12 @@ import pytest
 from linear import assert_linear
 
 from hlotool.cli import run
+from hlotool.dump import find_store as find
+from hlotool.dump import remote
+from hlotool.dump.archives import ArchiveStore, Member
+from hlotool.dump.find import find_inputs
+from hlotool.dump.find_store import find_store, relative_path
 from hlotool.errors import HlotoolError, InputError, MissingPackageError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.stores import find, remote
-from hlotool.inputs.stores.archive import ArchiveStore, Member
-from hlotool.inputs.stores.find import find_store, relative_path
 
 DUMP = Path(__file__).parent.parent / "testdata" / "folders" / "cpu.several"
 INIT = "module_0000.jit_init.cpu_after_optimizations.txt"
@@ -161,11 +162,11 @@ def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(gzip.compress(tar_of([(tarfile.TarInfo("a"), zeros)])))
     assert len(find_store(f"{path}!/a").read(f"{path}!/a")) <= 1 << 12
 
-    monkeypatch.setattr("hlotool.inputs.stores.tarred.MAX_UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr("hlotool.dump.archives.MAX_UNPACKED_BYTES", 1 << 20)
     with pytest.raises(InputError, match="the archive holds more than"):
         find_inputs(str(path))
     monkeypatch.undo()
-    monkeypatch.setattr("hlotool.inputs.stores.tarred.MAX_KEPT_BYTES", 100)
+    monkeypatch.setattr("hlotool.dump.archives.MAX_KEPT_BYTES", 100)
     path.write_bytes(gzip.compress(tar_of([(tarfile.TarInfo(name), TEXT) for name in "abc"])))
     with pytest.raises(InputError, match="the archive holds more than"):
         find_inputs(str(path))

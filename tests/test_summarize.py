@@ -23,12 +23,11 @@ from msgspec import to_builtins
 
 import hlotool
 from hlotool.cli import run
-from hlotool.inputs import find_inputs
-from hlotool.inputs.processes import choose_context
+from hlotool.dump.find import find_inputs
+from hlotool.dump.workers import choose_context
 from hlotool.program import fleet, row_cache
-from hlotool.program.fleet import Member, measure_member
-from hlotool.program.fleet_paths import PathToRead, find_members
-from hlotool.program.loading import load_program
+from hlotool.program.fleet import Member, PathToRead, find_members, measure_member
+from hlotool.program.load import load_program
 
 DUMPS = ROOT / "testdata/dumps/cpu"
 TEXT = """HloModule m{number}, is_scheduled=true

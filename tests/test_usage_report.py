@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.analysis.usage_report.check import compare_totals
+from hlotool.analysis.usage_report import compare_totals
 from hlotool.cli import run
+from hlotool.dump.find import find_inputs
+from hlotool.dump.protos import is_usage_proto
+from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError, ParseError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.read.text import read_source
-from hlotool.inputs.read.usage_proto import is_usage_proto
-from hlotool.ir.usage_report import UsageReport
-from hlotool.parse.buffers import parse_buffer_assignment
-from hlotool.parse.usage_report import parse_usage_report
-from hlotool.source import Source
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.oom.usage_report import UsageReport, parse_usage_report
+from hlotool.text import Source
 
 ROOT = Path(__file__).parent.parent
 ALONE = ROOT / "testdata" / "usage_reports"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hlotool.ir import ArrayShape
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo import ArrayShape
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 DUMPS = Path(__file__).parents[1] / "../shared/dumps"
 FSDP, TP, BFLOAT16 = 4, 2, 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hlotool.errors import ParseError, UsageError
-from hlotool.source import Source
+from hlotool.text import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""What a project keeps in `hlotool.toml`, or in `[tool.hlotool]` of `pyproject.toml`.
+"""What does a table of a configuration say, and what is wrong with it?
+
+What a project keeps in `hlotool.toml`, or in `[tool.hlotool]` of `pyproject.toml`.
 
 baseline = "hlotool-baseline.json"
 chip = "h100"
@@ -16,6 +18,8 @@ message = "Did a remat policy change?"
 target = "^my_kernel$"
 flops = "2 * operand0_elements * operand1_dim1"
 bytes = "operand_bytes + result_bytes"
+
+From the `[[custom_call]]` of a configuration to rules: each expression is parsed once.
 """
 
 from __future__ import annotations
@@ -25,19 +29,71 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, repeat
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final, TypeVar, get_args
 
-from msgspec import Meta, Struct
-from msgspec.structs import asdict, replace
+from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import asdict, fields, replace
 
-from hlotool.check.budget import Budget, BudgetTable
-from hlotool.check.convert_table import TABLES, convert_table
-from hlotool.check.custom_call import CustomCallTable, WrittenCall
-from hlotool.check.key_lines import NO_LINES, TableLines, find_tables
+from hlotool.analysis.cost.custom_calls import CALL_FIGURES
+from hlotool.check.budget import (
+    NO_LINES,
+    Budget,
+    BudgetTable,
+    Count,
+    CustomCallTable,
+    TableLines,
+    WrittenCall,
+    expect_pattern,
+    find_tables,
+)
+from hlotool.dump.files import StageChoice
+from hlotool.dump.read import display_name, read_bytes
 from hlotool.errors import UsageError
-from hlotool.inputs import StageChoice
-from hlotool.inputs.read.text import display_name, read_bytes
+from hlotool.program.call_rules import CallRule
+from hlotool.table.expression.check import Vocabulary
+from hlotool.table.expression.tree import Expression
+from hlotool.table.expression.where import parse_number
+from hlotool.table.names import either, suggest
+
+TABLES: Final = {"budget": "budgets", "custom_call": "custom calls"}  # of which there are many
+_OF: Final = {BudgetTable: " of a budget", CustomCallTable: " of a custom_call"}
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_NO_CHOICE: Final = "Invalid enum value "
+
+Record = TypeVar("Record", bound=Struct)
+
+
+def convert_table(
+    table: dict[str, object], record: type[Record], name: str, lines: TableLines
+) -> Record:
+    """Read a table; raise UsageError with its place, where it does not fit."""
+    try:
+        return convert(table, record)
+    except ValidationError as error:
+        key, message = _explain(str(error), record)
+        place = lines.place(name, key)
+        raise UsageError(f"{place}: {message}{'' if message.endswith('?') else '.'}") from error
+
+
+def _explain(error: str, record: type[Struct]) -> tuple[str, str]:
+    """Put what msgspec found into the words of a configuration; name the key, '' for none."""
+    keys = {each.name: each.type for each in fields(record)}
+    unknown = _UNKNOWN.match(error)
+    if unknown:
+        of = _OF.get(record, "")
+        return unknown[1], f"there is no key {unknown[1]!r}{of}; {suggest(unknown[1], keys)}"
+    what, _, place = error.replace(" | null`", "`").partition(" - at `$.")
+    key = place.rstrip("`").partition("[")[0]
+    if key in TABLES:
+        return "", f"{TABLES[key]} are written as [[{key}]], each a table of its own"
+    if what.startswith(_NO_CHOICE):
+        choices = [word for part in (keys[key], *get_args(keys[key])) for word in get_args(part)]
+        words = [word for word in choices if isinstance(word, str)]
+        return key, f"{key} is {either(words)}, not {what.removeprefix(_NO_CHOICE)}"
+    return key, f"{key}: {what[:1].lower()}{what[1:]}" if key else what
+
 
 CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
@@ -47,7 +103,7 @@ _MOST_BYTES: Final = 1 << 18
 _MOST_TABLES: Final = {"budget": 1000, "custom_call": 100}
 _DEEP_KEY: Final = re.compile(r"(?:[\w\"'-]++[ \t]*+\.[ \t]*+){32}")
 
-Record = TypeVar("Record", bound=Struct)
+_Record = TypeVar("_Record", bound=Struct)
 
 
 class Config(Struct, frozen=True):
@@ -181,11 +237,11 @@ def _find_own(tables: Iterable[tuple[str, TableLines]], name: str) -> TableLines
 
 def _read_tables(
     tables: Sequence[dict[str, object]],
-    record: type[Record],
+    record: type[_Record],
     key: str,
     lines: Iterable[tuple[str, TableLines]],
     name: str,
-) -> Iterator[tuple[Record, TableLines]]:
+) -> Iterator[tuple[_Record, TableLines]]:
     """Read the tables written as `[[key]]`, each with its lines; none for those in an array."""
     if len(tables) > _MOST_TABLES[key]:
         raise UsageError(f"{name}: more than {_MOST_TABLES[key]:,} {TABLES[key]} are refused.")
@@ -204,3 +260,29 @@ def _told_apart(budgets: Iterable[Budget]) -> tuple[Budget, ...]:
         number = seen[one.title]
         found.append(replace(one, name=one.title if number == 1 else f"{one.title} ({number})"))
     return tuple(found)
+
+
+_VOCABULARY: Final = Vocabulary(CALL_FIGURES)
+
+
+def compile_call_costs(config: Config) -> tuple[CallRule, ...]:
+    """Check what a configuration says of custom calls, and parse it.
+
+    Raises QueryError where an expression does not parse or names what no call has, UsageError
+    for a target that is no regular expression.
+    """
+    name = display_name(config.path)
+    return tuple(_compile(one, name) for one in config.custom_calls)
+
+
+def _compile(written: WrittenCall, name: str) -> CallRule:
+    place = partial(written.lines.place, name)
+    return CallRule(
+        expect_pattern(written.target, "target", place("target")),
+        _parse(written.flops, f"{place('flops')}: flops"),
+        _parse(written.bytes, f"{place('bytes')}: bytes"),
+    )
+
+
+def _parse(count: Count, place: str) -> Expression | None:
+    return None if count is None else parse_number(str(count), _VOCABULARY, place)

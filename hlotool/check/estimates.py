@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hlotool.analysis.collectives.overlap.machine import Machine
+from hlotool.analysis.collectives.machine import Machine
 from hlotool.errors import UsageError
-from hlotool.fields import Field, Unit
-from hlotool.program.figures import ROW_LISTS
-from hlotool.program.metrics import METRICS
-from hlotool.query.expression import Aggregate, Expression, Name, find_reads
+from hlotool.program.program import METRICS, ROW_LISTS
+from hlotool.table import Field, Unit
+from hlotool.table.expression.tree import Aggregate, Expression, Name, find_reads
 
 _OF_CHIPS: Final = frozenset(("fusions", "run_time"))  # times that need one; others need a link
 _MEASURED: Final = "measured"  # how the names of measured figures, and their block, begin

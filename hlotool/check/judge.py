@@ -1,22 +1,195 @@
-"""What a budget comes to in one program."""
+"""Which parts of a condition do not hold, and what do they come to?
+
+Which rows a finding is about, and the line of the user's program that weighs most.
+
+What a budget comes to in one program.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from hlotool.check.broken import explain_broken, find_bounds
+from hlotool.analysis.findings.finding import Finding
 from hlotool.check.estimates import find_measured, find_unestimated
 from hlotool.check.limits import Limits, Number, compare_margin, find_margin, tidy
-from hlotool.check.place import find_place, name_rows
 from hlotool.check.results import RuleResult, Status
-from hlotool.check.rule import VOCABULARY, Rule
+from hlotool.check.rule import VOCABULARY, Rule, face_limit
 from hlotool.compare.saved import SavedFigures
-from hlotool.program.figures import ROW_LISTS
-from hlotool.program.program import Program
-from hlotool.query.compile import as_number
-from hlotool.query.expression import Relation
-from hlotool.query.measure import Measured, measure
+from hlotool.program.program import ROW_LISTS, Program
+from hlotool.table import Unit
+from hlotool.table.expression.check import find_unit
+from hlotool.table.expression.compile import as_number, compile_condition
+from hlotool.table.expression.tree import (
+    Aggregate,
+    And,
+    Expression,
+    Literal,
+    Name,
+    Not,
+    Or,
+    Relation,
+    find_reads,
+)
+from hlotool.table.expression.where import Measured, measure
+
+_OPPOSITES: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+_BASE_UNITS: Final = {Unit.BYTES: "B", Unit.SECONDS: "s"}
+_FROM_LARGE: Final = 1000
+# How a figure is written, until it stands to its limit as it does in fact.
+_SMALL: Final = (".3g", ".6g", ".17g")
+_LARGE: Final = (",.0f", ",.3f", ",.9f")
+
+
+def find_bounds(tree: Expression, program: Program, found: Measured) -> tuple[bool, bool]:
+    """Say whether what was measured is a lower and an upper bound."""
+    names = (one.path for one in find_reads(tree) if isinstance(one, Name))
+    metrics = [program.bounds(path) for path in names if path not in ROW_LISTS]
+    return (
+        found.is_lower_bound or any(is_lower for is_lower, _ in metrics),
+        found.is_upper_bound or any(is_upper for _, is_upper in metrics),
+    )
+
+
+def explain_broken(rule: Rule, program: Program) -> str:
+    """Name the parts of `and`, `or` and `not` that make them false; '' for a single comparison.
+
+    Of an `or` that does not hold these are all parts, each as often as it is written.
+    """
+    if not isinstance(rule.tree, And | Or | Not):
+        return ""
+    return "; ".join(_list_broken(rule, rule.tree, program, is_wanted=True))
+
+
+def _list_broken(
+    rule: Rule, tree: Expression, program: Program, *, is_wanted: bool
+) -> Iterator[str]:
+    """Describe what keeps a condition from being true, or from being false inside `not`."""
+    found = measure(tree, VOCABULARY, program)
+    if (found.value is True) is is_wanted:
+        return
+    match tree:
+        case Not():
+            yield from _list_broken(rule, tree.operand, program, is_wanted=not is_wanted)
+        case And() | Or():
+            for operand in tree.operands:
+                yield from _list_broken(rule, operand, program, is_wanted=is_wanted)
+        case Relation():
+            yield _describe(rule, tree, program, is_wanted=is_wanted)
+        case _:
+            yield f"{_cut(rule, tree)} {'does not hold' if is_wanted else 'holds'}"
+
+
+def _describe(rule: Rule, tree: Relation, program: Program, *, is_wanted: bool) -> str:
+    """Write a comparison with what it compares: `buffers.peak_bytes is 2.1 GiB, not <= 1GiB`."""
+    faced = face_limit(tree)
+    found = measure(faced, VOCABULARY, program)
+    if found.left is None or found.right is None:
+        return f"{_cut(rule, tree)} {'does not hold' if is_wanted else 'holds'}"
+    suffix = faced.right.suffix if isinstance(faced.right, Literal) else ""
+    suffix = suffix or _BASE_UNITS.get(find_unit(faced, VOCABULARY), "")
+    is_lower, is_upper = find_bounds(faced, program, found)
+    mark = "at least " * is_lower + "at most " * is_upper
+    operator = faced.operator if is_wanted else _OPPOSITES[faced.operator]
+    limit = _cut(rule, faced.right)
+    if any(find_reads(faced.right)):
+        limit += f", {_write(found.right, found.left, suffix)}"
+    figure = _write(found.left, found.right, suffix)
+    return f"{_cut(rule, faced.left)} is {mark}{figure}, not {operator} {limit}"
+
+
+def _write(value: Number, other: Number, suffix: str) -> str:
+    """Write a figure in a unit of expressions, with the digits that its limit asks for."""
+    scale = Literal(1, suffix).number
+    known, beside = value / scale, other / scale
+    forms = _LARGE if abs(known) >= _FROM_LARGE else _SMALL
+    texts = [format(known, ",.0f" if known.is_integer() else form) for form in forms]
+    read = [float(text.replace(",", "")) for text in texts]
+    kept = (
+        text
+        for text, shown in zip(texts, read, strict=True)
+        if (shown > beside, shown < beside) == (known > beside, known < beside)
+    )
+    text = next(kept, texts[-1])
+    return f"{text} {suffix}".rstrip()
+
+
+def _cut(rule: Rule, tree: Expression) -> str:
+    """Return how a part was written, on one line, with the brackets that its ends stand in."""
+    text, start, end = rule.source.text, tree.start, tree.end
+    while (part := text[start:end]).count("(") < part.count(")") and start > 0:
+        start = max(text.rfind("(", 0, start), 0)
+    while (part := text[start:end]).count(")") < part.count("(") and end < len(text):
+        end = text.find(")", end) + 1 or len(text)
+    return " ".join(part.split())
+
+
+_NAMED: Final = 3  # rows named in what a rule found
+
+# The field by which the row that a finding points at is the largest.
+_WEIGHTS: Final = {
+    "buffers": "occupied_bytes",
+    "collectives": "known_wire_bytes_per_run",
+    "fusions": "known_memory_bytes_per_run",
+    "cost": "known_flops_per_run",
+}
+_ROWS_OF: Final = {"cost": "fusions"}
+_NAMES: Final = ("name", "value", "opcode", "parameter_name", "dtype", "code")
+
+
+def name_rows(counted: Aggregate, program: Program) -> str:
+    """Name the first few of the rows that are counted, those of one name once.
+
+    Of findings of one kind the first says what it is about: `large-copy ×2 (copy.3, …)`.
+    """
+    rows = _find_rows(counted, program)
+    alike: dict[str, list[object]] = {}
+    for row in rows:
+        alike.setdefault(_name_of(row), []).append(row)
+    named = [(name, of) for name, of in alike.items() if name][:_NAMED]
+    count = len(rows) - sum(len(of) for _, of in named)
+    more = f" and {count} more" if count and named else ""
+    return ", ".join(_name_alike(name, of) for name, of in named) + more
+
+
+def find_place(rule: Rule, program: Program) -> tuple[str | None, int | None]:
+    """Return file and line of what weighs most in what the budget measures, None if unknown."""
+    if rule.counted:
+        rows = _find_rows(rule.counted, program)
+        block = rule.counted.rows.partition(".")[0]
+    else:
+        block = min(rule.paths, default="").partition(".")[0]
+        path = _ROWS_OF.get(block, block)
+        rows = program.rows(path) if path in ROW_LISTS else ()
+    weight = _WEIGHTS.get(block, "")
+    for row in sorted(rows, key=lambda row: -(getattr(row, weight, 0) or 0)):
+        file, line = getattr(row, "source_file", None), getattr(row, "source_line", None)
+        if isinstance(file, str) and isinstance(line, int):
+            return file, line
+    return None, None
+
+
+def _find_rows(counted: Aggregate, program: Program) -> Sequence[object]:
+    rows = program.rows(counted.rows)
+    if counted.where is None:
+        return rows
+    keeps = compile_condition(counted.where, ROW_LISTS[counted.rows].fields)
+    return [row for row in rows if keeps(row)]
+
+
+def _name_alike(name: str, rows: Sequence[object]) -> str:
+    """Name rows of one name, and what the first of them is about."""
+    text = f"{name} ×{len(rows)}" if len(rows) > 1 else name
+    if not isinstance(rows[0], Finding):
+        return text
+    subject = rows[0].instruction or rows[0].parameter
+    return f"{text} ({subject}{', …' if len(rows) > 1 else ''})" if subject else text
+
+
+def _name_of(row: object) -> str:
+    found = (getattr(row, name, None) for name in _NAMES)
+    return next((name for name in found if isinstance(name, str) and name), "")
+
 
 Baseline: TypeAlias = Program | SavedFigures
 

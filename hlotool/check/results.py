@@ -1,8 +1,11 @@
-"""What a check answers: one row a budget and module, and how many came to what."""
+"""What a check answers: one row a budget and module, and how many came to what.
+
+What a budget came to, in a sentence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -10,18 +13,19 @@ from msgspec.structs import replace
 
 from hlotool.check.budget import Severity
 from hlotool.check.limits import Number
-from hlotool.fields import (
+from hlotool.dump.saved import make_key
+from hlotool.table import (
     COUNT,
     MEASURE,
     NUMBER,
     Block,
     DocumentSpec,
+    Field,
     RowList,
     Unit,
     column,
     figure,
 )
-from hlotool.inputs.saved import make_key
 
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
 
@@ -187,3 +191,29 @@ def count_results(results: Iterable[RuleResult]) -> CheckFacts:
         no_match_count=unmatched,
         error_count=broken,
     )
+
+
+Write = Callable[[Field, RuleResult], str]
+
+
+def write_sentence(result: RuleResult, write: Write) -> str:
+    """Write actual, limit and margin of a result; `write` writes a figure in its unit."""
+
+    def tell(name: str) -> str:
+        return write(RULES.field(name), result)
+
+    parts = []
+    if result.actual is not None:
+        verb = "found" if result.unit is Unit.COUNT else "is"
+        mark = "at least " * result.is_lower_bound + "at most " * result.is_upper_bound
+        parts.append(f"{verb} {mark}{tell('actual')}")
+        if result.is_required and result.limit is not None:
+            parts.append(f"at least {tell('limit')} is needed")
+        elif result.limit is not None and result.margin is not None:
+            side = f"{tell('margin')[1:]} {'beyond' if result.margin < 0 else 'within'}"
+            parts.append(f"{side if result.margin else 'at'} the limit of {tell('limit')}")
+        if result.baseline is not None:
+            parts.append(f"it was {tell('baseline')}")
+    if result.reason:
+        parts.append(result.reason)
+    return f"{result.expression}: {', '.join(parts)}." if parts else f"{result.expression}."

@@ -1,32 +1,39 @@
-"""One budget, compiled: what it measures, what it allows, where it applies."""
+"""One budget, compiled: what it measures, what it allows, where it applies.
+
+Does a budget name a word that no module can ever hold? It would be met for ever.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.overlap.machine import Machine
-from hlotool.check.budget import LIMITS, Budget, Limit
+from hlotool.analysis.collectives.machine import Machine
+from hlotool.check.budget import LIMITS, Budget, Limit, expect_pattern
 from hlotool.check.estimates import expect_machine
 from hlotool.check.limits import Limits, Number, tidy
-from hlotool.check.pattern import expect_pattern
 from hlotool.errors import QueryError, UsageError
-from hlotool.fields import Unit
 from hlotool.pattern import Pattern
-from hlotool.program.figures import ROW_LISTS
-from hlotool.program.metrics import METRICS
-from hlotool.query.compile import row_compiler
-from hlotool.query.expression import Aggregate, Expression, Relation, find_reads
-from hlotool.query.misfit import find_misfit
-from hlotool.query.names import suggest
-from hlotool.query.parse import parse_condition, parse_number
-from hlotool.query.unit import find_unit
-from hlotool.query.vocabulary import Vocabulary
-from hlotool.source import Source
+from hlotool.program.program import METRICS, ROW_LISTS, Program
+from hlotool.table import Unit
+from hlotool.table.expression.check import (
+    Stranger,
+    Vocabulary,
+    find_misfit,
+    find_strangers,
+    find_unit,
+    refuse_stranger,
+)
+from hlotool.table.expression.compile import row_compiler
+from hlotool.table.expression.tree import Aggregate, Expression, Relation, find_reads
+from hlotool.table.expression.where import parse_condition, parse_number
+from hlotool.table.names import suggest
+from hlotool.text import Source
 
 VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS)
 
@@ -201,3 +208,27 @@ def _describe_limits(budget: Budget) -> str:
     if given:
         parts.append(f"{budget.text} <= baseline + {' or '.join(given)}")
     return " and ".join(parts)
+
+
+def list_strangers(rule: Rule, program: Program) -> tuple[Stranger, ...]:
+    """Return the words of a budget that neither hlotool knows nor the program holds."""
+    return tuple(
+        found
+        for one in find_reads(rule.tree)
+        if isinstance(one, Aggregate) and one.where is not None
+        for found in find_strangers(
+            one.where, ROW_LISTS[one.rows].fields, program.rows(one.rows), program.find_words
+        )
+    )
+
+
+def expect_budget_words(rule: Rule, found: Iterable[Sequence[Stranger]]) -> None:
+    """Raise QueryError where a word of a budget is strange to every module it was held against.
+
+    `found` are the strangers of each. Where there is none, nobody knows.
+    """
+    first, *others = [*found] or [()]
+    for one in first:
+        places = [{each.start for each in strangers} for strangers in others]
+        if all(one.start in starts for starts in places):
+            raise refuse_stranger(one, rule.source)

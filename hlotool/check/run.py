@@ -9,19 +9,19 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.check.entry import find_entry
+from hlotool.check.baseline import find_entry
 from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import NO_BASELINE, Baseline, judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
-from hlotool.check.rule import Rule
-from hlotool.check.words import expect_budget_words, list_strangers
-from hlotool.compare.sides import Candidate, read_side
+from hlotool.check.rule import Rule, expect_budget_words, list_strangers
+from hlotool.compare.inputs import Candidate, read_side
+from hlotool.dump.files import Inputs
+from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError, NothingCheckedError
-from hlotool.fields import InputPaths
-from hlotool.inputs import Failure, Inputs, map_inputs
-from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
-from hlotool.program.loading import input_paths, load_program
-from hlotool.query.words import Stranger
+from hlotool.program.load import input_paths, load_program
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions
+from hlotool.table import InputPaths
+from hlotool.table.expression.check import Stranger
 
 _RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
 

@@ -1,26 +1,211 @@
-"""`hlotool collectives`: what crosses the interconnect, per run."""
+"""What `hlotool collectives` says in sentences, above its tables and below them.
+
+`hlotool collectives`: what crosses the interconnect, per run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import click
 
-from hlotool.analysis.collectives.answer import COLLECTIVES, choose_collective_columns
-from hlotool.analysis.collectives.groups.mesh_axes import parse_mesh_axes
-from hlotool.analysis.collectives.report import CollectiveOptions
-from hlotool.analysis.origin.stack import add_stacks
-from hlotool.commands.prose.collectives import describe, find_notes
-from hlotool.commands.shared.command import RowOptions, document_command, print_document
-from hlotool.commands.shared.dump_options import dump_options
-from hlotool.commands.shared.machine_options import MACHINE_AND_LATENCY, machine_options
-from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.shared.stack_option import (
+from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
+from hlotool.analysis.collectives.machine import Machine
+from hlotool.analysis.collectives.mesh import parse_mesh_axes
+from hlotool.analysis.collectives.report import (
+    BETWEEN_SLICES,
+    COLLECTIVE_TOTALS,
+    COLLECTIVES,
+    CollectiveOptions,
+    CollectiveReport,
+    choose_collective_columns,
+)
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.totals import CollectiveTotals
+from hlotool.analysis.origin import add_stacks
+from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.options import (
+    MACHINE_AND_LATENCY,
+    RowOptions,
+    dump_options,
     explain_missing_stacks,
+    machine_options,
     show_stacks,
     stack_option,
 )
-from hlotool.fields import Document
+from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.request import Request, load_one
+from hlotool.hlo import Mesh, Module
+from hlotool.table import Document, Line
+
+_NAMES_SHOWN: Final = 3
+
+
+def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
+    """Say what there is, what it sends, and what is not hidden."""
+    partitions, replicas = module.header.num_partitions, module.header.replica_count
+    devices = f"{_plural(partitions, 'partition')} × {_plural(replicas, 'replica')}"
+    host = [Line(HOST_LINE, HOST_TOTALS, report.host.totals)] if report.host.rows else []
+    if not report.rows:
+        return (Line(f"{module.name}: no collectives; {devices}"), *host)
+    totals = report.totals
+    lines = [
+        Line(f"{module.name}: {devices}"),
+        Line(
+            "{count:collective} ({textual_count:instruction} in the text) run {executions:time}",
+            COLLECTIVE_TOTALS,
+            totals,
+        ),
+        Line(
+            "a device sends {wire_bytes_per_run} in one run, for payloads of "
+            "{payload_bytes_per_run}",
+            COLLECTIVE_TOTALS,
+            totals,
+        ),
+    ]
+    slices = totals.between_slices()
+    if slices is not None:
+        text = "between slices (dcn), {count} of them send {wire_bytes_per_run}"
+        lines.append(Line(text, BETWEEN_SLICES, slices))
+    if not any(row.is_async for row in report.rows):
+        if module.header.is_scheduled:
+            lines.append(Line("all are synchronous: nothing is computed while they run"))
+    elif totals.exposed_wire_bytes_per_run is not None:
+        text = "no work hides an estimated {exposed_wire_bytes_per_run} of it"
+        lines.append(Line(f"{text}: rough, {_say_basis(totals)}", COLLECTIVE_TOTALS, totals))
+    if totals.transfer_seconds is not None:
+        text = "the estimated time is {transfer_seconds}"
+        if totals.exposed_seconds is not None:
+            text += ", of which no work hides {exposed_seconds}"
+        lines.append(Line(text, COLLECTIVE_TOTALS, totals))
+    return (*lines, *host)
+
+
+def _say_basis(totals: CollectiveTotals) -> str:
+    """Say what the estimate of what is exposed rests on; nobody has measured how far off it is."""
+    nodes = f"; nodes of {totals.devices_per_node} assumed" if totals.is_node_assumed else ""
+    if totals.reference_chip is None:
+        return f"as chip and link are taken at their peaks{nodes}"
+    if totals.transfer_seconds is None:
+        return f"at the ratios of {totals.reference_chip}; --chip gives times{nodes}"
+    return (
+        f"for work as fast as on {totals.reference_chip} and the link as given; --chip names yours"
+        f"{nodes}"
+    )
+
+
+def find_notes(
+    report: CollectiveReport,
+    options: CollectiveOptions,
+    machine: Machine | None,
+    *,
+    with_axes: bool,
+) -> tuple[Line, ...]:
+    """Say what the figures rest on, and where the dump does not answer."""
+    rows = report.rows
+    said = [*_say_which(rows), *_say_of_mesh(rows, options.mesh)]
+    if with_axes and options.mesh is None:
+        said += _say_of_strides(rows)
+    contrary = [f"groups of {row.name}: {row.problem}" for row in rows if row.problem]
+    said += contrary[:_NAMES_SHOWN]
+    if len(contrary) > _NAMES_SHOWN:
+        said.append(f"{len(contrary):,} collectives have such problems: --where 'problem != null'")
+    if machine is not None:
+        said += _say_of_machine(rows, machine)
+    said += _say_of_links(report, machine)
+    return tuple(Line(text[0].upper() + text[1:]) for text in said)
+
+
+def _say_which(rows: Sequence[CollectiveRow]) -> Iterator[str]:
+    """Name the rows that are bounds, or not what they look like."""
+    chosen = {
+        "trip count unknown, counted once": [row for row in rows if row.executions is None],
+        "upper bound, as the data decides how much is sent": [
+            row for row in rows if row.is_upper_bound
+        ],
+        "every branch of a conditional is counted": [row for row in rows if row.is_conditional],
+        "bytes unknown, as the text does not say who sends what between slices": [
+            row for row in rows if row.network == "dcn" and row.wire_bytes is None
+        ],
+        "all-reduce of which each device keeps only its shard": [
+            row for row in rows if row.opcode == "all-reduce" and row.kind == "reduce-scatter"
+        ],
+    }
+    for what, named in chosen.items():
+        if named:
+            yield f"{what}: {_name(named)}"
+
+
+def _say_of_mesh(rows: Sequence[CollectiveRow], mesh: Mesh | None) -> Iterator[str]:
+    """Name the collectives whose groups lie along no axes of the user's mesh."""
+    if mesh is None:
+        return
+    stray = [row for row in rows if row.axes is None and row.kind != "send"]
+    stray = [row for row in stray if row.network != "dcn"]  # of which no device is known
+    if stray:
+        text = ",".join(f"{axis.name}={axis.size}" for axis in mesh.axes)
+        yield f"no axes of {text} form the groups of {_name(stray)}"
+
+
+def _say_of_strides(rows: Sequence[CollectiveRow]) -> Iterator[str]:
+    """Say what stands in the place of axes without a name."""
+    unnamed = [one for row in rows if row.axes == row.strides for one in row.axes or ()]
+    if unnamed:
+        size, _, step = unnamed[0].partition("@")
+        yield (
+            f"axes without a name: {unnamed[0]} are {size} devices whose numbers are {step} "
+            "apart; --mesh names them"
+        )
+
+
+def _say_of_machine(rows: Sequence[CollectiveRow], machine: Machine) -> Iterator[str]:
+    """Say what estimates rest on, and for what there are none."""
+    link, between, chip = machine.link, machine.between, machine.chip
+    if chip is not None and any(row.overlap_instructions for row in rows):
+        yield (
+            f"work meanwhile: at the peak rates of {chip.description}; "
+            "each second of it hides one transfer"
+        )
+    for one, where in ((link, ""), (between, " to other nodes")):
+        if one is not None:
+            yield f"estimates: wire bytes{where} at {one}, with nothing else on the link"
+    if chip is not None and link is None:
+        yield "no estimates of transfers, as no source states the link's speed; give --bandwidth"
+
+
+def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator[str]:
+    """Say which transfers go over a link whose speed nobody states."""
+    totals, between = report.totals, machine.between if machine else None
+    if totals.is_node_assumed:
+        yield (
+            f"nodes of {totals.devices_per_node} consecutive devices are assumed; "
+            "--devices-per-node says otherwise"
+        )
+    if between is not None or (machine is None and totals.reference_chip is None):
+        return
+    options = "--node-bandwidth" if machine and machine.chip else "--chip and --node-bandwidth"
+    rest = f"what work hides is unknown; give {options}"
+    slices = [row for row in report.rows if row.network == "dcn" and row.is_async]
+    nodes = [row for row in report.rows if row.span == "cross" and row.network is None]
+    if nodes:
+        yield f"between nodes, at a speed that nobody states: {_name(nodes)}; {rest}"
+    if slices:
+        yield f"between slices, at a speed that nobody states: {_name(slices)}; {rest}"
+
+
+def _name(rows: Sequence[CollectiveRow]) -> str:
+    """Name the first few."""
+    names = ", ".join(row.name for row in rows[:_NAMES_SHOWN])
+    rest = len(rows) - _NAMES_SHOWN
+    return f"{names} and {rest:,} more" if rest > 0 else names
+
+
+def _plural(count: int | None, noun: str) -> str:
+    if count is None:
+        return f"? {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
 
 _EXAMPLE = """\
 hlotool collectives dump/ --mesh data=4,model=2 --by axes,kind

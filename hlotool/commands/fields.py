@@ -8,11 +8,11 @@ from typing import Annotated, Final
 import click
 from msgspec import Struct
 
-from hlotool.commands.shared.command import RowOptions, document_command, print_document
+from hlotool.commands.shared.command import document_command, documents_of, expect_command
 from hlotool.commands.shared.complete import complete_command
-from hlotool.commands.shared.declared import documents_of, expect_command
-from hlotool.commands.shared.output import write_text
-from hlotool.fields import Block, Document, DocumentSpec, Field, RowList, column, figure
+from hlotool.commands.shared.options import RowOptions
+from hlotool.commands.shared.output import print_document, write_text
+from hlotool.table import Block, Document, DocumentSpec, Field, RowList, column, figure
 
 _EXAMPLE: Final = """\
 hlotool fields collectives

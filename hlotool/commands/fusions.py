@@ -10,31 +10,35 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import Chip
-from hlotool.analysis.fusions.answer import (
+from hlotool.analysis.fusions.body import expand_fusion, find_fusion
+from hlotool.analysis.fusions.calls import CustomCallTotals
+from hlotool.analysis.fusions.report import (
     CALL_TOTALS,
     CUSTOM_CALLS,
     FUSION_TOTALS,
     FUSIONS,
+    OUTSIDE,
+    FusionReport,
+    OutsideFusions,
     choose_fusion_columns,
 )
-from hlotool.analysis.fusions.call_totals import CustomCallTotals
-from hlotool.analysis.fusions.expansion import expand_fusion, find_fusion
-from hlotool.analysis.fusions.outside import OUTSIDE, OutsideFusions
-from hlotool.analysis.fusions.report import FusionReport
-from hlotool.analysis.origin.stack import add_stacks
-from hlotool.commands.shared.command import RowOptions, document_command, print_document
-from hlotool.commands.shared.dump_options import dump_options
-from hlotool.commands.shared.machine_options import CHIP_ALONE, machine_options
-from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.shared.stack_option import (
+from hlotool.analysis.origin import add_stacks
+from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.options import (
+    CHIP_ALONE,
+    RowOptions,
+    dump_options,
     explain_missing_stacks,
+    machine_options,
     show_stacks,
     stack_option,
 )
+from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.request import Request, load_one
 from hlotool.errors import UsageError
-from hlotool.fields import Document, Line, quote_braces
-from hlotool.fields.quantity import parse_size
-from hlotool.ir import Instruction, Module
+from hlotool.hlo import Instruction, Module
+from hlotool.table import Document, Line, quote_braces
+from hlotool.table.quantity import parse_size
 
 _EXAMPLE: Final = """\
 hlotool fusions dump/ --by kind,root_opcode

@@ -1,40 +1,240 @@
-"""`hlotool report`: a program as one page of HTML."""
+"""The tables of `hlotool report`: the lists of the commands, and what a click in a row tells.
+
+`hlotool report OLD NEW`: two programs side by side, as one page.
+
+`hlotool report`: a program as one page of HTML.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool import __version__
-from hlotool.analysis.collectives.answer import COLLECTIVE_ROWS
+from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.findings.finding import Finding, choose_finding_columns
-from hlotool.analysis.fusions.answer import CUSTOM_CALLS, FUSION_ROWS
+from hlotool.analysis.fusions.report import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
-from hlotool.commands.pages.pair import write_pair
-from hlotool.commands.pages.tables import Listed, link_by, list_tables, no_link
-from hlotool.commands.prose.headroom import say_headroom
-from hlotool.commands.prose.summary import (
+from hlotool.commands.diff.programs import count_changes, say_difference
+from hlotool.commands.shared.command import HelpfulCommand
+from hlotool.commands.shared.headroom import say_headroom
+from hlotool.commands.shared.options import MACHINE, dump_options, machine_options
+from hlotool.commands.shared.output import write_text
+from hlotool.commands.shared.request import Request, load_one
+from hlotool.commands.shared.stderr import say
+from hlotool.commands.summary.text import (
     say_collectives,
     say_measured,
     say_memory,
     say_what,
     say_work,
 )
-from hlotool.commands.shared.command import write_text
-from hlotool.commands.shared.dump_options import dump_options
-from hlotool.commands.shared.help import HelpfulCommand
-from hlotool.commands.shared.machine_options import MACHINE, machine_options
-from hlotool.commands.shared.request import Request, load_one
-from hlotool.errors import UsageError
-from hlotool.fields import Line, Unit
-from hlotool.fields.quantity import parse_size
-from hlotool.program.page.page import make_page
+from hlotool.compare.answer import name_columns
+from hlotool.compare.changes.fusions import FusionChange
+from hlotool.compare.changes.instructions import InstructionChange
+from hlotool.compare.changes.memory import MemoryChange, SpaceChange, list_spaces
+from hlotool.compare.inputs import (
+    Candidate,
+    DiffSide,
+    find_candidates,
+    level_sides,
+    parse_argument,
+    read_pair,
+)
+from hlotool.compare.pairing import Pairing, pair_candidates
+from hlotool.compare.report import DiffReport, compare_programs
+from hlotool.dump.siblings import NamedFiles
+from hlotool.errors import NothingCheckedError, UsageError
+from hlotool.page.data import make_page
+from hlotool.page.html import (
+    MOST_ROWS,
+    FindLink,
+    Link,
+    PageFinding,
+    PageTable,
+    PageTables,
+    PageText,
+    expect_chart_script,
+    expect_templates,
+    make_table,
+    render_page,
+)
+from hlotool.page.pair import make_pair_page
 from hlotool.program.program import Program
-from hlotool.render.report.libraries import expect_chart_script, expect_templates
-from hlotool.render.report.page import PageFinding, PageTables, PageText, render_page
-from hlotool.render.units import format_value
+from hlotool.table import InputPaths, Line, RowList, Unit, quote_braces
+from hlotool.table.quantity import parse_size
+from hlotool.table.select import Query, select_rows
+from hlotool.table.units import format_value
+
+
+class Listed(Struct, frozen=True):
+    """A list that is a table of the page, if it has rows."""
+
+    anchor: str
+    title: str
+    row_list: RowList
+    rows: Sequence[object]
+    find_link: FindLink
+
+
+def list_tables(*lists: Listed) -> tuple[PageTable, ...]:
+    """Write lists as tables, the largest rows first, and leave out those without a row."""
+    return tuple(
+        make_table(
+            each.anchor,
+            each.title,
+            select_rows(each.row_list, each.rows, Query(default_limit=MOST_ROWS)),
+            each.find_link,
+        )
+        for each in lists
+        if each.rows
+    )
+
+
+def link_by(name: str, text: str = "") -> FindLink:
+    """Return what finds the instruction that a row names, and the cell that shows it."""
+
+    def find(record: object) -> Link | None:
+        found = getattr(record, name)
+        return Link(getattr(record, text or name), found) if found else None
+
+    return find
+
+
+def no_link(record: object) -> Link | None:  # noqa: ARG001  as the others
+    """Link nothing."""
+    return None
+
+
+_Sides = tuple[DiffSide, DiffSide]
+_Labels = tuple[str, str]
+
+
+def write_pair(request: Request, new: str, limit_bytes: int | None) -> tuple[str, set[str]]:
+    """Return the page about two programs, and the paths of what it was made from."""
+    if request.named != NamedFiles():
+        raise UsageError("--buffers, --live-range and --module-text go with one program.")
+    if request.budgets:
+        raise UsageError("--budget goes with one program; hlotool check compares two.")
+    arguments = parse_argument(request.path, "old"), parse_argument(new, "new")
+    labels = arguments[0].label, arguments[1].label
+    if labels[0] == labels[1]:
+        raise UsageError(f"both sides are called {labels[0]!r}.")
+    found = [find_candidates(one, request.stage, request.module) for one in arguments]
+    pair = _choose(pair_candidates(found[0][0], found[1][0]))
+    sides, facts = read_pair(pair, labels, request.assumptions)
+    request.tell((*found[0][1], *found[1][1], *sides[0].notes(), *sides[1].notes()))
+    report = compare_programs(*sides)
+    machine = request.assumptions.machine
+    if limit_bytes is None and machine and machine.chip:
+        limit_bytes = machine.chip.hbm_bytes
+    said = tuple(say_difference(report, "auto"))
+    paths = tuple(path for one in facts for path in _list_paths(one.input))
+    text = PageText(
+        " → ".join(dict.fromkeys(one.name for one in pair)),
+        (
+            *said[:1],
+            *_fit(sides, labels, limit_bytes),
+            *said[1:],
+            *count_changes(report, labels),
+        ),
+        paths,
+        __version__,
+        labels,
+    )
+    page = make_pair_page(*sides, report, labels, limit_bytes)
+    return render_page(text, _list_tables(report, sides, labels), page), {*paths}
+
+
+def _choose(pairs: Sequence[Pairing]) -> tuple[Candidate, Candidate]:
+    """Choose the programs with most to read, and say so where there are others."""
+    whole = [(one.left, one.right) for one in pairs if one.left and one.right]
+    if not whole:
+        raise NothingCheckedError("no module has the same name on both sides.")
+    chosen = max(whole, key=lambda pair: pair[0].size_bytes + pair[1].size_bytes)
+    if len(whole) > 1:
+        say(f"{len(whole)} modules match; this shows {chosen[1].name}. Choose with --module.")
+    return chosen
+
+
+def _list_paths(found: InputPaths) -> Iterator[str]:
+    yield found.module_path or found.path
+    if found.buffers_path:
+        yield found.buffers_path
+
+
+def _fit(sides: _Sides, labels: _Labels, limit_bytes: int | None) -> Iterator[Line]:
+    """Say of each side whether it fits."""
+    for side, label in zip(sides, labels, strict=True):
+        if side.program and limit_bytes is not None:
+            headroom = side.program.summarize(limit_bytes=limit_bytes).headroom
+            if headroom is not None:
+                line = say_headroom(headroom)
+                yield replace(line, template=f"{quote_braces(label)}: {line.template}")
+
+
+def _list_tables(report: DiffReport, sides: _Sides, labels: _Labels) -> PageTables:
+    """List what is new at the peak and the figures first, then all that changed."""
+    lists = {one.name: one for one in name_columns(*labels, report.collectives).row_lists}
+    memory = lists["memory"]
+    added = [row for row in report.memory if row.change == "added"]
+    others = [row for row in report.memory if row.change != "added"]
+    to_memory, to_fusion, to_instruction = _links(labels)
+    spaces = _list_spaces(sides)
+    return PageTables(
+        list_tables(
+            Listed("new", "New at the peak", memory, added, to_memory),
+            Listed("figures", "Figures", lists["metrics"], report.metrics, no_link),
+            Listed("spaces", "Memory spaces", lists["spaces"], spaces, no_link),
+        ),
+        list_tables(
+            Listed("why", "Why", lists["causes"], report.causes, no_link),
+            Listed("gone", "Gone from the peak, or of another size", memory, others, to_memory),
+            Listed("collectives", "Collectives", lists["collectives"], report.collectives, no_link),
+            Listed("fusions", "Fusions", lists["fusions"], report.fusions, to_fusion),
+            Listed(
+                *("instructions", "Instructions", lists["instructions"], report.instructions),
+                to_instruction,
+            ),
+            Listed("header", "Header", lists["header"], report.header, no_link),
+            Listed("flags", "Flags", lists["flags"], report.flags, no_link),
+        ),
+    )
+
+
+def _list_spaces(sides: _Sides) -> tuple[SpaceChange, ...]:
+    """List all memory spaces, where there are several."""
+    left, right = (one.program.memory if one.program else None for one in level_sides(*sides))
+    spaces = list_spaces(left.figures, right.figures) if left and right else ()
+    return spaces if len(spaces) > 1 else ()
+
+
+def _links(labels: _Labels) -> tuple[FindLink, FindLink, FindLink]:
+    """Return what a click tells of: the new instruction, of what is gone the old one."""
+
+    def memory(row: object) -> Link | None:
+        if not isinstance(row, MemoryChange):
+            return None
+        return Link(row.value, row.instruction, labels[row.change != "removed"])
+
+    def fusion(row: object) -> Link | None:
+        if not isinstance(row, FusionChange):
+            return None
+        names = row.right_names or row.left_names
+        return Link(row.name, names[0], labels[bool(row.right_names)]) if names else None
+
+    def instruction(row: object) -> Link | None:
+        if not isinstance(row, InstructionChange):
+            return None
+        name = row.right_name or row.left_name
+        return Link(row.name, name, labels[bool(row.right_name)]) if name else None
+
+    return memory, fusion, instruction
+
 
 _EXAMPLES: Final = (
     "hlotool report dump/ -o report.html",
@@ -85,7 +285,9 @@ def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]
         findings=tuple(_tell(one) for one in program.findings[:_MOST_FINDINGS]),
         more="More findings are below." if len(program.findings) > _MOST_FINDINGS else "",
     )
-    return render_page(text, _list_tables(program), make_page(program, limit_bytes)), {*made_from}
+    return render_page(text, _list_page_tables(program), make_page(program, limit_bytes)), {
+        *made_from
+    }
 
 
 def _list_lines(program: Program, limit_bytes: int | None) -> Iterator[Line]:
@@ -94,8 +296,8 @@ def _list_lines(program: Program, limit_bytes: int | None) -> Iterator[Line]:
     if found.headroom is not None:
         yield say_headroom(found.headroom)
     yield say_memory(found)[0]
-    for say in (say_work, say_collectives, say_measured, say_what):
-        yield from say(found)
+    for write in (say_work, say_collectives, say_measured, say_what):
+        yield from write(found)
 
 
 def _tell(one: Finding) -> PageFinding:
@@ -106,7 +308,7 @@ def _tell(one: Finding) -> PageFinding:
     return PageFinding(f"{size}{one.message}{place}{advice}", one.severity, one.instruction or "")
 
 
-def _list_tables(program: Program) -> PageTables:
+def _list_page_tables(program: Program) -> PageTables:
     buffers = link_by("instruction", "value")
     return PageTables(
         (),

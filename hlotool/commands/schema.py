@@ -7,14 +7,13 @@ import json
 import click
 
 from hlotool.check.history import HISTORY_SCHEMA, HistoryLine
-from hlotool.commands.shared.command import write_text
+from hlotool.commands.shared.command import HelpfulCommand, all_documents
 from hlotool.commands.shared.complete import complete_document
-from hlotool.commands.shared.declared import all_documents
-from hlotool.commands.shared.help import HelpfulCommand
-from hlotool.commands.shared.say import say
+from hlotool.commands.shared.output import write_text
+from hlotool.commands.shared.stderr import say
 from hlotool.errors import UsageError
-from hlotool.fields.schema import Json, make_line_schema, make_schema
-from hlotool.query.names import suggest
+from hlotool.table.names import suggest
+from hlotool.table.schema import Json, make_line_schema, make_schema
 
 _EXAMPLES = (
     "hlotool schema collectives > collectives.schema.json",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from hlotool.commands.shared.command import write_text
-from hlotool.commands.shared.dump_options import dump_options
-from hlotool.commands.shared.help import HelpfulCommand
+from hlotool.commands.shared.command import HelpfulCommand
+from hlotool.commands.shared.options import dump_options
+from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request
+from hlotool.dump.read import display_name
+from hlotool.dump.text_kind import detect_kind
 from hlotool.errors import InputError, UsageError
-from hlotool.inputs.read.text import display_name
-from hlotool.inputs.read.text_kind import detect_kind
-from hlotool.parse.extent import ComputationExtent, list_computations
-from hlotool.query.names import suggest
-from hlotool.source import Source
+from hlotool.hlo.module_extent import ComputationExtent, list_computations
+from hlotool.table.names import suggest
+from hlotool.text import Source
 
 _EXAMPLES = (
     "hlotool text module_0001.jit_step.gpu_after_optimizations.hlo.pb > step.txt",

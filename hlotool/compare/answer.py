@@ -8,21 +8,17 @@ from typing import Annotated, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.summary.answer import MODULE
 from hlotool.analysis.summary.module_facts import ModuleFacts
-from hlotool.compare.blocks.collectives import CollectiveChange
-from hlotool.compare.blocks.flags import FlagChange
-from hlotool.compare.blocks.fold import InstructionChange
-from hlotool.compare.blocks.fusions import FusionChange
-from hlotool.compare.blocks.header import HeaderChange
-from hlotool.compare.blocks.memory import MemoryChange
-from hlotool.compare.blocks.metrics import MetricRow
-from hlotool.compare.blocks.order import OrderChange
-from hlotool.compare.blocks.run_time import TimeChange
-from hlotool.compare.blocks.spaces import SpaceChange
+from hlotool.analysis.summary.report import MODULE
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.triage import Triage
-from hlotool.fields import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
+from hlotool.compare.changes.collectives import CollectiveChange
+from hlotool.compare.changes.figures import MetricRow, TimeChange
+from hlotool.compare.changes.fusions import FusionChange
+from hlotool.compare.changes.header import FlagChange, HeaderChange
+from hlotool.compare.changes.instructions import InstructionChange, OrderChange
+from hlotool.compare.changes.memory import MemoryChange, SpaceChange
+from hlotool.table import COUNT, INPUT_BLOCK, Block, DocumentSpec, InputPaths, RowList, figure
 
 _ALONE: Final = "instructions on the {} without a partner"
 

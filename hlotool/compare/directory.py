@@ -8,13 +8,11 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.compare.blocks.columns import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT
-from hlotool.compare.blocks.headline import pick_headline
-from hlotool.compare.blocks.metrics import by_path, compare_metrics
-from hlotool.compare.blocks.run_time import TimeChange
+from hlotool.compare.changes.figures import TimeChange, by_path, compare_metrics, pick_headline
+from hlotool.compare.changes.instructions import DELTA_BYTES, LEFT, RELATIVE_DELTA, RIGHT
+from hlotool.compare.inputs import DiffSide
 from hlotool.compare.pairing import Way
-from hlotool.compare.side import DiffSide
-from hlotool.fields import (
+from hlotool.table import (
     BYTES,
     COUNT,
     FLOPS,

@@ -7,8 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.compare.sides import Candidate
-from hlotool.compare.similar import EQUAL, Content, read_content
+from hlotool.compare.inputs import EQUAL, Candidate, Content, read_content
 from hlotool.errors import NothingCheckedError, UsageError
 
 Way: TypeAlias = Literal[

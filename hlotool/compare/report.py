@@ -1,36 +1,112 @@
-"""Two programs compared in every respect: what `hlotool diff` shows."""
+"""What may be asked of two programs, and what does the answer hold?
+
+Two programs compared in every respect: what `hlotool diff` shows.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.compare.blocks.changes import compare_instructions
-from hlotool.compare.blocks.collectives import CollectiveChange, compare_collectives
-from hlotool.compare.blocks.flags import FlagChange, compare_flags
-from hlotool.compare.blocks.fusions import FusionChange, compare_fusions
-from hlotool.compare.blocks.header import HeaderChange, compare_headers
-from hlotool.compare.blocks.memory import MemoryChange, compare_memory
-from hlotool.compare.blocks.memory_pairs import are_held_alike
-from hlotool.compare.blocks.metrics import DIFFED, MetricRow, by_path, compare_metrics
-from hlotool.compare.blocks.order import compare_order
-from hlotool.compare.blocks.reasons import Reasoner, make_reasoner
-from hlotool.compare.blocks.run_time import TimeChange, compare_times
-from hlotool.compare.blocks.spaces import SpaceChange, compare_spaces
-from hlotool.compare.causes.cause import Cause
-from hlotool.compare.causes.evidence import Evidence
+from hlotool.compare.causes.cause import Cause, Evidence
 from hlotool.compare.causes.find import find_causes
-from hlotool.compare.causes.input_program import InputPair
-from hlotool.compare.causes.triage import Triage
-from hlotool.compare.comparison import DiffOptions, DiffReport
+from hlotool.compare.causes.triage import InputPair, Triage
+from hlotool.compare.changes.collectives import CollectiveChange, compare_collectives
+from hlotool.compare.changes.figures import (
+    DIFFED,
+    MetricRow,
+    TimeChange,
+    by_path,
+    changed_metrics,
+    compare_metrics,
+    compare_times,
+)
+from hlotool.compare.changes.fusions import FusionChange, compare_fusions
+from hlotool.compare.changes.header import FlagChange, HeaderChange, compare_flags, compare_headers
+from hlotool.compare.changes.instructions import (
+    InstructionChange,
+    OrderChange,
+    compare_instructions,
+    compare_order,
+)
+from hlotool.compare.changes.memory import (
+    MemoryChange,
+    SpaceChange,
+    are_held_alike,
+    compare_memory,
+    compare_spaces,
+)
+from hlotool.compare.changes.reasons import Reasoner, make_reasoner
+from hlotool.compare.inputs import DiffSide, level_sides
 from hlotool.compare.match.matching import Pairs
+from hlotool.compare.match.pairing_steps import compare_structure
 from hlotool.compare.match.structure import Structure
-from hlotool.compare.match.two_programs import compare_structure
 from hlotool.compare.saved import SavedFigures, compare_kinds, kinds_of
-from hlotool.compare.side import DiffSide, level_sides
-from hlotool.ir import Instruction
+from hlotool.hlo import Instruction
+
+BLOCKS: Final = ("memory", "collectives", "fusions", "instructions", "flags")
+
+
+class DiffOptions(Struct, frozen=True):
+    """`only` are the blocks to compare; `is_folded` false lists every change by itself.
+
+    `has_causes` false looks for no reasons, and does not read what XLA was given.
+    `has_equal_figures` false leaves out figures that are known to be equal where nothing differs:
+    all where both sides are the same bytes, those of fusions where the structure is the same.
+    """
+
+    only: tuple[str, ...] = BLOCKS
+    is_strict: bool = False
+    is_folded: bool = True
+    has_causes: bool = True
+    has_equal_figures: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all blocks are compared, which an estimate of time takes."""
+        return self.only == BLOCKS
+
+    @property
+    def wants_causes(self) -> bool:
+        """Whether to look for causes, which takes all blocks."""
+        return self.has_causes and self.is_whole
+
+
+class DiffReport(Struct, frozen=True):
+    """What differs. `identical` is about structure alone; null where it was not compared.
+
+    `not_compared` says what one side does not hold. The counts are of instructions.
+    """
+
+    identical: bool | None
+    not_compared: tuple[str, ...]
+    matched_count: int | None
+    changed_count: int | None
+    left_only_count: int | None
+    right_only_count: int | None
+    order: OrderChange | None
+    metrics: tuple[MetricRow, ...]
+    memory: tuple[MemoryChange, ...]
+    collectives: tuple[CollectiveChange, ...]
+    fusions: tuple[FusionChange, ...]
+    instructions: tuple[InstructionChange, ...]
+    header: tuple[HeaderChange, ...]
+    flags: tuple[FlagChange, ...]
+    spaces: tuple[SpaceChange, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    triage: Triage | None = None
+    time: TimeChange | None = None
+    structure: Structure | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything does, but for the order of instructions."""
+        lists = (self.memory, self.collectives, self.fusions, self.instructions, self.header)
+        return any((*lists, self.flags, self.spaces, changed_metrics(self.metrics)))
+
 
 _METRICS_OF: Final = {
     "memory": ("buffers.",),

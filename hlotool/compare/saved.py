@@ -11,19 +11,13 @@ from typing import Final
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.overlap.machine import Machine
+from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.totals import KindRow
-from hlotool.analysis.measured.facts import MEASURED
-from hlotool.compare.blocks.collectives import (
-    CollectiveChange,
-    Sums,
-    has_changed,
-    make_change,
-)
-from hlotool.fields import Unit
-from hlotool.inputs.saved import SavedSummary
-from hlotool.program.metrics import METRICS
-from hlotool.program.program import Program
+from hlotool.analysis.measured import MEASURED
+from hlotool.compare.changes.collectives import CollectiveChange, Sums, has_changed, make_change
+from hlotool.dump.saved import SavedSummary
+from hlotool.program.program import METRICS, Program
+from hlotool.table import Unit
 
 _FUSION_COUNT: Final = "fusions.fusion_count"
 # What is exposed goes by the machine; of another, nothing is known.

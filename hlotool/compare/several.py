@@ -9,12 +9,12 @@ from msgspec import Struct, defstruct
 from msgspec.structs import replace
 
 from hlotool.compare.answer import SideFacts
-from hlotool.compare.blocks.columns import RELATIVE_DELTA
-from hlotool.compare.blocks.metrics import ESTIMATED_TIME, MetricRow, compare_metrics
+from hlotool.compare.changes.figures import ESTIMATED_TIME, MetricRow, compare_metrics
+from hlotool.compare.changes.instructions import RELATIVE_DELTA
+from hlotool.compare.inputs import DiffSide
 from hlotool.compare.report import estimate_times
-from hlotool.compare.side import DiffSide
 from hlotool.compare.threshold import JUDGED
-from hlotool.fields import MEASURE, PERCENT, Block, DocumentSpec, RowList, Unit, column, figure
+from hlotool.table import MEASURE, PERCENT, Block, DocumentSpec, RowList, Unit, column, figure
 
 _NOT_COMPARED: Final = "the buffer assignment that only some have; memory is estimated for all"
 

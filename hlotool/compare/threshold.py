@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.compare.blocks.metrics import MetricRow
+from hlotool.compare.changes.figures import MetricRow
 from hlotool.errors import UsageError
-from hlotool.fields import Unit
-from hlotool.fields.quantity import parse_size, parse_time
+from hlotool.table import Unit
+from hlotool.table.quantity import parse_size, parse_time
 
 # Of these less is better; of a count, of fusions say, that is not so.
 JUDGED: Final = frozenset(

@@ -8,12 +8,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost.call_figures import read_call_figures
-from hlotool.analysis.cost.custom_calls import FindStated, StatedCost
-from hlotool.ir.instruction import Instruction
+from hlotool.analysis.cost.custom_calls import FindStated, StatedCost, read_call_figures
+from hlotool.hlo import Instruction
 from hlotool.pattern import Pattern
-from hlotool.query.compile import Compiler, Reader, as_number
-from hlotool.query.expression import Expression
+from hlotool.table.expression.compile import Compiler, Reader, as_number
+from hlotool.table.expression.tree import Expression
 
 _Figures: TypeAlias = Mapping[str, int]
 _Count: TypeAlias = Callable[[_Figures], int | None]

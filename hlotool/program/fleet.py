@@ -1,31 +1,96 @@
-"""What are the rows of many programs, whoever reads them?
+"""The figures by which the programs of a directory are ranked: one row a program.
+
+What are the rows of many programs, whoever reads them?
 
 Processes of this machine do, or the workers of any executor. A program that cannot be read is a
 row with an error. Inputs and rows alone go from process to process, and rows alone are kept.
+
+To which programs do many paths lead, and what are their rows?
+
+What a file holds is found out where it will be read, so that no text stays in this process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool import __version__
-from hlotool.analysis.summary.program_row import ProgramRow, ProgramStage
+from hlotool.analysis.graph.backend import find_backend
+from hlotool.analysis.measured import describe_runs
+from hlotool.analysis.summary.report import ProgramRow, ProgramStage
+from hlotool.dump.files import DumpFile, Input, StageChoice
+from hlotool.dump.find import find_inputs
+from hlotool.dump.names import Stage, short_path, split_file_name
+from hlotool.dump.read import display_name
+from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
-from hlotool.inputs import Failure, Input, map_inputs, short_path
-from hlotool.inputs.dump.role import Stage
-from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
-from hlotool.program.loading import load_program
-from hlotool.program.row import measure_program
+from hlotool.program.load import load_program
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 
-if TYPE_CHECKING:  # start-up time: few ask for them
+if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from hlotool.program.row_cache import CachedRow, RowCache
+
+
+def measure_program(
+    program: Program, path: str, place: str, stage: ProgramStage | None
+) -> ProgramRow:
+    """Measure one program.
+
+    Memory is that of space 0; an estimate, which the row says, where there is no buffer
+    assignment. Raises what the analyses raise.
+    """
+    row = _add_memory(ProgramRow(program.name, path, place, None, stage), program)
+    runs = describe_runs(program.measured)
+    if runs is not None:
+        row = replace(row, measured_count=runs.run_count, measured_seconds=runs.run_seconds)
+    if program.module is None:
+        return row
+    cost, collectives, findings = program.cost, program.collectives.totals, program.findings
+    return replace(
+        row,
+        backend=find_backend(program.module),
+        instruction_count=program.module.instruction_count(),
+        collective_count=collectives.count,
+        wire_bytes_per_run=collectives.wire_bytes_per_run,
+        total_flops_per_run=cost.total_flops_per_run,
+        finding_count=len(findings),
+        worst_finding=findings[0].code if findings else None,
+        is_wire_lower_bound=collectives.is_lower_bound,
+        is_total_lower_bound=cost.is_total_lower_bound,
+        is_wire_upper_bound=collectives.is_upper_bound,
+        is_total_upper_bound=cost.is_upper_bound,
+    )
+
+
+def _add_memory(row: ProgramRow, program: Program) -> ProgramRow:
+    if program.memory is None:
+        return row
+    figures = program.memory.figures
+    row = replace(row, backend=figures.backend)
+    if figures.estimated:
+        return replace(
+            row,
+            allocated_bytes=figures.estimated.allocated_bytes,
+            peak_bytes=figures.estimated.peak_bytes,
+            is_estimate=True,
+            is_memory_lower_bound=figures.estimated.is_lower_bound,
+        )
+    return replace(
+        row,
+        allocated_bytes=figures.totals.allocated_bytes,
+        temp_bytes=figures.totals.temp_bytes,
+        peak_bytes=figures.totals.peak_bytes,
+    )
+
 
 _STAGES: Final[dict[Stage | None, ProgramStage]] = {Stage.BEFORE: "before", Stage.AFTER: "after"}
 
@@ -153,3 +218,64 @@ def _find_key(member: Member, assumptions: Assumptions) -> str:
 def _recall(member: Member, known: CachedRow) -> Measured:
     """Return a row of the cache for a program, which may lie elsewhere now."""
     return Measured(replace(known.row, path=member.chosen.path, place=member.place), known.notes)
+
+
+def measure_paths(paths: Iterable[str], stage: StageChoice, means: Means) -> list[ProgramRow]:
+    """Return the rows of files and directories, in order; what is no dump is a row, too."""
+    places = [PathToRead(path, _size_of(path)) for path in paths]
+    found = map_inputs(partial(find_members, stage=stage), places, executor=means.executor)
+    members = [one for each in found if not isinstance(each, Failure) for one in each]
+    measured = iter(measure_members(members, means))
+    rows: list[ProgramRow] = []
+    for place, each in zip(places, found, strict=True):
+        if isinstance(each, Failure):
+            rows.append(_describe_failed(place.path, each))
+        else:
+            rows += (one.row for one in islice(measured, len(each)))
+    return rows
+
+
+class PathToRead(Struct, frozen=True):
+    """A path, and how much there is to read to find out what it is."""
+
+    path: str
+    size_bytes: int
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116
+    except (OSError, ValueError):
+        return 0
+
+
+def find_members(place: PathToRead, stage: StageChoice) -> tuple[Member, ...]:
+    """Return the programs of a file or a directory, without the texts where a file has them."""
+    found = find_inputs(place.path, stage)
+    directory = found.path if found.is_directory else os.path.dirname(found.path)  # noqa: PTH120
+    return tuple(Member(_forget_text(one), directory) for one in found.inputs)
+
+
+def _forget_text(chosen: Input) -> Input:
+    """Return an input that reads its files when asked."""
+    files = {name: getattr(chosen, name) for name in ("module", "buffers", "values")}
+    return replace(chosen, **{name: file and _forget(file) for name, file in files.items()})
+
+
+def _forget(file: DumpFile) -> DumpFile:
+    """Drop the text of a whole file; a part of one stays, and so does what cannot be read again."""
+    if file.source is None or file.part or not os.path.isfile(file.raw_path):  # noqa: PTH113
+        return file
+    return replace(file, source=None, is_settled=False)
+
+
+def _describe_failed(path: str, failure: Failure) -> ProgramRow:
+    """Return the row of a path that leads to no program."""
+    folder, filename = os.path.split(path)
+    shown = display_name(path)
+    return ProgramRow(
+        split_file_name(filename).name,
+        shown,
+        short_path(shown, folder),
+        error=failure.message.partition("\n")[0],
+    )

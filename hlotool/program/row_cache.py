@@ -16,12 +16,12 @@ from typing import Final, Self
 from msgspec import Struct, convert, to_builtins
 
 from hlotool import __version__
-from hlotool.analysis.summary.program_row import ProgramRow
+from hlotool.analysis.summary.report import ProgramRow
+from hlotool.dump.files import DumpFile, Input
+from hlotool.dump.read import display_name, read_bytes
 from hlotool.errors import UsageError
-from hlotool.fields.figure import fields_of
-from hlotool.inputs import DumpFile, Input
-from hlotool.inputs.read.text import display_name, read_bytes
-from hlotool.program.assumptions import Assumptions
+from hlotool.program.program import Assumptions
+from hlotool.table import fields_of
 
 ROW_SCHEMA: Final = "hlotool/summary-cache/v1"
 _START: Final = json.dumps({"schema": ROW_SCHEMA})[:-1].encode()  # of every line

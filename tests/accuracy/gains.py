@@ -16,12 +16,11 @@ from typing import Final
 
 from dump_files import ROOT, SHARED
 
-from hlotool.analysis.memory.gains.part import divide_memory
-from hlotool.analysis.memory.gains.remedy import PartKind
-from hlotool.analysis.memory.gains.reserved import Reserved
-from hlotool.analysis.memory.gains.space_peak import SpacePeak
-from hlotool.inputs import find_inputs
-from hlotool.program.loading import load_program
+from hlotool.analysis.memory.parts import PartKind, divide_memory
+from hlotool.analysis.memory.reduction_plan import Reserved
+from hlotool.analysis.memory.savings import SpacePeak
+from hlotool.dump.find import find_inputs
+from hlotool.program.load import load_program
 from hlotool.program.program import Program
 
 GAINS: Final = ROOT / "testdata" / "gains"

@@ -14,12 +14,12 @@ from buffer_dumps import find_dumps
 from dump_files import ROOT, SEEDS, SHARED, find_file, read_text
 
 from hlotool.analysis.memory.report import find_memory
-from hlotool.analysis.memory.values.value_rows import BufferRow, rows_at
-from hlotool.ir.buffers import BufferAssignment
-from hlotool.ir.module import Module
-from hlotool.parse import parse_module
-from hlotool.parse.buffers import parse_buffer_assignment
-from hlotool.source import Source
+from hlotool.analysis.memory.rows import BufferRow, rows_at
+from hlotool.hlo import Module
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.hlo.buffers import BufferAssignment
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 TABLE = ROOT / "docs" / "origins.csv"
 HEADING = "dump,bytes,scope,line,own,maker,user"

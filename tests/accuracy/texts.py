@@ -17,10 +17,10 @@ from pathlib import Path
 from described import describe_module
 from dump_files import SHARED, TESTDATA
 
+from hlotool.dump.find import find_inputs
+from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError
-from hlotool.inputs import find_inputs
-from hlotool.inputs.read.text import read_source
-from hlotool.program.loading import load_program
+from hlotool.program.load import load_program
 
 _SUFFIXES = {".txt", ".hlo", ".gz", ".zst"}
 REFUSED = Path(__file__).with_name("refused.csv")

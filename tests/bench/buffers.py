@@ -14,10 +14,10 @@ from typing import Final
 from bench.measure import cpu_seconds
 
 from hlotool.analysis.memory.report import analyze_memory
+from hlotool.analysis.memory.rows import rows_at
 from hlotool.analysis.memory.timeline import find_peaks, timeline
-from hlotool.analysis.memory.values.value_rows import rows_at
-from hlotool.parse.buffers import parse_buffer_assignment
-from hlotool.source import Source
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
+from hlotool.text import Source
 
 _SLOTS: Final = 4096
 _SLOT_BYTES: Final = 65_536

@@ -17,13 +17,13 @@ from bench.measure import cpu_seconds, take_turns
 from bench.parse import split_text
 from diff_cases import renamed
 
-from hlotool.compare.blocks.changes import InstructionDiff, compare_instructions
-from hlotool.compare.blocks.reasons import make_reasoner
-from hlotool.compare.match.two_programs import compare_structure
-from hlotool.ir import Module
-from hlotool.parse import parse_module
+from hlotool.compare.changes.instructions import InstructionDiff, compare_instructions
+from hlotool.compare.changes.reasons import make_reasoner
+from hlotool.compare.match.pairing_steps import compare_structure
+from hlotool.hlo import Module
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 STEP = Path(__file__).parents[2] / "testdata" / "hlo" / "gpu_train_step.txt"
 MEGABYTE = 1_000_000

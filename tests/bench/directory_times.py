@@ -15,7 +15,8 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from statistics import median
 from unittest.mock import patch
 
-from hlotool.inputs import find_inputs, workers
+from hlotool.dump import workers
+from hlotool.dump.find import find_inputs
 from hlotool.program.fleet import Means, Member, measure_members
 
 

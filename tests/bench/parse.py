@@ -14,8 +14,8 @@ from statistics import median
 
 from bench.measure import Comparison, Effort, cpu_seconds, take_turns
 
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 # What a fresh process runs; it prints seconds of CPU and the peak of its memory.
 _CHILD = r"""
@@ -31,7 +31,7 @@ peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
 print(json.dumps([seconds, peak]))
 """
 OURS = _CHILD.format(
-    setup="from hlotool.parse import parse_module\nfrom hlotool.source import Source",
+    setup="from hlotool.hlo.parser import parse_module\nfrom hlotool.text import Source",
     parse="parse_module(Source(text))",
 )
 THEIRS = _CHILD.format(setup="from jaxlib import _hlo", parse="_hlo.hlo_module_from_text(text)")

@@ -11,7 +11,7 @@ from bench.measure import Comparison, process_seconds, take_turns
 
 _OPEN = "open(sys.argv[1], encoding='utf-8').read()"
 _OURS = (
-    "import sys; from hlotool.parse import parse_module; from hlotool.source import Source; "
+    "import sys; from hlotool.hlo.parser import parse_module; from hlotool.text import Source; "
     f"parse_module(Source({_OPEN}))"
 )
 _THEIRS = f"import sys; from jaxlib import _hlo; _hlo.hlo_module_from_text({_OPEN})"

@@ -11,11 +11,11 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hlotool.compare.match.shape_changes import format_shape
-from hlotool.ir import Module
-from hlotool.ir.call_keys import CALL_KEYS, LISTS_OF_CALLEES
-from hlotool.parse import parse_module
-from hlotool.source import Source
+from hlotool.compare.changes.reasons import format_shape
+from hlotool.hlo import Module
+from hlotool.hlo.opcodes import CALL_KEYS, LISTS_OF_CALLEES
+from hlotool.hlo.parser import parse_module
+from hlotool.text import Source
 
 _SKIPPED = frozenset((*CALL_KEYS, "control-predecessors"))
 

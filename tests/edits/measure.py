@@ -13,13 +13,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from edits.listing import Line, Listing, Print, print_listing
-from hlotool.compare.blocks.reasons import Reasoner
+from hlotool.compare.changes.reasons import Reasoner
+from hlotool.compare.match.pairing_steps import compare_structure
 from hlotool.compare.match.structure import Structure, list_reached
-from hlotool.compare.match.two_programs import compare_structure
-from hlotool.ir import Instruction
-from hlotool.parse import parse_module
+from hlotool.hlo import Instruction
+from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.source import Source
+from hlotool.text import Source
 
 
 @dataclass(frozen=True)

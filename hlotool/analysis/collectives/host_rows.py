@@ -11,23 +11,14 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.rows import (
-    HowOften,
-    KnownHowOften,
-    KnownPayloadPerRun,
-)
-from hlotool.analysis.collectives.wire_bytes import list_received, list_sent, name_dtypes, sum_sizes
+from hlotool.analysis.collectives.rows import HowOften, KnownHowOften, KnownPayloadPerRun
+from hlotool.analysis.collectives.transfers import list_received, list_sent, name_dtypes, sum_sizes
+from hlotool.analysis.graph.backend import ENDS, find_handler, find_rendezvous, is_with_host
 from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.graph.host_transfers import (
-    ENDS,
-    find_handler,
-    find_rendezvous,
-    is_with_host,
-)
-from hlotool.analysis.origin.scope import find_scope
-from hlotool.fields import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, column, figure
-from hlotool.ir import Computation, Instruction
-from hlotool.ir.shape import DTYPES
+from hlotool.analysis.origin import find_scope
+from hlotool.hlo import Computation, Instruction
+from hlotool.hlo.shape import DTYPES
+from hlotool.table import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, column, figure
 
 
 class HostTransferRow(Struct, frozen=True, kw_only=True):

@@ -1,44 +1,55 @@
-"""What crosses the interconnect in one run of a module?"""
+"""What crosses the interconnect in one run of a module?
+
+How long did collectives take in a profile, and how long did nothing else run?
+
+What `hlotool collectives` answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.groups.extent import Extent, ExtentFinder
-from hlotool.analysis.collectives.groups.program_mesh import MeshSource
-from hlotool.analysis.collectives.host_rows import HostTransfers, find_host_transfers
-from hlotool.analysis.collectives.logical import LogicalCollective
-from hlotool.analysis.collectives.maker import find_maker
-from hlotool.analysis.collectives.operands import OperandRow, list_operands
-from hlotool.analysis.collectives.overlap.exposure import (
+from hlotool.analysis.collectives.exposure import (
     Exposure,
+    Measured,
     find_need,
     measure_exposure,
+    sum_transfers,
 )
-from hlotool.analysis.collectives.overlap.machine import Machine
-from hlotool.analysis.collectives.overlap.overlap import (
-    Asked,
-    Overlap,
-    is_marked_sync,
-    measure_overlaps,
+from hlotool.analysis.collectives.host_rows import (
+    HOST_ROWS,
+    HOST_TOTALS,
+    HostTransfers,
+    find_host_transfers,
 )
-from hlotool.analysis.collectives.overlap.pricing import Pricing, price
+from hlotool.analysis.collectives.logical import LogicalCollective
+from hlotool.analysis.collectives.machine import Machine, Pricing, price
+from hlotool.analysis.collectives.mesh import Extent, ExtentFinder, MeshSource
+from hlotool.analysis.collectives.overlap import Asked, Overlap, is_marked_sync, measure_overlaps
+from hlotool.analysis.collectives.requester import find_maker
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.sums import Measured, sum_transfers
-from hlotool.analysis.collectives.totals import CollectiveTotals
-from hlotool.analysis.collectives.transfers import Transfer, measure_share, measure_transfers
-from hlotool.analysis.collectives.wire_bytes import name_dtypes
-from hlotool.analysis.cost import CostModel
-from hlotool.analysis.graph.call_graph import CallGraph
+from hlotool.analysis.collectives.totals import CollectiveTotals, KindRow, NetworkRow
+from hlotool.analysis.collectives.transfers import (
+    OperandRow,
+    Transfer,
+    list_operands,
+    measure_share,
+    measure_transfers,
+    name_dtypes,
+)
+from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.graph.backend import find_reduce_operation, find_rendezvous
+from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.graph.host_transfers import find_reduce_operation, find_rendezvous
-from hlotool.analysis.origin.origin import write_short_source
-from hlotool.analysis.origin.scope import find_scope
-from hlotool.ir import Mesh, Module, SourceLocation
+from hlotool.analysis.measured import join_times
+from hlotool.analysis.origin import find_scope, write_short_source
+from hlotool.hlo import Mesh, Module, SourceLocation
+from hlotool.hlo.measurement import Measurement
+from hlotool.table import Block, DocumentSpec, Fold, RowList
 
 
 class CollectiveReport(Struct, frozen=True):
@@ -241,3 +252,187 @@ def _find_source(one: LogicalCollective) -> tuple[str, SourceLocation | None, in
             if location is None and (location := instruction.source_location(metadata)):
                 frame = metadata.stack_frame_id
     return op_name, location, frame
+
+
+def measure_collectives(report: CollectiveReport, measured: Measurement) -> CollectiveReport:
+    """Set what was measured of every collective, and of all together.
+
+    The time of one in several steps is that in which any of them ran: the start, what goes on
+    beside the work, the wait at its end.
+    """
+    rows = tuple(_add(row, measured) for row in report.rows)
+    totals = replace(
+        report.totals,
+        measured_seconds=_sum([row.measured_seconds for row in rows]),
+        measured_exposed_seconds=_sum([row.measured_exposed_seconds for row in rows]),
+        is_measured_lower_bound=any(row.measured_seconds is None for row in rows),
+    )
+    return replace(report, rows=rows, totals=totals)
+
+
+def _add(row: CollectiveRow, measured: Measurement) -> CollectiveRow:
+    time = join_times(measured, (row.name, *row.members))
+    return replace(
+        row,
+        measured_count=time.count,
+        measured_seconds=time.seconds,
+        measured_exposed_seconds=time.exposed_seconds,
+    )
+
+
+def _sum(times: Sequence[float | None]) -> float | None:
+    """Add up the times that are known, None if none is."""
+    known = [time for time in times if time is not None]
+    return sum(known) if known else None
+
+
+COLLECTIVE_ROWS: Final = RowList(
+    "rows",
+    CollectiveRow,
+    "logical collectives, most bytes sent in a run first",
+    sort="-wire_bytes_per_run,-payload_bytes_per_run",
+    size="wire_bytes_per_run",
+    upper_if=("is_upper_bound", "is_conditional"),
+    fold=Fold(
+        keys=(
+            "kind",
+            "opcode",
+            "network",
+            "dtype",
+            "payload_bytes",
+            "wire_bytes",
+            "executions",
+            "group_size",
+            "least_group_size",
+            "group_count",
+            "pair_count",
+            "axes",
+            "span",
+            "is_async",
+            "is_sync",
+            "operand_count",
+            "problem",
+            "scope",
+            "source",
+            "stack",
+        ),
+        name="name",
+        known=("exposed_seconds",),
+        joined=("members",),
+    ),
+)
+
+BY_KIND: Final = RowList(
+    "by_kind",
+    KindRow,
+    "totals of each kind, most bytes sent first",
+    sort="-wire_bytes_per_run",
+    size="wire_bytes_per_run",
+    lower_if=("is_lower_bound",),
+    upper_if=("is_upper_bound",),
+    is_sum=True,
+    title="By kind",
+)
+
+BY_NETWORK: Final = RowList(
+    "by_network",
+    NetworkRow,
+    "totals of each network, most bytes sent first",
+    sort="-wire_bytes_per_run",
+    size="wire_bytes_per_run",
+    lower_if=("is_lower_bound",),
+    upper_if=("is_upper_bound",),
+    is_sum=True,
+    title="By network",
+)
+
+OPERANDS: Final = RowList(
+    "operands",
+    OperandRow,
+    "the operands of collectives that have several, largest first",
+    sort="-wire_bytes_per_run,name,operand",
+    size="wire_bytes_per_run",
+    is_optional=True,
+    option="--operands",
+    title="Operands of combined collectives",
+)
+
+COLLECTIVE_TOTALS: Final = Block(
+    "totals",
+    CollectiveTotals,
+    "all collectives; bytes are per device",
+    row_lists=(BY_KIND, BY_NETWORK),
+)
+
+BETWEEN_SLICES: Final = Block(
+    "between_slices", NetworkRow, "what goes over the data-centre network"
+)
+
+COLLECTIVES: Final = DocumentSpec(
+    "collectives",
+    "what crosses the interconnect",
+    blocks=(COLLECTIVE_TOTALS, HOST_TOTALS),
+    row_lists=(COLLECTIVE_ROWS, BY_KIND, BY_NETWORK, HOST_ROWS, OPERANDS),
+)
+
+_MEASURED: Final = ("measured_count", "measured_seconds", "measured_exposed_seconds")
+_TIMES: Final = ("transfer_seconds", "overlapped_seconds", "exposed_seconds")
+# Where times are shown, these say less than they do: they give way sooner than is declared.
+_BESIDE_TIMES: Final = {"wire_bytes_per_run": 1, "kind": 2, "exposed_share": 2}
+_SUMS_BESIDE_TIMES: Final = {"overlapped_seconds": 1, "exposed_wire_bytes_per_run": 2}
+# Columns that a table has only where some row has a value for them.
+_WHERE_KNOWN: Final = (
+    "axes",
+    "span",
+    "overlap_flops",
+    "overlap_bytes",
+    *_TIMES,
+    *_MEASURED,
+    "scope",
+    "source",
+)
+
+
+def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
+    """Return the declaration with the columns that suit an answer; JSON is always the same."""
+    chosen = choose_row_columns(rows)
+    if any(row.transfer_seconds is not None for row in rows):
+        shown = [
+            _give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES)
+            for each in (BY_KIND, BY_NETWORK)
+        ]
+        return replace(COLLECTIVES, row_lists=(chosen, *shown, *COLLECTIVES.row_lists[3:]))
+    return replace(COLLECTIVES, row_lists=(chosen, *COLLECTIVES.row_lists[1:]))
+
+
+def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:
+    """Return the list of collectives without columns that would say nothing.
+
+    Those are the ones without any value, exposure where all are synchronous, and `network`
+    where all have the same. Where times are estimated, what is exposed longest comes first; where
+    for some nobody knows how long that is, what takes longest, lest the largest be buried.
+    """
+    empty = {name for name in _WHERE_KNOWN if all(getattr(row, name) is None for row in rows)}
+    if not any(row.is_async for row in rows):
+        empty |= {"exposed_share", "exposed_wire_bytes_per_run", *_TIMES[1:]}
+    if len({row.network for row in rows}) < 2:  # noqa: PLR2004
+        empty.add("network")
+    chosen = COLLECTIVE_ROWS.showing((COLLECTIVE_ROWS.shown() | {*_MEASURED}) - empty)
+    if "measured_seconds" not in empty:
+        longest = "-measured_exposed_seconds,-measured_seconds"
+        chosen = replace(chosen, sort=f"{longest},{chosen.sort}")
+    if "transfer_seconds" not in empty:
+        is_unknown = any(
+            row.exposed_seconds is None and row.transfer_seconds is not None for row in rows
+        )
+        first = ["-exposed_seconds", "-transfer_seconds"][:: -1 if is_unknown else 1]
+        chosen = replace(chosen, sort=",".join([*first, chosen.sort]))
+    if "exposed_seconds" in chosen.shown() - empty:
+        chosen = _give_way(chosen, _BESIDE_TIMES)
+    return chosen
+
+
+def _give_way(rows: RowList, ranks: Mapping[str, int]) -> RowList:
+    """Return a list whose columns give way in a narrow terminal as `ranks` says."""
+    fields = (replace(each, give_way=ranks.get(each.name, each.give_way)) for each in rows.fields)
+    return replace(rows, chosen=tuple(fields))

@@ -6,20 +6,15 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.groups.device_groups import GroupMode, Pairs
-from hlotool.analysis.collectives.groups.mesh_axes import Span
-from hlotool.analysis.collectives.groups.networks import Network
-from hlotool.analysis.collectives.maker import Maker
-from hlotool.analysis.measured.columns import (
-    MeasuredCount,
-    MeasuredExposedSeconds,
-    MeasuredSeconds,
-)
-from hlotool.analysis.origin.stack import Stack, StackFrame
-from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
-from hlotool.ir.groups import Groups
-from hlotool.ir.opcodes import COLLECTIVES
-from hlotool.ir.shape import DTYPES
+from hlotool.analysis.collectives.groups import GroupMode, Pairs
+from hlotool.analysis.collectives.mesh import Network, Span
+from hlotool.analysis.collectives.requester import Maker
+from hlotool.analysis.measured import MeasuredCount, MeasuredExposedSeconds, MeasuredSeconds
+from hlotool.analysis.origin import Stack, StackFrame
+from hlotool.hlo.groups import Groups
+from hlotool.hlo.opcodes import COLLECTIVES
+from hlotool.hlo.shape import DTYPES
+from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
 
 # Rows and their operands have these alike.
 WIRE: Final = "bytes a device sends for it, averaged over a ring; rounded up"

@@ -6,9 +6,9 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from hlotool.analysis.collectives.groups.networks import Network
-from hlotool.fields import BYTES, COUNT, NUMBER, SECONDS, column, figure
-from hlotool.ir.opcodes import COLLECTIVES
+from hlotool.analysis.collectives.mesh import Network
+from hlotool.hlo.opcodes import COLLECTIVES
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, column, figure
 
 # One kind and all of them have these alike.
 _Count: TypeAlias = Annotated[int, column("logical collectives", COUNT, is_exact=True)]

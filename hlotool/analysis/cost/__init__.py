@@ -20,9 +20,3 @@ products          in which type does a matrix product compute?
 chips             what can a chip do? Peaks, for estimates of time
 arithmetic        how long does arithmetic take on a chip, by the types of its products?
 """
-
-from hlotool.analysis.cost.cost import Cost
-from hlotool.analysis.cost.model import CostModel, measure_costs
-from hlotool.analysis.cost.report import CostReport, analyze_cost
-
-__all__ = ["Cost", "CostModel", "CostReport", "analyze_cost", "measure_costs"]

@@ -1,53 +1,361 @@
-"""How long does arithmetic take on a chip, by the types that its products compute in?"""
+"""How many flops are a dot, a ragged-dot and a scaled-dot?
+
+How many flops is a convolution?
+
+How much arithmetic does an instruction do itself, without the computations it calls?
+
+Follows the handlers of xla/service/hlo_cost_analysis.cc (0.10.2). An opcode that is in no
+table here does no arithmetic that XLA counts: data movement, collectives but all-reduce,
+batch-norm-*, topk and the like.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import gcd, prod
 from typing import Final
 
-from hlotool.analysis.cost.chips import Chip, ChipBackend
-from hlotool.analysis.cost.products import TypedFlops
-
-# How a backend computes what XLA leaves to it. GPU: `GetBlasComputationType` and `IsTf32Allowed`
-# (xla/stream_executor/gpu/gpu_blas_lt.cc, xla/service/gpu/matmul_utils.cc) allow TF32 but for the
-# highest precision. TPU multiplies in bfloat16, once, in three or in six parts
-# (docs.jax.dev/en/latest/201/precision.html; the parts: `bf16_6x` of StableHLO's dot_general).
-_COMPUTED_AS: Final[Mapping[ChipBackend | None, Mapping[str, str]]] = {
-    "gpu": {"f32_default": "tf32", "f32_high": "tf32"},
-    "tpu": {"f32_default": "bf16", "f32_high": "bf16_x3", "f32": "bf16_x6"},
-}
-PRICED_AS_BF16: Final = (
-    "types of products for which no peak of the chip is stated: they are taken as fast as bfloat16"
+from hlotool.analysis.cost.cost import Work
+from hlotool.analysis.cost.sizes import (
+    UnknownCostError,
+    count_all_elements,
+    count_elements,
+    expect_array,
+    operand_shape,
 )
+from hlotool.hlo import ArrayShape, DimLabels, DotDimensions, Instruction, Shape, WindowDimension
+from hlotool.hlo.opcodes import ELEMENTWISE, TRANSCENDENTAL
+from hlotool.hlo.shape import UNBOUNDED
+
+MULTIPLY_ADD: Final = 2
 
 
-def find_peak(name: str, chip: Chip) -> float | None:
-    """Return the flops that a chip makes in a second of products of a type, None where unknown."""
-    peaks = dict(chip.product_flops_per_second)
-    taken = name if name in peaks else _COMPUTED_AS.get(chip.backend, {}).get(name, name)
-    base, _, parts = taken.partition("_x")
-    peak = chip.flops_per_second if base == "bf16" else peaks.get(base)
-    return peak / int(parts or 1) if peak else None
+def work_of_dot(instruction: Instruction) -> Work:
+    """Count two for each result element and contracted element; scaled-dot likewise.
 
-
-def weigh_flops(flops: int, products: TypedFlops, chip: Chip) -> int:
-    """Return the flops at the chip's bfloat16 peak that take as long as these.
-
-    `products` are those of them in other types. Where nobody states a peak for a type, and for all
-    that is no product, flops count as they are.
+    xla/service/hlo_cost_analysis.cc `GetDotFlops`. Scales of a scaled-dot count nothing.
     """
-    more = 0.0
-    for name, count in products:
-        peak = find_peak(name, chip)
-        if peak is not None:
-            more += count * (chip.flops_per_second / peak - 1)
-    return max(flops + round(more), 0)
+    dimensions = instruction.dot_dimensions()
+    if instruction.opcode == "dot":
+        _check_dot(instruction, dimensions)
+    contracting = dimensions.lhs_contracting
+    flops = count_dot_flops(instruction.shape, operand_shape(instruction, 0), contracting)
+    return Work(flops, 0, flops)
 
 
-def list_unstated(products: TypedFlops, chip: Chip) -> tuple[str, ...]:
-    """List the types of products that are priced as bfloat16, as no peak is stated for them."""
-    return tuple(
-        dict.fromkeys(
-            name.partition("_")[0] for name, _ in products if find_peak(name, chip) is None
+def _check_dot(dot: Instruction, dimensions: DotDimensions) -> None:
+    """Raise UnknownCostError where the two sides or the result do not fit (InferDotOpShape).
+
+    Of a sparse side, older versions contract fewer elements than of the other.
+    """
+    lhs, rhs, result = operand_shape(dot, 0), operand_shape(dot, 1), expect_array(dot.shape)
+    left = (*dimensions.lhs_contracting, *dimensions.lhs_batch)
+    right = (*dimensions.rhs_contracting, *dimensions.rhs_batch)
+    if len(set(left)) != len(left) or len(set(right)) != len(right):
+        raise UnknownCostError("a dimension is contracted or a batch twice")
+    if len(dimensions.lhs_contracting) != len(dimensions.rhs_contracting) or len(left) != len(
+        right
+    ):
+        raise UnknownCostError("the sides contract, or batch, different numbers of dimensions")
+    pairs = [(lhs.dims[one], rhs.dims[other]) for one, other in zip(left, right, strict=True)]
+    if "sparsity" not in dot.attributes and any(
+        one != other and UNBOUNDED not in {one, other} for one, other in pairs
+    ):
+        raise UnknownCostError("dimensions that meet in the product differ in size")
+    free = len(lhs.dims) + len(rhs.dims) - len(left) - len(right)
+    if len(result.dims) != free + len(dimensions.lhs_batch):
+        raise UnknownCostError(f"{result} has not the dimensions that the product leaves")
+
+
+def count_dot_flops(result: Shape, lhs: ArrayShape, contracting: Iterable[int]) -> int:
+    """Count the flops of a matrix product from its result, left operand and contraction."""
+    return MULTIPLY_ADD * count_elements(result) * _product(lhs, contracting)
+
+
+def _product(shape: ArrayShape, numbers: Iterable[int]) -> int:
+    dims = [shape.dims[number] for number in numbers]
+    if UNBOUNDED in dims:
+        raise UnknownCostError(f"the text does not say how large {shape} is")
+    return prod(dims)
+
+
+def work_of_ragged_dot(instruction: Instruction) -> Work:
+    """Count a ragged-dot: `flops` as XLA does, `matrix_flops` as the hardware does.
+
+    XLA (`HandleRaggedDot`) takes as many leading dimensions off the result as there are
+    group dimensions, and with the usual `[rows, columns]` result that is the rows: its figure
+    is that of a single row. Each row meets one group, so the real work is that of a dot.
+    """
+    lhs = operand_shape(instruction, 0)
+    result = expect_array(instruction.shape)
+    contracting = instruction.dot_dimensions().lhs_contracting
+    kept = list(result.dims)
+    for number in range(len(instruction.integers("rhs_group_dims"))):
+        del kept[number]
+    width = MULTIPLY_ADD * _product(lhs, contracting)
+    elements = _ragged_elements(instruction, result)
+    return Work(width * prod(kept), 0, width * elements)
+
+
+def _ragged_elements(instruction: Instruction, result: ArrayShape) -> int:
+    """Count results, each the sum over one row of contracted elements.
+
+    Where the contracted dimension is ragged, the groups divide it among them: the group
+    dimension of the result multiplies nothing.
+    """
+    elements = count_elements(result)
+    dimensions = instruction.dot_dimensions()
+    ragged = instruction.integers("lhs_ragged_dims")
+    if ragged and ragged[0] in dimensions.lhs_contracting:
+        return elements // max(result.dims[0], 1)
+    return elements
+
+
+_MOST_POSITIONS: Final = 1 << 20  # a longer window in both directions is no window of a model
+
+
+def work_of_convolution(instruction: Instruction) -> Work:
+    """Count two for each multiplication that does not fall on padding or between dilated rows.
+
+    xla/service/hlo_cost_analysis.cc `GetConvolutionFlops`.
+    """
+    lhs, rhs = operand_shape(instruction, 0), operand_shape(instruction, 1)
+    result = expect_array(instruction.shape)
+    flops = count_convolution_flops(instruction, lhs, rhs, result)
+    _check_convolution(instruction, lhs, rhs, result)
+    return Work(flops, 0, flops)
+
+
+def _check_convolution(
+    convolution: Instruction, lhs: ArrayShape, rhs: ArrayShape, result: ArrayShape
+) -> None:
+    """Raise UnknownCostError where operands, window, groups or result do not fit each other.
+
+    xla/service/shape_inference.cc `InferConvolveShape`.
+    """
+    labels = _read_labels(convolution)
+    window = convolution.window()
+    _check_features(convolution, labels, lhs, rhs)
+    for number, dimension in zip(labels.rhs_spatial, window, strict=True):
+        if dimension.size != rhs.dims[number]:
+            raise UnknownCostError(
+                f"a window of {dimension.size} over {rhs.dims[number]} elements of the kernel"
+            )
+    batch_groups = _group_count(convolution, "batch_group_count")
+    made = {
+        labels.output_batch: lhs.dims[labels.lhs_batch] // batch_groups,
+        labels.output_feature: rhs.dims[labels.rhs_output],
+    }
+    for place, dimension in enumerate(window):
+        places = dimension.count_places(lhs.dims[labels.lhs_spatial[place]])
+        made[labels.output_spatial[place]] = places
+    if list(result.dims) != [made[number] for number in sorted(made)]:
+        raise UnknownCostError(f"{result} is not what the operands, window= and dim_labels= make")
+
+
+def _check_features(
+    convolution: Instruction, labels: DimLabels, lhs: ArrayShape, rhs: ArrayShape
+) -> None:
+    """Raise UnknownCostError where features or batch do not fit the kernel or the groups."""
+    feature_groups = _group_count(convolution, "feature_group_count")
+    batch_groups = _group_count(convolution, "batch_group_count")
+    inputs, batch = lhs.dims[labels.lhs_feature], lhs.dims[labels.lhs_batch]
+    outputs = rhs.dims[labels.rhs_output]
+    if feature_groups > 1 and batch_groups > 1:
+        raise UnknownCostError("both the features and the batch are in groups")
+    if inputs % feature_groups or outputs % feature_groups:
+        raise UnknownCostError(f"feature_group_count={feature_groups} does not divide the features")
+    if batch % batch_groups or outputs % batch_groups:
+        raise UnknownCostError(
+            f"batch_group_count={batch_groups} does not divide the batch and the output features"
         )
+    if inputs // feature_groups != rhs.dims[labels.rhs_input]:
+        raise UnknownCostError(
+            f"the kernel takes {rhs.dims[labels.rhs_input]} features, a group of the input has "
+            f"{inputs // feature_groups}"
+        )
+
+
+def count_convolution_flops(
+    instruction: Instruction, lhs: ArrayShape, rhs: ArrayShape, result: ArrayShape
+) -> int:
+    """Count the flops of the convolution that window and dim_labels describe on these shapes."""
+    labels = _read_labels(instruction)
+    if any(UNBOUNDED in shape.dims for shape in (lhs, rhs, result)):
+        raise UnknownCostError("the text does not say how large an operand or the result is")
+    window = instruction.window()
+    if len(window) != len(labels.lhs_spatial):
+        spatial = len(labels.lhs_spatial)
+        raise UnknownCostError(
+            f"window= has {len(window)} dimensions, dim_labels= {spatial} spatial ones"
+        )
+    feature_groups = _group_count(instruction, "feature_group_count")
+    batch_groups = _group_count(instruction, "batch_group_count")
+    positions = _count_positions(window, labels, lhs, rhs, result)
+    return (
+        MULTIPLY_ADD
+        * (lhs.dims[labels.lhs_feature] // feature_groups)
+        * result.dims[labels.output_feature]
+        * (lhs.dims[labels.lhs_batch] // batch_groups)
+        * prod(positions)
     )
+
+
+def _read_labels(instruction: Instruction) -> DimLabels:
+    labels = instruction.dim_labels()
+    if labels is None:
+        raise UnknownCostError("there are no dim_labels=")
+    return labels
+
+
+def _group_count(instruction: Instruction, key: str) -> int:
+    count = instruction.integers(key)
+    if count and count[0] < 1:
+        raise UnknownCostError(f"{key}= is less than 1")
+    return count[0] if count else 1
+
+
+def _count_positions(
+    window: Sequence[WindowDimension],
+    labels: DimLabels,
+    lhs: ArrayShape,
+    rhs: ArrayShape,
+    result: ArrayShape,
+) -> list[int]:
+    """Count, for each spatial dimension, the (kernel, output) pairs that meet an input element."""
+    return [
+        count_window_positions(
+            dimension,
+            lhs.dims[labels.lhs_spatial[place]],
+            rhs.dims[labels.rhs_spatial[place]],
+            result.dims[labels.output_spatial[place]],
+        )
+        for place, dimension in enumerate(window)
+    ]
+
+
+def count_window_positions(
+    dimension: WindowDimension, inputs: int, kernels: int, outputs: int
+) -> int:
+    """Count pairs (k, o) for which output o at kernel element k reads an input element.
+
+    It reads at `o * stride + k * rhs_dilate - pad_low`, which must be a multiple of
+    `lhs_dilate` and lie below `inputs * lhs_dilate`. k and o have the same part in this, so
+    the shorter of the two is walked and the other is counted.
+    """
+    steps = (dimension.stride, kernels, dimension.rhs_dilate, outputs)
+    if kernels <= outputs:
+        step, walked, walked_step, counted = steps
+    else:
+        walked_step, counted, step, walked = steps
+    if walked > _MOST_POSITIONS or not dimension.is_possible:
+        raise UnknownCostError("the window has no end, or a size, stride or dilation below 1")
+    return sum(
+        _count_multiples(
+            walked_step * place - dimension.pad_low, step, counted, inputs, dimension.lhs_dilate
+        )
+        for place in range(walked)
+    )
+
+
+def _count_multiples(offset: int, step: int, count: int, inputs: int, dilate: int) -> int:
+    """Count n in [0, count) with offset + n * step a multiple of dilate in [0, inputs * dilate).
+
+    >>> _count_multiples(-1, 1, 10, 10, 1), _count_multiples(0, 2, 8, 4, 3)
+    (9, 2)
+    """
+    last = (inputs - 1) * dilate
+    low = max(0, -(offset // step))
+    high = min(count - 1, (last - offset) // step)
+    if high < low:
+        return 0
+    if dilate == 1:
+        return high - low + 1
+    shared = gcd(step, dilate)
+    if offset % shared:
+        return 0
+    period = dilate // shared
+    first = (-offset // shared) * pow(step // shared, -1, period) % period
+    first += -(-(low - first) // period) * period
+    return 0 if first > high else (high - first) // period + 1
+
+
+_FFT_FLOPS: Final = 2 * 4  # a multiply-add, four of them in a complex multiplication
+
+
+def work_of_fft(instruction: Instruction) -> Work:
+    """Count eight for each input element and each halving of every transformed dimension."""
+    halvings = prod(
+        max(length, 1).bit_length() - 1 for length in instruction.integers("fft_length")
+    )
+    return Work(_FFT_FLOPS * halvings * count_elements(operand_shape(instruction, 0)))
+
+
+def work_of_triangular_solve(instruction: Instruction) -> Work:
+    """Count two for each element of b and row of a; XLA does not take off the zero half."""
+    rows = operand_shape(instruction, 0).dims[-1]
+    return Work(2 * rows * count_elements(operand_shape(instruction, 1)))
+
+
+def work_of_cholesky(instruction: Instruction) -> Work:
+    """Count n**3 / 3 for each matrix, rounded down."""
+    matrices = operand_shape(instruction, 0)
+    return Work(count_elements(matrices) * matrices.dims[-1] // 3)
+
+
+def work_of_sort(instruction: Instruction) -> Work:
+    """Count E log2 E, rounded up, for the E elements of the first operand; not the comparator."""
+    elements = count_elements(operand_shape(instruction, 0))
+    return Work(elements * (elements - 1).bit_length() if elements else 0)
+
+
+def work_of_rng(instruction: Instruction) -> Work:
+    """Count a transcendental for each random number."""
+    return Work(0, count_elements(instruction.shape))
+
+
+def work_of_rng_bits(instruction: Instruction) -> Work:
+    """Count a transcendental for each element of the result, the new state included."""
+    return Work(0, count_all_elements(instruction.shape))
+
+
+def work_of_all_reduce(instruction: Instruction) -> Work:
+    """Count an addition for each element, as if two devices took part; `to_apply` is not read."""
+    return Work(count_all_elements(instruction.shape))
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[Instruction], Work]]] = {
+    "all-reduce": work_of_all_reduce,
+    "all-reduce-start": work_of_all_reduce,
+    "cholesky": work_of_cholesky,
+    "convolution": work_of_convolution,
+    "dot": work_of_dot,
+    "fft": work_of_fft,
+    "ragged-dot": work_of_ragged_dot,
+    "rng": work_of_rng,
+    "rng-bit-generator": work_of_rng_bits,
+    "scaled-dot": work_of_dot,
+    "sort": work_of_sort,
+    "triangular-solve": work_of_triangular_solve,
+}
+
+WORKING: Final = ELEMENTWISE | _OPERATIONS.keys()
+_FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
+
+
+def find_work(instruction: Instruction) -> Work:
+    """Return the arithmetic of an instruction itself; raises UnknownCostError.
+
+    An elementwise operation counts one for each element of its result, whatever the type;
+    transcendental functions are counted apart.
+    """
+    opcode = instruction.opcode
+    if opcode in _FLOPS:
+        return Work(count_elements(instruction.shape))
+    if opcode in TRANSCENDENTAL:
+        return Work(0, count_elements(instruction.shape))
+    handler = _OPERATIONS.get(opcode)
+    return handler(instruction) if handler else _NO_WORK
+
+
+_NO_WORK: Final = Work()

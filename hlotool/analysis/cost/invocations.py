@@ -11,9 +11,7 @@ from math import prod
 from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.sizes import UnknownCostError, count_elements, first_array, operand_shape
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.values import WindowDimension
+from hlotool.hlo import Computation, Instruction, WindowDimension
 
 Applications: TypeAlias = tuple[tuple[Computation, int], ...]  # what is run, and how often
 

@@ -6,12 +6,11 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost.cost import Cost
+from hlotool.analysis.cost.cost import OF_TYPES, TYPES, Cost, list_flops, list_types
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.cost.products import OF_TYPES, TYPES, list_flops, list_types
 from hlotool.analysis.graph.executions import Executions
-from hlotool.fields import BYTES, COUNT, FLOPS, RATIO, Block, figure
-from hlotool.ir.module import Module
+from hlotool.hlo import Module
+from hlotool.table import BYTES, COUNT, FLOPS, RATIO, Block, figure
 
 CostScope: TypeAlias = Literal["device", "program", "mixed"]
 

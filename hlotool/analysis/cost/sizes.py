@@ -14,9 +14,8 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.errors import ParseError
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.shape import UNBOUNDED, ArrayShape, Shape
+from hlotool.hlo import ArrayShape, Computation, Instruction, Shape
+from hlotool.hlo.shape import UNBOUNDED
 
 POINTER_BYTES: Final = 8
 _DYNAMIC_SIZE_BYTES: Final = 4

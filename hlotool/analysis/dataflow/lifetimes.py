@@ -1,4 +1,7 @@
-"""Lifetimes: when each value is live, as printed or derived from the schedule."""
+"""Lifetimes: when each value is live, as printed or derived from the schedule.
+
+Where is a value seen last?
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,14 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.dataflow.async_end import find_async_end
-from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
-from hlotool.analysis.dataflow.groups import Groups
-from hlotool.analysis.dataflow.in_place import must_share
-from hlotool.analysis.dataflow.schedule import Schedule, require_schedule
-from hlotool.analysis.dataflow.values import Value, resolve
+from hlotool.analysis.dataflow.schedule import Schedule, find_async_end, require_schedule
+from hlotool.analysis.dataflow.sharing import Groups, must_share
+from hlotool.analysis.dataflow.values import Dataflow, Position, Value, find_values, resolve
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.ir.async_chain import find_async_start
-from hlotool.ir.buffers import BufferAssignment, LiveRange, ValueKey
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.module import Module
-from hlotool.ir.opcodes import USES_NOTHING, USES_TOP_ONLY
+from hlotool.hlo import Instruction, Module
+from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
+from hlotool.hlo.module import find_async_start
+from hlotool.hlo.opcodes import USES_NOTHING, USES_TOP_ONLY
 
 LifetimeSource: TypeAlias = Literal["live-range", "derived"]
 
@@ -196,3 +195,27 @@ def _trim(shared: Iterable[Value], ranges: dict[Value, LiveRange]) -> None:
             ranges[following] = LiveRange(second.start, first.end)
         if first.end > second.start:
             ranges[one] = LiveRange(first.start, second.start)
+
+
+def find_last_position(schedule: Schedule, value: Value) -> Position:
+    """Return the position that stands latest in the schedule, the definition among equals.
+
+    Follows HloLiveRange::ComputeValueLiveRangeEnd (xla/hlo/utils/hlo_live_range.cc): uses do
+    not count, and a root is seen until its computation ends.
+    """
+    last = value.instruction, value.index
+    end = _end(schedule, value.instruction)
+    done = find_async_end(schedule, value.instruction.computation)
+    if done is not None:
+        end = max(end, done)
+    for position in value.positions:
+        there = _end(schedule, position[0])
+        if there > end:
+            last, end = position, there
+    return last
+
+
+def _end(schedule: Schedule, instruction: Instruction) -> int:
+    if instruction.is_root:
+        return schedule.spans[instruction.computation].end
+    return schedule.positions[instruction]

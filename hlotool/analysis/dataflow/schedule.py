@@ -3,6 +3,10 @@
 Follows HloLiveRange::FlattenSchedule (xla/hlo/utils/hlo_live_range.cc): the instructions
 of a called computation stand before the instruction that calls it, once, however often
 it runs. Positions in this sequence are the time of every memory figure.
+
+In which order does XLA visit instructions where it visits operands first?
+
+When is the asynchronous operation done that a computation runs in?
 """
 
 from __future__ import annotations
@@ -13,13 +17,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.call_graph import refuse_recursion
+from hlotool.analysis.graph.calls import refuse_recursion
 from hlotool.errors import InputError
-from hlotool.ir.async_chain import NO_RESULT, awaits_result, bound_operands, find_async_start
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.module import Module
-from hlotool.ir.opcodes import CONTROL_FLOW
+from hlotool.hlo import Computation, Instruction, Module
+from hlotool.hlo.module import (
+    NO_RESULT,
+    awaits_result,
+    bound_operands,
+    find_async_start,
+    list_later_steps,
+)
+from hlotool.hlo.opcodes import CONTROL_FLOW
 
 _CANONICAL: Final = re.compile(r"tmp_[0-9]+")  # every name of HloPrintOptions::Canonical
 
@@ -168,3 +176,44 @@ def _is_bound(instruction: Instruction, callee: Computation) -> bool:
     if awaits_result(instruction) and callee.root.shape != NO_RESULT:
         return False
     return len(bound_operands(instruction)) >= len(callee.parameters)
+
+
+def number_post_order(schedule: Schedule) -> dict[Instruction, int]:
+    """Return the place of all that runs: callers before callees, operands before users.
+
+    Follows HloComputation::MakeInstructionPostOrder (xla/hlo/ir/hlo_computation.cc). Callees,
+    and instructions that no other uses, are visited as they are scheduled: XLA goes by the order
+    in which they were made, which is not in a dump. Control dependencies do not count.
+    """
+    order: dict[Instruction, int] = {}
+    for computation in reversed(tuple(schedule.spans)):
+        _visit(computation, order)
+    return order
+
+
+def _visit(computation: Computation, order: dict[Instruction, int]) -> None:
+    """Give each instruction its place: depth-first, the first operand first."""
+    opened: set[Instruction] = set()
+    for last in computation.instructions:
+        pending = [] if last.users else [last]
+        while pending:
+            instruction = pending[-1]
+            if instruction not in opened:
+                opened.add(instruction)
+                pending += [one for one in reversed(instruction.operands) if one not in order]
+                continue
+            pending.pop()
+            if instruction not in order:
+                order[instruction] = len(order)
+
+
+def find_async_end(schedule: Schedule, computation: Computation) -> int | None:
+    """Return the position of the last step, None for what runs in no asynchronous operation.
+
+    What is defined inside lives at least so long (HloLiveRange::CalculateBufferStartEndMap,
+    xla/hlo/utils/hlo_live_range.cc).
+    """
+    if computation not in schedule.async_contexts:
+        return None
+    caller = schedule.callers[schedule.async_contexts[computation]]
+    return max(schedule.positions.get(step, -1) for step in (caller, *list_later_steps(caller)))

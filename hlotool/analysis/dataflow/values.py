@@ -1,7 +1,37 @@
-"""Values and where they are seen: the nodes that dataflow is made of."""
+"""Values and where they are seen: the nodes that dataflow is made of.
+
+Phis without a choice: where only one value ever meets, it is seen there itself.
+
+Follows PhiGraph::Optimize (xla/hlo/analysis/hlo_dataflow_analysis.h): loops pass values on
+from slot to slot, and a phi stands only where something new comes in.
+
+Rules of dataflow: which values an instruction defines, and which it passes on.
+
+A loop whose body hands `a` back and makes `b` anew, walked in the order of the schedule
+(`t.1` is element 1; φ is where the values of several ways meet):
+
+    %x = parameter(0)                   value 0
+    %y = copy(%x)                       value 1
+    %t = tuple(%x, %y)                  t itself, a table, is value 2; t.0 is 0, t.1 is 1
+      %s = parameter(0), of the body    s = φ(t, r), s.0 = φ(0, r.0), s.1 = φ(1, r.1)
+      %a = get-tuple-element(%s), 0     is s.0
+      %b = negate(%a)                   value 3
+      %r = tuple(%a, %b)                a table; r.0 is s.0, r.1 is 3
+    %w = while(%t)                      w = φ(r, t), w.0 = φ(r.0, 0), w.1 = φ(3, 1)
+
+At the end `phis` finds that s.0 and w.0 only ever are value 0, and takes them out.
+
+Values: what each instruction defines, and everywhere the same memory is seen again.
+
+Follows HloDataflowAnalysis in its SSA form (xla/hlo/analysis/hlo_dataflow_analysis.cc): an
+array, and each table of a tuple, is a value of the instruction that defines it; tuples,
+get-tuple-element, bitcast, calls and asynchronous pairs pass values on; where the rounds of
+a loop or the branches of a conditional meet with different values stands a phi.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
@@ -9,9 +39,9 @@ from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import Schedule
 from hlotool.errors import InputError
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.shape import ArrayShape, Shape
-from hlotool.ir.values import ShapeIndex
+from hlotool.hlo import ArrayShape, Instruction, Shape, TupleShape
+from hlotool.hlo.module import awaits_result, bound_operands, find_async_start
+from hlotool.hlo.values import ShapeIndex
 
 MOST_NESTED: Final = 200  # levels of a tuple shape; dumps have two or three
 MOST_VALUES: Final = 50_000_000  # a limit for hand-written modules with omitted shapes
@@ -147,3 +177,317 @@ class Flow:
                 if phi.value.inputs is not None:
                     phi.value.inputs.append(last.value)
                 pending += zip(phi.children, last.children, strict=False)
+
+
+def replace_idle_phis(phis: list[Value]) -> None:
+    """Replace phis in which one value meets, alone or as a circle of phis."""
+    for circle in _find_circles(phis):
+        members = set(circle)
+        outside = {
+            found
+            for phi in circle
+            for value in phi.inputs or ()
+            if (found := resolve(value)) not in members
+        }
+        if len(outside) == 1:
+            (only,) = outside
+            for phi in circle:
+                phi.replacement = only
+        elif len(circle) > 1:
+            _replace_single(circle)
+
+
+def _replace_single(circle: list[Value]) -> None:
+    """Replace members in which, beside themselves, one value meets; until nothing changes."""
+    users: dict[Value, list[Value]] = {}
+    for phi in circle:
+        for value in phi.inputs or ():
+            users.setdefault(value, []).append(phi)
+    pending = circle[::-1]
+    while pending:
+        phi = pending.pop()
+        if phi.replacement is not None:
+            continue
+        others = {resolve(value) for value in phi.inputs or ()} - {phi}
+        if len(others) == 1:
+            phi.replacement = others.pop()
+            followers = users.pop(phi, [])
+            pending += followers
+            if phi.replacement.is_phi:
+                users.setdefault(phi.replacement, []).extend(followers)
+
+
+def _find_circles(phis: list[Value]) -> Iterator[list[Value]]:
+    """Yield the sets of phis that reach each other, inputs before users (Tarjan, 1972)."""
+    order: dict[Value, int] = {}
+    lowest: dict[Value, int] = {}
+    on_stack: set[Value] = set()
+    stack: list[Value] = []
+    for start in phis:
+        if start in order:
+            continue
+        walk = [(start, _phi_inputs(start))]
+        order[start] = lowest[start] = len(order)
+        stack.append(start)
+        on_stack.add(start)
+        while walk:
+            phi, inputs = walk[-1]
+            following = next(inputs, None)
+            if following is not None:
+                if following not in order:
+                    order[following] = lowest[following] = len(order)
+                    stack.append(following)
+                    on_stack.add(following)
+                    walk.append((following, _phi_inputs(following)))
+                elif following in on_stack:
+                    lowest[phi] = min(lowest[phi], order[following])
+                continue
+            walk.pop()
+            if walk:
+                lowest[walk[-1][0]] = min(lowest[walk[-1][0]], lowest[phi])
+            if lowest[phi] == order[phi]:
+                circle = [stack.pop()]
+                while circle[-1] is not phi:
+                    circle.append(stack.pop())
+                on_stack.difference_update(circle)
+                yield circle[::-1]
+
+
+def _phi_inputs(phi: Value) -> Iterator[Value]:
+    return iter([value for value in phi.inputs or () if value.inputs is not None])
+
+
+_Rule = Callable[[Flow, Instruction], ValueTree | None]
+
+
+def _forward(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the first operand: bitcast, domain, opt-barrier, add-dependency and dones."""
+    return flow.nodes.get(instruction.operands[0]) if instruction.operands else None
+
+
+def _element(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    return _child(_forward(flow, instruction), instruction.tuple_index)
+
+
+def _child(node: ValueTree | None, number: int) -> ValueTree | None:
+    return node.children[number] if node and 0 <= number < len(node.children) else None
+
+
+def _tuple(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    children = [flow.nodes.get(operand) for operand in instruction.operands]
+    own = flow.value(instruction, instruction.shape, ())
+    return ValueTree(own, tuple(child for child in children if child is not None))
+
+
+def _copy(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Define the top of a copy; what a copied tuple points to is the same memory."""
+    old = _forward(flow, instruction)
+    own = flow.value(instruction, instruction.shape, ())
+    return ValueTree(own, old.children if old else ())
+
+
+def _parameter(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Take a parameter's values from the call; those of the entry define their own."""
+    caller = flow.schedule.callers.get(instruction.computation)
+    if caller is None:
+        return None
+    number = instruction.parameter_number
+    if caller.opcode == "while":
+        init = flow.nodes.get(caller.operands[0])
+        if init is None:
+            return None
+        node = flow.phi(instruction, [init])
+        flow.loops.append((node, caller.callees("body")[0].root))
+        return node
+    if caller.opcode == "conditional":
+        number = 1 + flow.schedule.numbers[instruction.computation]
+    given = bound_operands(caller)
+    return flow.nodes.get(given[number]) if number < len(given) else None
+
+
+def _while(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    body = instruction.callees("body")
+    init = _forward(flow, instruction)
+    if init is None or not body or body[0].root not in flow.nodes:
+        return None
+    return flow.phi(instruction, [flow.nodes[body[0].root], init])
+
+
+def _call(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    callee = instruction.callee()
+    return flow.nodes.get(callee.root) if callee else None
+
+
+def _conditional(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    roots = [
+        flow.nodes.get(branch.root) for branch in dict.fromkeys(instruction.called_computations())
+    ]
+    known = [node for node in roots if node is not None]
+    return flow.phi(instruction, known) if known else None
+
+
+def _async_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Define the tables and the context; operands and the wrapped result pass through."""
+    passed = {
+        0: [flow.nodes.get(operand) for operand in bound_operands(instruction)],
+        1: [_wrapped_result(flow, instruction)],
+    }
+    return _start(flow, instruction, passed)
+
+
+def _wrapped_result(flow: Flow, step: Instruction) -> ValueTree | None:
+    """Return what an asynchronous operation makes, None before all of it is bound."""
+    start = find_async_start(step)
+    callee = start.callee() if start else None
+    return flow.nodes.get(callee.root) if callee else None
+
+
+def _start(
+    flow: Flow, instruction: Instruction, passed: dict[int, list[ValueTree | None]]
+) -> ValueTree | None:
+    """Define a tuple but for some elements, which hold one known node, or a tuple of them."""
+    shape = instruction.shape
+    if isinstance(shape, ArrayShape):
+        return None
+    own = flow.value(instruction, shape, ())
+    children: list[ValueTree] = []
+    for number, element in enumerate(shape.elements):
+        known = [node for node in passed.get(number, ()) if node is not None]
+        old: ValueTree | None = None
+        if isinstance(element, TupleShape) and len(element.elements) == len(known):
+            old = ValueTree(own, tuple(known))
+        elif known and len(known[0].children) == _width(element):
+            old = known[0]
+        if old is None:
+            children.append(flow.define(instruction, element, (number,)))
+        else:
+            children.append(flow.retable(instruction, element, (number,), old))
+    return ValueTree(own, tuple(children))
+
+
+def _width(shape: Shape) -> int:
+    return 0 if isinstance(shape, ArrayShape) else len(shape.elements)
+
+
+def _async_update(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the step before; or bind more, as SparseCore does in a step of its own."""
+    before = instruction.operands[0].shape if instruction.operands else instruction.shape
+    if len(instruction.operands) > 1 or before != instruction.shape:
+        return _async_start(flow, instruction)
+    old = _forward(flow, instruction)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _async_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the result; the step before has it, where it is not bound here."""
+    old = _child(_forward(flow, instruction), 1)
+    if instruction.operands and awaits_result(instruction.operands[0]):
+        old = _wrapped_result(flow, instruction)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _forward_into(slot: int) -> _Rule:
+    """Define everything but the slot of a start's tuple that holds its operands again."""
+
+    def rule(flow: Flow, instruction: Instruction) -> ValueTree | None:
+        operands = [flow.nodes.get(operand) for operand in instruction.operands]
+        return _start(flow, instruction, {slot: operands})
+
+    return rule
+
+
+def _result_of_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the second element of a start's tuple; a done of several defines the table."""
+    old = _child(_forward(flow, instruction), 1)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _copy_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    return _child(_forward(flow, instruction), 0)
+
+
+def _recv_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    old = _copy_done(flow, instruction)
+    shape = instruction.shape
+    if old is None or isinstance(shape, ArrayShape) or len(shape.elements) < 1:
+        return None
+    rest = [
+        flow.define(instruction, element, (number,))
+        for number, element in enumerate(shape.elements)
+        if number
+    ]
+    return ValueTree(flow.value(instruction, shape, ()), (old, *rest))
+
+
+RULES: Final[dict[str, _Rule]] = {
+    "add-dependency": _forward,
+    "all-gather-done": _result_of_start,
+    "all-gather-start": _forward_into(0),
+    "all-reduce-done": _forward,
+    "async-done": _async_done,
+    "async-start": _async_start,
+    "async-update": _async_update,
+    "bitcast": _forward,
+    "call": _call,
+    "collective-permute-done": _result_of_start,
+    "collective-permute-start": _forward_into(0),
+    "conditional": _conditional,
+    "copy": _copy,
+    "copy-done": _copy_done,
+    "copy-start": _forward_into(1),
+    "domain": _forward,
+    "get-tuple-element": _element,
+    "opt-barrier": _forward,
+    "parameter": _parameter,
+    "recv-done": _recv_done,
+    "send": _forward_into(0),
+    "tuple": _tuple,
+    "while": _while,
+}
+
+
+class Dataflow(Struct, frozen=True):
+    """All values in the order of their definition; `nodes` are those seen at instructions."""
+
+    schedule: Schedule
+    values: tuple[Value, ...]
+    nodes: dict[Instruction, ValueTree]
+
+    def value_at(self, instruction: Instruction, index: ShapeIndex) -> Value | None:
+        """Return the value seen at an index of an instruction's shape, None without one."""
+        node = self.nodes.get(instruction)
+        for number in index:
+            if node is None or not 0 <= number < len(node.children):
+                return None
+            node = node.children[number]
+        return resolve(node.value) if node else None
+
+
+def find_values(schedule: Schedule) -> Dataflow:
+    """Find the values of everything the entry runs, with the positions where they are seen."""
+    flow = Flow(schedule)
+    nodes = flow.nodes
+    for instruction in schedule.sequence:
+        rule = RULES.get(instruction.opcode)
+        node = rule(flow, instruction) if rule else None
+        nodes[instruction] = node or flow.define(instruction)
+    flow.close_loops()
+    replace_idle_phis([value for value in flow.values if value.inputs is not None])
+    values = tuple(value for value in flow.values if value.replacement is None)
+    _collect_positions(nodes)
+    return Dataflow(schedule, values, nodes)
+
+
+def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
+    """Tell every value where else it is seen."""
+    for instruction, node in nodes.items():
+        pending: list[tuple[ShapeIndex, ValueTree]] = [((), node)]
+        while pending:
+            index, (value, children) = pending.pop()
+            seen = value if value.replacement is None else resolve(value)
+            if seen.instruction is not instruction:
+                seen.positions.append((instruction, index))
+            if children:
+                pending += [
+                    (go_into(index, number), child) for number, child in enumerate(children)
+                ]

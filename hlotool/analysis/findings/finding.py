@@ -1,14 +1,33 @@
-"""What is a finding? One sentence about a module, of one of few kinds."""
+"""What is a finding? One sentence about a module, of one of few kinds.
+
+How do findings write shares, names and places?
+
+What are findings made from, and from which size on is anything worth one?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.gains.caveat import GAIN_CAVEAT
-from hlotool.fields import BYTES, COUNT, SECONDS, RowList, column, figure
+from hlotool.analysis.collectives.machine import Machine, Pricing, price
+from hlotool.analysis.collectives.report import CollectiveReport
+from hlotool.analysis.cost.chips import Chip
+from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.fusions.missed import MissedRow, find_missed
+from hlotool.analysis.fusions.rows import FusionRow
+from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.measured import MeasuredFacts
+from hlotool.analysis.memory.donation import DonationRow, find_donations
+from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.hlo import Module
+from hlotool.table import BYTES, COUNT, SECONDS, RowList, column, figure
 
 FindingCode: TypeAlias = Literal[
     "contradicted-trip-count",
@@ -186,3 +205,87 @@ def choose_finding_columns(rows: Sequence[Finding]) -> RowList:
     is_known = all(row.estimated_seconds is not None for row in timed)
     measure = "estimated_seconds" if is_known else "weighted_bytes"
     return FINDINGS.showing(FINDINGS.shown() | {measure})
+
+
+def percent(part: float, whole: float) -> str:
+    """Write a part of a whole: `12 %`, `0.4 %`."""
+    value = 100 * part / whole if whole else 0.0
+    return f"{value:.0f} %" if value >= 1 else f"{value:.1f} %"
+
+
+def name_all(names: Sequence[str]) -> str:
+    """Write the first of some names and how many are like it: `all-gather.5 and 3 like it`."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} like it"
+
+
+def write_source(file: str | None, line: int | None) -> str | None:
+    """Write a place in the user's program as `file:line`."""
+    if file is None:
+        return None
+    return f"{file}:{line}" if line else file
+
+
+def first_source(places: Iterable[tuple[str | None, int | None]]) -> str | None:
+    """Return the first place that is known."""
+    return next((write_source(*place) for place in places if place[0] is not None), None)
+
+
+LEAST_BYTES: Final = 1 << 20
+LEAST_SECONDS: Final = 10e-6
+LEAST_SHARE: Final = 0.01  # of all that crosses memory in one run
+
+
+class Evidence(Struct, frozen=True, dict=True):
+    """The analyses of one module that findings are made from; None where not done."""
+
+    module: Module
+    executions: Executions
+    costs: CostModel
+    cost: CostReport
+    collectives: CollectiveReport | None = None
+    memory: MemoryReport | None = None
+    machine: Machine | None = None
+    measured: MeasuredFacts | None = None
+    fusions: tuple[FusionRow, ...] = ()  # where their times were measured, and are estimated
+
+    @cached_property
+    def pricing(self) -> Pricing:
+        """At which speeds work and transfers go: those of the user's machine, or ratios."""
+        return price(self.module, self.machine)
+
+    @property
+    def chip(self) -> Chip | None:
+        """The chip that times are shown for."""
+        return self.machine.chip if self.machine else None
+
+    @cached_property
+    def backend(self) -> Backend | None:
+        """The backend whose marks the text bears."""
+        return find_backend(self.module)
+
+    @cached_property
+    def least_traffic_bytes(self) -> int:
+        """From so many bytes in one run on, traffic is worth a finding."""
+        share = self.cost.memory_bytes_per_run * LEAST_SHARE
+        return max(LEAST_BYTES, int(share))
+
+    @cached_property
+    def missed(self) -> tuple[MissedRow, ...]:
+        """Large operations outside fusions; none before optimization, where all are."""
+        if not self.module.header.is_scheduled:
+            return ()
+        return find_missed(self.executions, self.costs, self.least_traffic_bytes)
+
+    @cached_property
+    def donations(self) -> list[DonationRow]:
+        """What became of the memory of large parameters."""
+        return find_donations(self.module, LEAST_BYTES)
+
+    @cached_property
+    def copied_first(self) -> frozenset[str]:
+        """The copies that make a donation worthless: a finding of their own, and no other."""
+        return frozenset(row.copy_instruction for row in self.donations if row.copy_instruction)
+
+    def share(self, size_bytes: int) -> str:
+        """Write a part of all that crosses memory in one run: `3 %`."""
+        return percent(size_bytes, self.cost.memory_bytes_per_run)

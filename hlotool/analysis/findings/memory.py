@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hlotool.analysis.findings.evidence import LEAST_BYTES, Evidence
-from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.findings.wording import percent
+from hlotool.analysis.findings.finding import LEAST_BYTES, Evidence, Finding, percent
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import SpaceRow
-from hlotool.analysis.memory.gains.caveat import GAIN_CAVEAT
-from hlotool.analysis.memory.gains.donating import measure_donation
+from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT, measure_donation
 
 LEAST_PADDING_SHARE: Final = 0.1
 LEAST_FRAGMENTATION_SHARE: Final = 0.05

@@ -1,25 +1,111 @@
-"""What does each fusion of a module cost, and what does it save?"""
+"""How long did fusions and custom calls take in a profile?
+
+How much of the measured time lies outside fusions, where their list does not show it?
+
+What does each fusion of a module cost, and what does it save?
+
+How long would fusions and calls take on a chip at its peaks? An estimate, a lower bound.
+
+What `hlotool fusions` answers.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost import CostModel
-from hlotool.analysis.cost.products import list_flops, list_types
-from hlotool.analysis.fusions.body import find_intermediates
-from hlotool.analysis.fusions.flags import Flag, find_flags
-from hlotool.analysis.fusions.kinds import find_backend_kind, find_kind
-from hlotool.analysis.fusions.rows import FusionRow, FusionTotals, add_up_fusions
-from hlotool.analysis.graph.backend import Backend, find_backend
-from hlotool.analysis.graph.call_graph import CallGraph
-from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.graph.fingerprint import Fingerprints
-from hlotool.analysis.graph.runs import count_runs
-from hlotool.analysis.graph.space_names import find_space_name
-from hlotool.analysis.origin.origin import Origin, find_common_scope, find_origin
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
+from hlotool.analysis.cost.chips import Chip, weigh_flops
+from hlotool.analysis.cost.cost import list_flops, list_types, pair_types
+from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.cost.traffic import MAIN_SPACE
+from hlotool.analysis.fusions.body import BodyRow, find_intermediates
+from hlotool.analysis.fusions.calls import CustomCallRow, CustomCallTotals
+from hlotool.analysis.fusions.missed import MissedRow, RecomputeRow
+from hlotool.analysis.fusions.rows import (
+    Bound,
+    Flag,
+    FusionRow,
+    FusionTotals,
+    add_up_fusions,
+    find_backend_kind,
+    find_flags,
+    find_kind,
+)
+from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
+from hlotool.analysis.graph.calls import CallGraph
+from hlotool.analysis.graph.equality import Fingerprints
+from hlotool.analysis.graph.executions import Executions, count_runs
+from hlotool.analysis.measured import MeasuredInstruction, join_times
+from hlotool.analysis.origin import Origin, find_common_scope, find_origin
+from hlotool.hlo import Computation, Instruction
+from hlotool.hlo.measurement import Measurement
+from hlotool.table import PERCENT, SECONDS, Block, DocumentSpec, RowList, figure
+
+
+def add_measured_times(rows: Iterable[FusionRow], measured: Measurement) -> tuple[FusionRow, ...]:
+    """Set what was measured of every row: all fusions of equal bodies together."""
+    return tuple(_add(row, measured) for row in rows)
+
+
+def _add(row: FusionRow, measured: Measurement) -> FusionRow:
+    time = join_times(measured, row.members)
+    return replace(row, measured_count=time.count, measured_seconds=time.seconds)
+
+
+def add_measured_calls(
+    rows: Iterable[CustomCallRow], measured: Measurement
+) -> tuple[CustomCallRow, ...]:
+    """Set what was measured of every row of the census; calls in fusions have no times."""
+    return tuple(_add_to_call(row, measured) for row in rows)
+
+
+def _add_to_call(row: CustomCallRow, measured: Measurement) -> CustomCallRow:
+    time = join_times(measured, row.members)
+    return replace(row, measured_count=time.count, measured_seconds=time.seconds)
+
+
+class OutsideFusions(Struct, frozen=True):
+    """The measured time of what is no fusion, in one run on one device."""
+
+    measured_seconds: Annotated[
+        float, figure("time of all instructions that are no fusions, in one run", SECONDS)
+    ]
+    share: Annotated[
+        float, figure("its share of the time of all instructions, fusions too", PERCENT)
+    ]
+    longest: Annotated[str | None, figure("the instruction that takes most of it; null if none")]
+    longest_seconds: Annotated[
+        float | None, figure("how long that takes in one run; null if there is none", SECONDS)
+    ]
+
+
+OUTSIDE: Final = Block(
+    "outside",
+    OutsideFusions,
+    "with a profile: what was measured outside fusions; null where runs are unknown",
+    is_optional=True,
+    is_nullable=True,
+)
+
+
+def measure_outside(rows: Iterable[MeasuredInstruction]) -> OutsideFusions | None:
+    """Add up what took time outside fusions; None where no time of a run is known.
+
+    Of `rank_instructions`, so that no time counts twice. What runs side by side is added up.
+    """
+    timed = [(row, row.measured_seconds) for row in rows if row.measured_seconds is not None]
+    total = sum(seconds for _, seconds in timed)
+    if not total:
+        return None
+    outside = [(row, seconds) for row, seconds in timed if row.opcode != "fusion"]
+    longest, longest_seconds = max(outside, key=lambda each: each[1], default=(None, None))
+    seconds = sum(each for _, each in outside)
+    return OutsideFusions(
+        seconds, seconds / total, longest.name if longest else None, longest_seconds
+    )
 
 
 class FusionReport(Struct, frozen=True):
@@ -180,3 +266,171 @@ def _join_origins(own: Origin, inside: Origin) -> Origin:
     if own.source_file is not None:
         return replace(own, scope=scope)
     return replace(inside, op_name=own.op_name, scope=scope)
+
+
+_VMEM: Final = 1  # the memory space of TPU's vector memory
+
+
+def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
+    """Set the estimates of a report: those of its rows, and in `totals` their sum.
+
+    The sum leaves out the rows without one, whose executions are unknown; `totals` is a lower
+    bound then.
+    """
+    rows = estimate_fusion_times(found.rows, chip)
+    times = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
+    total = sum(times) if times or not rows else None
+    return FusionReport(replace(found.totals, estimated_seconds=total), rows)
+
+
+def estimate_fusion_times(rows: Iterable[FusionRow], chip: Chip) -> tuple[FusionRow, ...]:
+    """Set `bound` and `estimated_seconds` of every row, for all its executions in one run.
+
+    A fusion takes the longest of `flops` at the chip's matrix peaks, by the types that products
+    compute in, and of the bytes of each memory space at its bandwidth; a space whose bandwidth
+    nobody states limits nothing. Nothing is said of launch latency, of caches, nor of
+    transcendentals and custom calls, which have no flops. None where the executions are unknown.
+    """
+    bandwidths: dict[int, tuple[Bound, float]] = {MAIN_SPACE: ("memory", chip.hbm_bytes_per_second)}
+    if chip.vmem_bytes_per_second is not None:
+        bandwidths[_VMEM] = ("vmem", chip.vmem_bytes_per_second)
+    return tuple(_estimate(row, chip, bandwidths) for row in rows)
+
+
+def estimate_call_times(rows: Iterable[CustomCallRow], chip: Chip) -> tuple[CustomCallRow, ...]:
+    """Set `estimated_seconds` of every row of the census, as of fusions.
+
+    Flops and space 0 alone are known of calls. None where either is unknown.
+    """
+    return tuple(replace(row, estimated_seconds=_estimate_calls(row, chip)) for row in rows)
+
+
+def _estimate_calls(row: CustomCallRow, chip: Chip) -> float | None:
+    if row.flops_per_run is None or row.memory_bytes_per_run is None:
+        return None
+    products = pair_types(row.product_types, row.product_flops_per_run)
+    return max(
+        weigh_flops(row.flops_per_run, products, chip) / chip.flops_per_second,
+        row.memory_bytes_per_run / chip.hbm_bytes_per_second,
+    )
+
+
+def _estimate(
+    row: FusionRow, chip: Chip, bandwidths: Mapping[int, tuple[Bound, float]]
+) -> FusionRow:
+    times: dict[Bound, float] = {"memory": row.memory_bytes / chip.hbm_bytes_per_second}
+    for space, size in row.memory_bytes_by_space:
+        if space in bandwidths:
+            bound, bytes_per_second = bandwidths[space]
+            times[bound] = size / bytes_per_second
+    products = pair_types(row.product_types, row.product_flops)
+    times["compute"] = weigh_flops(row.flops, products, chip) / chip.flops_per_second
+    bound = max(times, key=lambda name: times[name])
+    seconds = times[bound]
+    return replace(
+        row,
+        bound=bound if seconds else None,
+        estimated_seconds=None if row.executions is None else seconds * row.executions,
+    )
+
+
+FUSION_ROWS: Final = RowList(
+    "rows",
+    FusionRow,
+    "fusions in executed computations, one row for equal bodies",
+    sort="-known_memory_bytes_per_run",
+    size="memory_bytes_per_run",
+    lower_if=("is_lower_bound",),
+    upper_if=("is_conditional",),
+)
+
+MISSED: Final = RowList(
+    "missed",
+    MissedRow,
+    "elementwise operations, copies, transposes, broadcasts and reshapes outside fusions",
+    sort="-known_memory_bytes_per_run",
+    size="memory_bytes_per_run",
+    upper_if=("is_conditional",),
+    is_optional=True,
+    option="--missed",
+    title="Not fused",
+)
+
+RECOMPUTE: Final = RowList(
+    "recompute",
+    RecomputeRow,
+    "dots, convolutions and transcendentals that several fusions compute from the same values",
+    sort="-known_repeated_per_run",
+    size="repeated_per_run",
+    upper_if=("is_conditional",),
+    is_optional=True,
+    option="--recompute",
+    title="Computed again",
+)
+
+CUSTOM_CALLS: Final = RowList(
+    "custom_calls",
+    CustomCallRow,
+    "custom calls in executed computations and their fusions, one row for a target and shapes",
+    sort="-known_flops_per_run,-known_memory_bytes_per_run,-known_executions",
+    size="flops_per_run",
+    upper_if=("is_conditional", "is_upper_bound"),
+    title="Custom calls",
+)
+
+BODY: Final = RowList(
+    "body",
+    BodyRow,
+    "the body of one fusion, in the order of the dump; figures of one execution",
+    size="bytes_accessed",
+    is_optional=True,
+    option="--body NAME",
+    limit=0,
+    title="Body",
+)
+
+FUSION_TOTALS: Final = Block("totals", FusionTotals, "all fusions together")
+
+CALL_TOTALS: Final = Block("custom_call_totals", CustomCallTotals, "all custom calls together")
+
+FUSIONS: Final = DocumentSpec(
+    "fusions",
+    "what each fusion costs",
+    blocks=(FUSION_TOTALS, CALL_TOTALS, OUTSIDE),
+    row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, BODY),
+)
+
+_WITH_ESTIMATES: Final = FUSION_ROWS.shown() | {"bound", "estimated_seconds"}
+_WITH_TIMES: Final = {"measured_count", "measured_seconds"}
+# The same document with the estimates among the columns of its table, and sorted by them.
+_ON_CHIP: Final = replace(
+    FUSIONS,
+    row_lists=(
+        replace(
+            FUSION_ROWS.showing(_WITH_ESTIMATES),
+            sort="-estimated_seconds",
+            size="estimated_seconds",
+        ),
+        CUSTOM_CALLS.showing(CUSTOM_CALLS.shown() | {"estimated_seconds"}),
+        MISSED,
+        RECOMPUTE,
+        BODY,
+    ),
+)
+
+
+def choose_fusion_columns(*, has_chip: bool, is_measured: bool) -> DocumentSpec:
+    """Return the answer with estimates and measured times among its columns, if there are any.
+
+    What took longest comes first, else what is estimated to.
+    """
+    spec = _ON_CHIP if has_chip else FUSIONS
+    if not is_measured:
+        return spec
+    row_lists = tuple(
+        replace(each.showing(each.shown() | _WITH_TIMES), sort=f"-measured_seconds,{each.sort}")
+        if each.name in {FUSION_ROWS.name, CUSTOM_CALLS.name}
+        else each
+        for each in spec.row_lists
+    )
+    return replace(spec, row_lists=row_lists)

@@ -1,11 +1,64 @@
-"""Which backend wrote this module? Told by its content, or unknown."""
+"""Does a `send` or `recv` end at the host, or does the host pass it on to another slice?
+
+XLA marks both with `is_host_transfer=true`. A frontend attribute names who handles the
+transfer on the host's side (kXlaHostTransferHandlerNameAttr, xla/side_effect_util.cc). If that
+is Megascale, the host is only the way to another TPU slice, over the data-centre network.
+
+Which backend wrote this module? Told by its content, or unknown.
+
+What does a backend call its memory spaces?
+"""
 
 from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from hlotool.analysis.graph.host_transfers import is_between_slices
-from hlotool.ir import Instruction, Module
+from hlotool.hlo import Instruction, Module
+
+ENDS: Final = frozenset(("recv", "send"))  # of any transfer by send and recv
+_HANDLER: Final = "_xla_host_transfer_handler_name"
+_RENDEZVOUS: Final = "_xla_host_transfer_rendezvous"
+_TRANSFER_TYPE: Final = "_xla_megascale_transfer_type"
+_REDUCE_OPERATION: Final = "_xla_megascale_reduce_operation"
+_MEGASCALE: Final = "xla_megascale_runtime"
+
+
+def find_handler(instruction: Instruction) -> str | None:
+    """Return who handles a transfer on the host's side, None where the text does not say."""
+    return instruction.frontend_attributes().get(_HANDLER)
+
+
+def find_rendezvous(instruction: Instruction) -> str | None:
+    """Return the name under which both ends of a transfer meet, None where there is none."""
+    return instruction.frontend_attributes().get(_RENDEZVOUS)
+
+
+def find_transfer_type(instruction: Instruction) -> str | None:
+    """Return what a transfer between slices does, such as `ALL_REDUCE`; None where unsaid."""
+    return instruction.frontend_attributes().get(_TRANSFER_TYPE)
+
+
+def find_reduce_operation(instruction: Instruction) -> str | None:
+    """Return how a transfer between slices adds up, such as `SUM`; None where it does not."""
+    return instruction.frontend_attributes().get(_REDUCE_OPERATION)
+
+
+def is_between_slices(instruction: Instruction) -> bool:
+    """Whether an instruction is one end of a transfer between TPU slices."""
+    if instruction.opcode not in ENDS or "frontend_attributes" not in instruction.attributes:
+        return False
+    is_typed = find_transfer_type(instruction) is not None
+    return is_typed or find_handler(instruction) == _MEGASCALE
+
+
+def is_with_host(instruction: Instruction) -> bool:
+    """Whether an instruction is one end of a transfer whose other end is the host."""
+    return (
+        instruction.opcode in ENDS
+        and instruction.attributes.get("is_host_transfer") == "true"
+        and not is_between_slices(instruction)
+    )
+
 
 Backend: TypeAlias = Literal["cpu", "gpu", "tpu"]
 
@@ -90,3 +143,23 @@ def _is_tiling(fusion_config: object) -> bool:
 def _mark_of_target(call: Instruction) -> Backend | None:
     target = call.custom_call_target
     return next((backend for start, backend in _TARGETS if target.startswith(start)), None)
+
+
+_NAMES: Final[dict[tuple[Backend | None, int], str]] = {
+    ("tpu", 0): "hbm",
+    ("tpu", 1): "vmem",
+    ("tpu", 2): "smem",
+    ("tpu", 4): "host",
+    ("gpu", 0): "device",
+    ("gpu", 1): "collective",
+    ("gpu", 5): "host",
+    ("cpu", 0): "host",
+}
+
+
+SPACE_NAMES: Final = frozenset(_NAMES.values())
+
+
+def find_space_name(backend: Backend | None, number: int) -> str | None:
+    """Return the name that the compiler gives a space; None for all of an unknown backend."""
+    return _NAMES.get((backend, number))

@@ -1,23 +1,126 @@
-"""How often does each computation run in one execution of the entry?
+"""How often does a while run its body? Read where XLA wrote it down, else derived.
+
+Follows xla/hlo/analysis/while_loop_analysis.cc: a counter that starts at a constant, moves
+by a constant and is compared with a constant. Mirrored operands and counting down are
+accepted too; nothing else is guessed.
+
+How often does each computation run in one execution of the entry?
 
 The product of the trip counts of the loops around it, summed over its call sites
 (docs/numbers.md). Fused, reducer and other embedded computations belong to
 their caller and are not counted.
+
+How often do these instructions run, all together, in one run of the entry?
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.call_graph import CallGraph, find_branches
-from hlotool.analysis.graph.scalars import Scalars
-from hlotool.analysis.graph.trip_counts import TripCount, TripCountSource, find_trip_count
+from hlotool.analysis.graph.calls import CallGraph, find_branches
+from hlotool.analysis.graph.scalars import Comparison, Linear, Scalars
 from hlotool.errors import InputError
-from hlotool.ir import Computation, Instruction, Module
-from hlotool.ir.opcodes import CONTROL_FLOW
+from hlotool.hlo import Computation, Instruction, Module
+from hlotool.hlo.opcodes import CONTROL_FLOW
+
+TripCountSource: TypeAlias = Literal["backend_config", "derived"]
+
+_MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ"}
+_MOST_TRIPS: Final = 1 << 53  # beyond this the derivation has misread something
+
+
+class TripCount(Struct, frozen=True):
+    """Iterations of one loop and where the number comes from; both None when unknown.
+
+    `contradicting` is what the loop itself comes to where a printed count is another.
+    """
+
+    count: int | None = None
+    source: TripCountSource | None = None
+    contradicting: int | None = None
+
+
+def find_trip_count(loop: Instruction, scalars: Scalars) -> TripCount:
+    """Return how often one execution of a while runs its body.
+
+    `known_trip_count` of the backend config wins, as XLA itself reads nothing else once it is
+    there. Otherwise the condition must compare a slot of the state with a constant, and the
+    body must add a constant to that slot.
+    """
+    known = _read_known(loop)
+    derived = _derive(loop, scalars)
+    if known is not None:
+        return TripCount(known, "backend_config", None if derived == known else derived)
+    return TripCount(derived, "derived") if derived is not None else TripCount()
+
+
+def _read_known(loop: Instruction) -> int | None:
+    config = loop.backend_config()
+    text = config.find("known_trip_count", "n") if config else None
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text if text >= 0 else None
+    if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20:  # noqa: PLR2004 (64 bits)
+        return int(text)
+    return None
+
+
+def _derive(loop: Instruction, scalars: Scalars) -> int | None:
+    condition = loop.callees("condition")
+    if not condition:
+        return None
+    test = scalars.find(condition[0].root)
+    if not isinstance(test, Comparison):
+        return None
+    left, right = scalars.settle(test.left), scalars.settle(test.right)
+    direction = test.direction
+    if left.slot is None:
+        left, right, direction = right, left, _MIRRORED.get(direction, "")
+    counter = left.slot
+    if counter is None or counter.loop is not loop or right.slot is not None:
+        return None
+    following = scalars.find_next(counter)
+    start = scalars.find_initial(loop, counter.index)
+    if not isinstance(following, Linear) or following.slot != counter:
+        return None
+    if not isinstance(start, Linear):
+        return None
+    start = scalars.settle(start)
+    if start.slot is not None:
+        return None
+    return count_iterations(direction, start.offset + left.offset, right.offset, following.offset)
+
+
+def count_iterations(direction: str, start: int, limit: int, step: int) -> int | None:
+    """Count how often `start direction limit` holds while start moves by step.
+
+    None when the loop would not end, or not at a place this arithmetic can tell.
+
+    >>> count_iterations("LT", 0, 10, 3), count_iterations("LE", 1, 10, 1)
+    (4, 10)
+    """
+    if direction in {"GT", "GE"}:
+        direction, start, limit, step = _MIRRORED[direction], -start, -limit, -step
+    distance = limit - start + (direction == "LE")
+    if direction in {"LT", "LE"}:
+        if distance <= 0:
+            return 0
+        return _bounded(-(-distance // step)) if step > 0 else None
+    if direction == "NE":
+        if distance == 0:
+            return 0
+        ends = step != 0 and distance % step == 0 and distance // step > 0
+        return _bounded(distance // step) if ends else None
+    if direction == "EQ":
+        return 0 if distance else 1 if step else None
+    return None
+
+
+def _bounded(count: int) -> int | None:
+    return count if count <= _MOST_TRIPS else None
+
 
 MOST_EXECUTIONS: Final = 1 << 63
 
@@ -195,3 +298,29 @@ def _add(so_far: _Count, caller: _Count, call: _Call) -> _Count:
         so_far.is_exact and is_exact,
         so_far.is_conditional or caller.is_conditional or call.is_branch,
     )
+
+
+class Runs(Struct, frozen=True):
+    """Executions of some instructions: exact, or None; and with unknown trip counts as one."""
+
+    exact: int | None
+    known: int
+    is_conditional: bool
+
+    def times(self, figure: int) -> int | None:
+        """Return a figure of one execution for all of them, None when their number is unknown."""
+        return None if self.exact is None else figure * self.exact
+
+
+def count_runs(instructions: Iterable[Instruction], executions: Executions) -> Runs:
+    """Add up the executions of instructions."""
+    exact: int | None = 0
+    known = 0
+    is_conditional = False
+    for instruction in instructions:
+        computation = instruction.computation
+        runs = executions.of(computation)
+        exact = None if exact is None or runs is None else exact + runs
+        known += executions.lower_bound(computation)
+        is_conditional = is_conditional or executions.is_conditional(computation)
+    return Runs(exact, known, is_conditional)

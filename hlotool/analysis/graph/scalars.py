@@ -18,10 +18,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from hlotool.analysis.graph.call_graph import CallGraph
-from hlotool.ir import ArrayShape, Computation, Instruction
-from hlotool.ir.async_chain import all_operands
-from hlotool.ir.opcodes import LATER_STEPS, MOVES
+from hlotool.analysis.graph.calls import CallGraph
+from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo.module import all_operands
+from hlotool.hlo.opcodes import LATER_STEPS, MOVES
 
 _DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
 

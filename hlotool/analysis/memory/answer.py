@@ -7,16 +7,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from hlotool.analysis.memory.allocation_rows import AllocationRow
 from hlotool.analysis.memory.donation import DonationRow
 from hlotool.analysis.memory.figures import ESTIMATED, PEAK, SPACES, TOTALS, MemoryFigures
-from hlotool.analysis.memory.gains.fitting import RELIEF
-from hlotool.analysis.memory.gains.without import WITHOUT
 from hlotool.analysis.memory.headroom import Headroom
-from hlotool.analysis.memory.instant import Instant
-from hlotool.analysis.memory.timeline import TimelineRow
-from hlotool.analysis.memory.values.value_rows import BufferRow
-from hlotool.fields import Block, DocumentSpec, Fold, RowList
+from hlotool.analysis.memory.reduction_plan import RELIEF, WITHOUT
+from hlotool.analysis.memory.rows import AllocationRow, BufferRow
+from hlotool.analysis.memory.timeline import Instant, TimelineRow
+from hlotool.table import Block, DocumentSpec, Fold, RowList
 
 ROWS: Final = RowList(
     "rows",

@@ -1,12 +1,37 @@
-"""How are bytes in use over time written down, and added up?"""
+"""How are bytes in use over time written down, and added up?
+
+Which blocks of an allocation share bytes while they live, directly or through others?
+
+A sweep over time keeps, for all bytes that anything has used so far, until when they are needed.
+
+How many bytes do blocks cover that overlap without being equal?
+
+How many bytes of one allocation are in use at each position?
+
+Values share bytes, at one time and over time; what is in use is the length of the union of
+the byte ranges of the values that are live. Blocks that share bytes while they live are a group;
+two groups never hold a byte at one position, so their bytes simply add up. Only a group whose
+blocks are not all the same bytes needs a tree.
+
+    block        bytes      positions
+    a            [0, 64)    0 … 2      a block alone: 64 bytes, while it lives
+    b            [0, 64)    3 … 5      the same bytes, later
+    c            [32, 96)   4 … 6      shares bytes with b while b lives: one group of both,
+                                       whose union the tree adds up: 64, then 96, then 64
+    position     0    3    4    6    7
+    in use       64   64   96   64   0     as Curve((0, 4, 6, 7), (64, 96, 64, 0))
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress
+from typing import TypeAlias
 
 from msgspec import Struct
+
+from hlotool.analysis.dataflow.sharing import Groups
 
 
 class OccupiedBlock(Struct, frozen=True, gc=False):
@@ -63,3 +88,166 @@ def make_curve(changes: dict[int, int]) -> Curve:
     """Add up changes by position; positions where nothing changes are left out."""
     positions = tuple(sorted(position for position, change in changes.items() if change))
     return Curve(positions, tuple(accumulate([changes[one] for one in positions])))
+
+
+# The bytes from one to another, until when they are needed, and the number of a block that is
+# joined to all that need them.
+_Cell: TypeAlias = tuple[int, int, int, int]
+
+
+def join_blocks(blocks: Sequence[OccupiedBlock]) -> list[list[int]]:
+    """Return the numbers of blocks that share a byte at a position, directly or through others.
+
+    Blocks that share none are left out. O(n log n) steps.
+    """
+    joined: Groups[int] = Groups()
+    cells: dict[int, _Cell] = {}  # by their first byte
+    lows: list[int] = []  # the first bytes of the cells, sorted
+    starts = [block.start for block in blocks]
+    for number in sorted(range(len(blocks)), key=starts.__getitem__):
+        block = blocks[number]
+        low, high, end = block.low, block.high, block.end
+        cell = cells.get(low)
+        if cell is not None and cell[1] == high:  # as most lie where others lay before
+            if cell[2] >= block.start:
+                joined.join(cell[3], number)
+            cells[low] = low, high, max(end, cell[2]), number
+        elif low < high:
+            _lay(number, block, cells, lows, joined)
+    return sorted(map(sorted, joined.all()))
+
+
+def _lay(
+    number: int,
+    block: OccupiedBlock,
+    cells: dict[int, _Cell],
+    lows: list[int],
+    joined: Groups[int],
+) -> None:
+    """Lay a block over the cells whose bytes it touches, and join it to those still needed."""
+    low, high, end = block.low, block.high, block.end
+    first = bisect_left(lows, low)
+    if first and cells[lows[first - 1]][1] > low:
+        first -= 1
+    last = bisect_left(lows, high, first)
+    new: list[_Cell] = []
+    behind: list[_Cell] = []
+    done = low
+    for place in lows[first:last]:
+        cell_low, cell_high, cell_end, owner = cells.pop(place)
+        if cell_low < low:
+            new.append((cell_low, low, cell_end, owner))
+        if cell_high > high:
+            behind.append((high, cell_high, cell_end, owner))
+        if cell_end >= block.start:
+            joined.join(owner, number)
+        if cell_end > end:  # these bytes are needed longer than the block needs them
+            begin, until = max(cell_low, low), min(cell_high, high)
+            if done < begin:
+                new.append((done, begin, end, number))
+            new.append((begin, until, cell_end, number))
+            done = until
+    if done < high:
+        new.append((done, high, end, number))
+    new += behind
+    lows[first:last] = [cell[0] for cell in new]
+    for cell in new:
+        cells[cell[0]] = cell
+
+
+def add_union(blocks: Sequence[OccupiedBlock], changes: dict[int, int]) -> None:
+    """Add the changes of the union's length, by a tree over the elementary byte ranges.
+
+    Each node counts the blocks that cover all of it; this is the sweep for the area of a
+    union of rectangles (J. L. Bentley, 1977).
+    """
+    borders = sorted({border for block in blocks for border in (block.low, block.high)})
+    place_of = {border: place for place, border in enumerate(borders)}
+    tree = _CoverTree(borders)
+    events = [(block.start, number) for number, block in enumerate(blocks)]
+    events += [(block.end + 1, ~number) for number, block in enumerate(blocks)]
+    before = 0
+    for position, number in sorted(events):
+        block = blocks[number if number >= 0 else ~number]
+        tree.add(place_of[block.low], place_of[block.high], 1 if number >= 0 else -1)
+        if tree.covered[1] != before:
+            changes[position] = changes.get(position, 0) + tree.covered[1] - before
+            before = tree.covered[1]
+
+
+class _CoverTree:
+    """Length of the bytes that at least one of the added ranges covers: `covered[1]`."""
+
+    def __init__(self, borders: Sequence[int]) -> None:
+        leaves = 1
+        while leaves < len(borders) - 1:
+            leaves *= 2
+        self.leaves = leaves
+        self.length = [0] * (2 * leaves)
+        for place in range(len(borders) - 1):
+            self.length[leaves + place] = borders[place + 1] - borders[place]
+        for node in range(leaves - 1, 0, -1):
+            self.length[node] = self.length[2 * node] + self.length[2 * node + 1]
+        self.count = [0] * (2 * leaves)
+        self.covered = [0] * (2 * leaves)
+
+    def add(self, first: int, last: int, change: int) -> None:
+        """Cover, or uncover, the elementary ranges [first, last) once more."""
+        low, high = first + self.leaves, last + self.leaves
+        left, right = low >> 1, (high - 1) >> 1
+        while low < high:
+            if low & 1:
+                self._change(low, change)
+                low += 1
+            if high & 1:
+                high -= 1
+                self._change(high, change)
+            low >>= 1
+            high >>= 1
+        while left != right:
+            self._update(left)
+            self._update(right)
+            left >>= 1
+            right >>= 1
+        while left:
+            self._update(left)
+            left >>= 1
+
+    def _change(self, node: int, change: int) -> None:
+        self.count[node] += change
+        if self.count[node]:
+            self.covered[node] = self.length[node]
+        elif node < self.leaves:
+            self.covered[node] = self.covered[2 * node] + self.covered[2 * node + 1]
+        else:
+            self.covered[node] = 0
+
+    def _update(self, node: int) -> None:
+        if not self.count[node]:
+            self.covered[node] = self.covered[2 * node] + self.covered[2 * node + 1]
+
+
+def occupancy(blocks: Sequence[OccupiedBlock]) -> Curve:
+    """Return the length of the union of live byte ranges at every position, in O(n log n)."""
+    return add_up_groups(blocks, join_blocks(blocks))
+
+
+def add_up_groups(blocks: Sequence[OccupiedBlock], groups: Sequence[Sequence[int]]) -> Curve:
+    """Return the same where the numbers of the blocks that share bytes are known."""
+    if len(blocks) == 1 and blocks[0].low < blocks[0].high:  # as most in an estimate
+        (one,) = blocks
+        return Curve((one.start, one.end + 1), (one.high - one.low, 0))
+    changes: dict[int, int] = {}
+    is_alone = bytearray(b"\1") * len(blocks)
+    for group in groups:
+        parts = [blocks[number] for number in group]
+        low, high = parts[0].low, parts[0].high
+        if all(one.low == low and one.high == high for one in parts):
+            start, end = min(one.start for one in parts), max(one.end for one in parts)
+            add_blocks([OccupiedBlock(low, high, start, end)], changes)
+        else:
+            add_union(parts, changes)
+        for number in group:
+            is_alone[number] = False
+    add_blocks(compress(blocks, is_alone), changes)
+    return make_curve(changes)

@@ -1,23 +1,26 @@
-"""Which parameters give their memory to an output, and which could?"""
+"""Which parameters give their memory to an output, and which could?
+
+Which outputs could lie in a parameter's memory, and beside which argument do they lie?
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.dataflow.forerunners import find_forerunners
-from hlotool.analysis.dataflow.in_place import follow
+from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
+from hlotool.analysis.dataflow.sharing import find_forerunners, follow
+from hlotool.analysis.dataflow.values import find_values
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.analysis.memory.estimate.value_size import estimate_size
-from hlotool.analysis.memory.gains.gain import Donatable
-from hlotool.fields import BYTES, NUMBER, column
-from hlotool.ir.buffers import format_position
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.module import Module
-from hlotool.ir.shape import ArrayShape
-from hlotool.ir.values import ShapeIndex
+from hlotool.analysis.memory.savings import Donatable
+from hlotool.analysis.memory.sizes import estimate_size
+from hlotool.hlo import ArrayShape, Instruction, Module
+from hlotool.hlo.buffers import ValueKey, format_position
+from hlotool.hlo.values import ShapeIndex
+from hlotool.table import BYTES, NUMBER, column
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
 
@@ -152,3 +155,27 @@ def _is_copy(user: Instruction, operand: Instruction) -> bool:
     if made is None or source is None:
         return False
     return is_copy and made.memory_space == source.memory_space
+
+
+_ARGUMENT: Final = re.compile(r"[^.\[{]+")
+
+
+def find_missed(module: Module) -> Iterator[tuple[ValueKey, str]]:
+    """Yield the outputs that could lie in a parameter, and the argument that it is of."""
+    for row, key in find_missed_outputs(module):
+        argument = _ARGUMENT.match(row.parameter_name or "")
+        yield key, argument[0] if argument else f"parameter {row.parameter_number}"
+
+
+def find_missed_outputs(module: Module) -> Iterator[tuple[DonationRow, ValueKey]]:
+    """Yield the parameters that are not donated, and the outputs that could lie in them."""
+    rows = [row for row in find_donations(module) if row.status == "not-donated"]
+    if not rows or find_problem(module):
+        return
+    flow = find_values(require_schedule(module))
+    for row in rows:
+        value = flow.value_at(module.entry.root, row.output_index or ())
+        if value is None:
+            continue
+        yield row, (value.instruction.name, value.index)  # as assignments name it
+        yield row, (value.instruction.full_name, value.index)  # and estimates

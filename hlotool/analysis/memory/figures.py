@@ -7,9 +7,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.lifetimes import LifetimeSource
-from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.graph.space_names import SPACE_NAMES
-from hlotool.fields import BYTES, NUMBER, Block, RowList, column, figure
+from hlotool.analysis.graph.backend import SPACE_NAMES, Backend
+from hlotool.table import BYTES, NUMBER, Block, RowList, column, figure
 
 SizeSource: TypeAlias = Literal["buffer-assignment", "estimate"]
 

@@ -7,9 +7,9 @@ from typing import Annotated
 from msgspec import Struct
 
 from hlotool.analysis.cost.chips import Chip
-from hlotool.analysis.memory.estimate.promise import find_promise
+from hlotool.analysis.memory.estimate.assignment import find_promise
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.fields import BYTES, figure
+from hlotool.table import BYTES, figure
 
 
 class Headroom(Struct, frozen=True):

@@ -1,33 +1,196 @@
-"""How much memory does a program take? One call for every command."""
+"""What do the allocations of one memory space add up to, by what they hold?
+
+What does one memory space hold, where does it peak, and what do all spaces hold together?
+
+How much memory does a program take? One call for every command.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from hlotool.analysis.dataflow.dataflow import Dataflow
 from hlotool.analysis.dataflow.lifetimes import add_lifetimes
 from hlotool.analysis.dataflow.schedule import find_problem
-from hlotool.analysis.graph.backend import Backend, find_backend
-from hlotool.analysis.graph.space_names import find_space_name
-from hlotool.analysis.memory.belonging import check_belonging
-from hlotool.analysis.memory.estimate.assignment import EstimatedAssignment, estimate_assignment
-from hlotool.analysis.memory.estimate.obstacle import find_obstacle
-from hlotool.analysis.memory.figures import MemoryEstimate, MemoryFigures, MemoryTotals, Peak
-from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
-from hlotool.analysis.memory.space_figures import (
-    add_all_spaces,
-    measure_estimate,
-    measure_peak,
-    measure_space,
+from hlotool.analysis.dataflow.values import Dataflow
+from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
+from hlotool.analysis.memory.check_assignment import check_belonging, check_placed
+from hlotool.analysis.memory.estimate.assignment import (
+    EstimatedAssignment,
+    estimate_assignment,
+    find_obstacle,
 )
-from hlotool.analysis.memory.space_sums import add_up_space
-from hlotool.analysis.memory.unplaced import check_placed
-from hlotool.analysis.memory.values.definers import are_told_apart
+from hlotool.analysis.memory.figures import (
+    MemoryEstimate,
+    MemoryFigures,
+    MemoryTotals,
+    Peak,
+    SpaceRow,
+)
+from hlotool.analysis.memory.memory_map import MemoryMap, find_holdings, map_memory
+from hlotool.analysis.memory.producers import are_told_apart
+from hlotool.analysis.memory.sizes import HOST_ARRAY_BYTES, padding_bytes_of, unpadded_bytes_of
 from hlotool.errors import InputError
-from hlotool.ir.buffers import BufferAssignment
-from hlotool.ir.module import Module
+from hlotool.hlo import Module
+from hlotool.hlo.buffers import BufferAssignment
+
+
+class SpaceSums(Struct, frozen=True):
+    """Bytes of all allocations of a space, and of those that hold something; without peaks.
+
+    `argument` and `output` both count `alias`, the donated parameters; thread-local memory
+    is in none.
+    """
+
+    allocated: int
+    argument: int
+    output: int
+    alias: int
+    temp: int
+    constant: int
+
+
+def add_up_space(memory: MemoryMap, color: int) -> SpaceSums:
+    """Return the sums of a space in one pass over its allocations."""
+    allocated = argument = output = alias = temp = constant = 0
+    for one in memory.placed(color):
+        size = one.size_bytes
+        allocated += size
+        if one.parameter is not None:
+            argument += size
+        if one.is_live_out:
+            output += size
+        if one.is_donated:
+            alias += size
+        if one.is_constant:
+            constant += size
+        elif one.allocation_class == "temp":
+            temp += size
+    return SpaceSums(allocated, argument, output, alias, temp, constant)
+
+
+# What the estimate gives an array that has an unknown dimension.
+_UNSURE_BYTES: Final = frozenset((0, HOST_ARRAY_BYTES))
+
+
+def measure_space(memory: MemoryMap, color: int, backend: Backend | None) -> SpaceRow:
+    """Return the figures of one space.
+
+    Class sums follow CompiledMemoryStats (xla/pjrt/pjrt_executable.cc).
+    """
+    sums = add_up_space(memory, color)
+    peak = measure_peak(memory, color, sums)
+    return SpaceRow(
+        space=color,
+        name=find_space_name(backend, color),
+        allocated_bytes=sums.allocated,
+        argument_bytes=sums.argument,
+        output_bytes=sums.output,
+        alias_bytes=sums.alias,
+        temp_bytes=sums.temp,
+        constant_bytes=sums.constant,
+        peak_bytes=peak.bytes,
+        peak_position=peak.position,
+        peak_instruction=peak.instruction,
+        temp_peak_bytes=peak.temp_peak_bytes,
+        temp_peak_position=peak.temp_peak_position,
+        reserved_peak_bytes=peak.reserved_peak_bytes,
+        fragmentation_bytes=_fragmentation_bytes(memory, color),
+        padding_bytes=_padding_bytes(memory, color, peak.position),
+    )
+
+
+def add_all_spaces(memory: MemoryMap, space: SpaceRow) -> MemoryTotals:
+    """Return the figures of a space with those of all spaces beside them."""
+    allocations = memory.assignment.allocations
+    reported = memory.assignment.reported_total_bytes
+    everything = sum(one.size_bytes for one in allocations)
+    thread_local = sum(one.size_bytes for one in allocations if one.is_thread_local)
+    return MemoryTotals(
+        **asdict(space),
+        thread_local_bytes=thread_local,
+        all_spaces_bytes=everything - thread_local,
+        reported_total_bytes=reported,
+        reported_total_matches=None if reported is None else reported == everything,
+    )
+
+
+def measure_peak(memory: MemoryMap, color: int, sums: SpaceSums) -> Peak:
+    """Return where a space is fullest; without lifetimes nothing but the space is known."""
+    live = memory.assignment.live_ranges
+    curve, temps = memory.curve(color), memory.curve(color, "temp")
+    if curve is None or temps is None or memory.lifetimes is None:
+        return Peak(color)
+    most, position = curve.peak()
+    temp_most, temp_position = temps.peak()
+    at = live.peak_position if live else None
+    entries = live.peak_entries if live and at is not None else None
+    return Peak(
+        space=color,
+        bytes=most,
+        position=position,
+        sequence_length=memory.lifetimes.end,
+        instruction=memory.lifetimes.instruction_at(position),
+        temp_bytes=temps.at(position),
+        temp_peak_bytes=temp_most,
+        temp_peak_position=temp_position,
+        reserved_peak_bytes=sums.allocated - sums.temp + temp_most,
+        xla_position=at,
+        xla_bytes=None if entries is None else sum(entry.size_bytes for entry in entries),
+        bytes_at_xla_position=None if at is None else curve.at(at),
+    )
+
+
+def measure_estimate(
+    memory: MemoryMap, peak: Peak, sums: SpaceSums, temp_bytes: int | None
+) -> MemoryEstimate:
+    """Return the figures of the peak's space in an estimated assignment.
+
+    `temp_bytes` is what all its temp allocations take together, None where unknown.
+    """
+    return MemoryEstimate(
+        allocated_bytes=None if temp_bytes is None else sums.allocated - sums.temp + temp_bytes,
+        peak_bytes=peak.bytes or 0,
+        position=peak.position or 0,
+        sequence_length=peak.sequence_length or 0,
+        instruction=peak.instruction,
+        argument_bytes=sums.argument,
+        output_bytes=sums.output,
+        alias_bytes=sums.alias,
+        temp_peak_bytes=peak.temp_peak_bytes or 0,
+        is_lower_bound=any(
+            value.size_bytes in _UNSURE_BYTES and unpadded_bytes_of(value) is None
+            for allocation in memory.placed(peak.space)
+            for value in allocation.values
+        ),
+    )
+
+
+def _fragmentation_bytes(memory: MemoryMap, color: int) -> int | None:
+    """Add up, over temp allocations, the size that is never in use at once."""
+    if memory.lifetimes is None:
+        return None
+    return sum(
+        one.size_bytes - curve.peak()[0]
+        for one in memory.placed(color)
+        if one.allocation_class == "temp" and (curve := memory.curve_of(one))
+    )
+
+
+def _padding_bytes(memory: MemoryMap, color: int, position: int | None) -> int | None:
+    """Add up the padding of the values that hold bytes at a position."""
+    if position is None:
+        return None
+    total = 0
+    for holding in find_holdings(memory, position, color):
+        padding = padding_bytes_of(holding.value)
+        if padding is None:
+            return None
+        total += padding
+    return total
 
 
 class MemoryReport(Struct, frozen=True):

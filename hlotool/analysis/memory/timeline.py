@@ -1,13 +1,25 @@
-"""How many bytes are in use at every position, and where are the highest separate peaks?"""
+"""How many bytes are in use at every position, and where are the highest separate peaks?
+
+Who holds a memory space, moment by moment? What a picture of it over time is drawn from.
+
+Which instant does the user mean, and how much is in use there?
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Annotated, Final
 
 from msgspec import Struct
 
 from hlotool.analysis.memory.curve import Curve
-from hlotool.fields import BYTES, NUMBER, column
+from hlotool.analysis.memory.memory_map import find_holdings
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.rows import BufferRow, describe_values
+from hlotool.errors import UsageError
+from hlotool.hlo import Module
+from hlotool.hlo.buffers import BufferValue
+from hlotool.table import BYTES, NUMBER, column, figure
 
 # A peak is separate from a higher one if memory falls by a tenth of it in between.
 SEPARATING_PART: Final = 10
@@ -74,3 +86,143 @@ def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int | None]:
         saddles.append(lowest if stack else None)
         stack.append((level, lowest))
     return saddles
+
+
+MOST_MOMENTS: Final = 120  # a screen has a thousand columns; one each would be a blur
+
+_MOST_GROUPS: Final = 9  # colours that can be told apart; the rest is one group
+_REST: Final = "the rest"
+
+
+class Moment(Struct, frozen=True):
+    """Who holds the space at a position: places in `Moments.values`, with bytes, largest first."""
+
+    position: int
+    instruction: str
+    used_bytes: int
+    holders: tuple[tuple[int, int], ...]
+
+
+class Moments(Struct, frozen=True):
+    """Moments in order, and every value that holds bytes in one of them."""
+
+    values: tuple[BufferRow, ...]
+    moments: tuple[Moment, ...]
+
+
+def list_moments(
+    report: MemoryReport, module: Module | None, space: int, most: int = MOST_MOMENTS
+) -> Moments:
+    """Return at most so many moments of a space; none where nothing says when values are live.
+
+    The schedule is cut into equal stretches, and of each the position with most bytes in use is
+    a moment, so that no peak is lost. `holders` of a moment add up to `used_bytes`.
+    """
+    curve = report.map.curve(space)
+    lifetimes = report.map.lifetimes
+    if curve is None or lifetimes is None:
+        return Moments((), ())
+    places: dict[BufferValue, int] = {}
+    moments = []
+    for position in choose_positions(curve, lifetimes.end, most):
+        held = [one for one in find_holdings(report.map, position, space) if one.occupied_bytes]
+        sequence = lifetimes.sequence
+        moments.append(
+            Moment(
+                position,
+                sequence[position] if position < len(sequence) else "",
+                sum(one.occupied_bytes for one in held),
+                tuple(
+                    (places.setdefault(one.value, len(places)), one.occupied_bytes) for one in held
+                ),
+            )
+        )
+    return Moments(tuple(describe_values(report, module, places)), tuple(moments))
+
+
+def stack_moments(
+    found: Moments, group_of: Callable[[BufferRow], str], most: int = _MOST_GROUPS
+) -> dict[str, tuple[int, ...]]:
+    """Return bytes for each moment by group, the largest groups first, the others together."""
+    groups = [group_of(row) for row in found.values]
+    sums: dict[str, list[int]] = {}
+    for place, moment in enumerate(found.moments):
+        for value, size in moment.holders:
+            levels = sums.setdefault(groups[value], [0] * len(found.moments))
+            levels[place] += size
+    ranked = sorted(sums, key=lambda name: max(sums[name]), reverse=True)
+    stacks = {name: tuple(sums[name]) for name in ranked[:most]}
+    rest = [sums[name] for name in ranked[most:]]
+    if rest:
+        stacks[_REST] = tuple(map(sum, zip(*rest, strict=True)))
+    return stacks
+
+
+def choose_positions(curve: Curve, end: int, most: int) -> tuple[int, ...]:
+    """Return the highest position of each of at most so many stretches from 0 to `end`.
+
+    >>> choose_positions(Curve((0, 3, 4), (5, 9, 1)), 9, 2)
+    (3, 5)
+    """
+    count = min(most, end + 1)
+    chosen = []
+    for stretch in range(count):
+        first = stretch * (end + 1) // count
+        last = (stretch + 1) * (end + 1) // count - 1
+        inside = [one for one in curve.positions if first <= one <= last]
+        chosen.append(max((first, *inside), key=curve.at))
+    return tuple(chosen)
+
+
+class Instant(Struct, frozen=True):
+    """The position that the rows show, and what is in use there."""
+
+    space: Annotated[int | None, figure("number of the memory space; null for all", NUMBER)]
+    position: Annotated[int, figure("position in the schedule", NUMBER)]
+    instruction: Annotated[str | None, figure("the instruction that runs there")]
+    bytes: Annotated[int, figure("bytes in use; of all spaces together where space is null", BYTES)]
+
+
+def find_position(report: MemoryReport, place: str, color: int) -> int | None:
+    """Return the position that `place` names: a number, an instruction, or `peak`.
+
+    None where the peak is asked for and nothing says when values are live. Raises UsageError
+    for a position or a name that the schedule does not have.
+    """
+    lifetimes = report.map.lifetimes
+    if place == "peak":
+        return report.peak_of(color).position
+    if lifetimes is None:
+        raise UsageError(f"--at {place}: the lifetimes of values are unknown in this dump.")
+    if place.isdecimal() and place.isascii():
+        if len(place) > len(str(lifetimes.end)) or int(place) > lifetimes.end:
+            raise UsageError(f"--at {place}: positions go from 0 to {lifetimes.end}.")
+        return int(place)
+    name = place.removeprefix("%")
+    if name not in lifetimes.sequence:
+        raise UsageError(f"--at {place}: {_no_such_instruction(name, lifetimes.sequence)}")
+    return lifetimes.sequence.index(name)
+
+
+def _no_such_instruction(name: str, sequence: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  only this error needs it
+
+    near = get_close_matches(name, list(sequence), n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return (
+        "no instruction of that name runs on its own; instructions inside fusions and reducers "
+        f"have no position.{hint}"
+    )
+
+
+def instant_at(report: MemoryReport, position: int, color: int | None) -> Instant:
+    """Return what is in use at a position, in one space or (None) in all."""
+    lifetimes = report.map.lifetimes
+    colors = report.map.colors() if color is None else (color,)
+    curves = [report.map.curve(one) for one in colors]
+    return Instant(
+        color,
+        position,
+        lifetimes.instruction_at(position) if lifetimes else None,
+        sum(curve.at(position) for curve in curves if curve),
+    )

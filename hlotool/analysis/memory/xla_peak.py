@@ -9,9 +9,9 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.memory.memory_map import MemoryMap
-from hlotool.analysis.memory.padding import padding_bytes_of
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.ir.buffers import BufferValue, LiveRanges
+from hlotool.analysis.memory.sizes import padding_bytes_of
+from hlotool.hlo.buffers import BufferValue, LiveRanges
 
 Reason: TypeAlias = Literal["tuples", "shared", "spaces", "padding"]
 _SLIGHT: Final = 1000

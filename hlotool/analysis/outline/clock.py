@@ -1,23 +1,208 @@
-"""How long does each instruction take, on the modelled clock of one run?"""
+"""What is an instruction to someone who reads a program as it runs?
+
+How long does something take, and what does that time go to?
+
+Which of the copies and transfers under way does idle memory move?
+
+They share the memory with the work: it moves for them while work computes, or waits for a link.
+As transfers share a link (`overlap/open_transfers`), the one that started first goes first.
+
+How long does each instruction take, on the modelled clock of one run?
+
+How long does one run take, by estimate: its work, and what no work hides?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost import Cost
-from hlotool.analysis.cost.arithmetic import weigh_flops
-from hlotool.analysis.graph.call_graph import find_branches
-from hlotool.analysis.graph.host_transfers import is_with_host
-from hlotool.analysis.outline.duration import NO_TIME, Duration
-from hlotool.analysis.outline.memory_lane import MemoryLane
-from hlotool.analysis.outline.steps import OutlineEvidence, find_kind
-from hlotool.ir.async_chain import list_later_steps
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.opcodes import ASYNC_DONES, ASYNC_STARTS
+from hlotool.analysis.collectives.machine import Pricing
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost.chips import list_unstated, weigh_flops
+from hlotool.analysis.cost.cost import Cost
+from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.graph.backend import is_with_host
+from hlotool.analysis.graph.calls import find_branches
+from hlotool.analysis.graph.executions import Executions
+from hlotool.hlo import Computation, Instruction, Module
+from hlotool.hlo.module import list_later_steps
+from hlotool.hlo.opcodes import (
+    ASYNC_DONES,
+    ASYNC_STARTS,
+    COLLECTIVES,
+    CONTROL_FLOW,
+    DEVICE_NUMBERS,
+    FREE,
+    LATER_STEPS,
+    PASSES_ON,
+    SLICES,
+)
+
+StepKind: TypeAlias = Literal[
+    "loop", "conditional", "branch", "call", "repeat", "collective", "wait", "compute", "memory"
+]
+
+_RUNS_OTHERS: Final[Mapping[str, StepKind]] = {
+    "while": "loop",
+    "conditional": "conditional",
+    "call": "call",
+    "async-start": "call",
+}
+_PASSING: Final = (PASSES_ON | FREE | DEVICE_NUMBERS | LATER_STEPS | {"constant"}) - CONTROL_FLOW
+_MOVING: Final = SLICES | COLLECTIVES | {"parameter", "copy"}
+
+
+class OutlineEvidence(Struct, frozen=True, dict=True):
+    """The analyses of one module that an outline is made from."""
+
+    module: Module
+    executions: Executions
+    costs: CostModel
+    collectives: Sequence[CollectiveRow]
+    pricing: Pricing
+
+    @cached_property
+    def begins(self) -> Mapping[str, CollectiveRow]:
+        """The collectives by the instruction with which each begins."""
+        return {row.name: row for row in self.collectives}
+
+    @cached_property
+    def ends(self) -> Mapping[str, CollectiveRow]:
+        """The asynchronous collectives by the instruction with which each ends."""
+        return {row.members[-1]: row for row in self.collectives if len(row.members) > 1}
+
+    @cached_property
+    def waited(self) -> frozenset[str]:
+        """The collectives whose end is an instruction that waits for it, where they begin.
+
+        Others end in a fusion that carries them on, or in another computation.
+        """
+        asked = {*self.ends, *(row.name for row in self.ends.values())}
+        named: dict[str, Instruction] = {}
+        for one in self.module.instructions():
+            if one.full_name in asked:
+                named.setdefault(one.full_name, one)
+        found = set()
+        for name, row in self.ends.items():
+            done, begin = named.get(name), named.get(row.name)
+            if done is not None and begin is not None and done.opcode in ASYNC_DONES:
+                found |= {row.name} if done.computation is begin.computation else set()
+        return frozenset(found)
+
+    @cached_property
+    def trips(self) -> Mapping[Instruction, int | None]:
+        """The trip counts of loops, None where unknown."""
+        return {loop.instruction: loop.trip_count for loop in self.executions.loops}
+
+
+def find_kind(instruction: Instruction, evidence: OutlineEvidence) -> StepKind | None:
+    """Return what an instruction is; None for names, views, and copies that run beside the work.
+
+    Work without arithmetic is `memory`.
+    """
+    name, opcode = instruction.full_name, instruction.opcode
+    if name in evidence.begins:
+        return "collective"
+    if name in evidence.ends and opcode in ASYNC_DONES:
+        return "wait"
+    if opcode in _RUNS_OTHERS:
+        called = instruction.called_computations()
+        is_run = any(one in evidence.executions.counts for one in called)
+        is_move = opcode == "async-start" and all(map(_only_moves, called))
+        return _RUNS_OTHERS[opcode] if is_run and not is_move else None
+    if opcode in _PASSING or opcode in ASYNC_DONES:
+        return None
+    cost = evidence.costs.of(instruction)
+    is_unknown = cost.unknown_custom_call_count > 0
+    return "compute" if cost.total_flops or cost.transcendentals or is_unknown else "memory"
+
+
+def _only_moves(computation: Computation) -> bool:
+    """Whether what is started only copies, or communicates: a lane beside the work."""
+    return all(one.opcode in _MOVING for one in computation.instructions)
+
+
+class Duration(Struct, frozen=True):
+    """Seconds by what they go to: what arithmetic limits, what memory limits, waiting for links.
+
+    `moving` are the seconds in which memory moves bytes, here or beside what comes later: never
+    more than `total` of a whole computation. `is_known` is false where a part is unknown to
+    anybody, and left out.
+    """
+
+    compute: float = 0.0
+    memory: float = 0.0
+    exposed: float = 0.0
+    is_known: bool = True
+    moving: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.compute + self.memory + self.exposed
+
+    @property
+    def work(self) -> float:
+        """All but waiting for links."""
+        return self.compute + self.memory
+
+    @property
+    def idle(self) -> float:
+        """The time in which memory moves nothing, and is free for what runs beside."""
+        return max(self.total - self.moving, 0.0)
+
+    def plus(self, other: Duration, times: int = 1) -> Duration:
+        """Add another, so many times."""
+        return Duration(
+            self.compute + times * other.compute,
+            self.memory + times * other.memory,
+            self.exposed + times * other.exposed,
+            self.is_known and other.is_known,
+            self.moving + times * other.moving,
+        )
+
+
+NO_TIME: Final = Duration()
+
+
+class MemoryLane:
+    """What is under way in one execution of a computation, by the instruction that waits for it."""
+
+    def __init__(self) -> None:
+        self._left: OrderedDict[Instruction, float] = OrderedDict()  # what has something left
+        self._begun: set[Instruction] = set()
+
+    def begin(self, done: Instruction, seconds: float) -> None:
+        """Let what takes memory so long begin; `done` waits for it."""
+        self._begun.add(done)
+        self._left[done] = self._left.get(done, 0.0) + seconds
+
+    def has(self, done: Instruction) -> bool:
+        """Whether what an instruction waits for began here."""
+        return done in self._begun
+
+    def give(self, seconds: float) -> None:
+        """Let memory that has nothing else to do move what is under way."""
+        while self._left and seconds > 0:
+            done = next(iter(self._left))
+            left = self._left[done] - seconds
+            seconds = -left
+            if left > 0:
+                self._left[done] = left
+            else:
+                del self._left[done]
+
+    def end(self, done: Instruction) -> float:
+        """Return how long it takes to move what is left, and forget it."""
+        self._begun.discard(done)
+        return self._left.pop(done, 0.0)
+
 
 _HOST_SPACE: Final = 5  # pinned memory of the host, on GPU and TPU
 _BESIDE: Final = ASYNC_STARTS | ASYNC_DONES | {"send", "recv"}
@@ -162,3 +347,43 @@ def _is_over_host_link(one: Instruction) -> bool:
         return True
     shapes = (one.shape, *(operand.shape for operand in one.operands))
     return any(leaf.memory_space == _HOST_SPACE for each in shapes for leaf in each.leaves())
+
+
+class RunTime(Struct, frozen=True):
+    """The estimated time of one run on a chip, which is the user's where `is_timed`.
+
+    Of a reference chip only ratios of times are to be shown. `priced_as_bf16` are the types of
+    products for which nobody states a peak of the chip, `links` the links whose speed the user
+    states.
+    """
+
+    chip: str
+    is_timed: bool
+    duration: Duration
+    priced_as_bf16: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
+    """Return what the clock of an outline shows when the entry has run.
+
+    Products are priced by the type they compute in, other arithmetic at the bfloat16 peak. Nothing
+    is said of launches and caches. None where no chip stands for the backend, and where the text is
+    no schedule, as it is not what runs.
+    """
+    pricing = evidence.pricing
+    if not evidence.module.header.is_scheduled or not pricing.is_rated:
+        return None
+    entry = evidence.module.entry
+    products = evidence.costs.of_computation(entry).products
+    return RunTime(
+        pricing.chip.name,
+        pricing.is_timed,
+        Clock(evidence).of_run(entry),
+        list_unstated(products, pricing.chip),
+        tuple(
+            str(link)
+            for link in (pricing.links.inside, pricing.links.between)
+            if link is not None and link.is_as_given
+        ),
+    )

@@ -1,24 +1,27 @@
-"""Which steps does a program have, in the order in which they run? A tree of nodes."""
+"""Which steps does a program have, in the order in which they run? A tree of nodes.
+
+What is a step called? Without names of instructions, which differ between compilations.
+
+What of a step's figures is in no step that is listed below it, so that steps add up?
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
-from hlotool.analysis.graph.call_graph import find_branches
-from hlotool.analysis.origin.origin import find_origin
-from hlotool.analysis.outline.clock import Clock
-from hlotool.analysis.outline.duration import Duration
-from hlotool.analysis.outline.steps import OutlineEvidence, StepKind, find_kind
-from hlotool.fields.paths import fold_numbers
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
+from hlotool.analysis.graph.calls import find_branches
+from hlotool.analysis.origin import find_origin
+from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
+from hlotool.hlo import Computation, Instruction
+from hlotool.table.names import fold_numbers, share_path
 
 SMALL: Final = 0.01  # of all seconds: what takes less is no step of its own
 MOST_LEVELS: Final = 32  # of loops, branches and calls in one another; what is deeper is left out
@@ -292,3 +295,110 @@ def merge_into(node: OutlineNode, other: OutlineNode) -> None:
     node.runs = None if node.runs is None or other.runs is None else max(node.runs, other.runs)
     for mine, theirs in zip(node.children, other.children, strict=False):
         merge_into(mine, theirs)
+
+
+_MOST_OPCODES: Final = 4  # named in a step
+
+
+def write_step(node: OutlineNode) -> str:
+    """Say what a node is."""
+    if node.kind == "loop":
+        rounds = "?" if node.trip_count is None else f"{node.trip_count:,}"
+        return f"loop, {rounds} rounds{_elsewhere(node)}"
+    if node.kind == "conditional":
+        return f"conditional, {len(node.children)} branches"
+    if node.kind == "branch":
+        return f"branch {node.branch}{_elsewhere(node)}"
+    if node.kind == "call":
+        return f"call{_elsewhere(node)}"
+    if node.kind == "repeat":
+        return f"{node.count} in a row: {_name_repeated(node)}"
+    if node.collectives:
+        return _name_collective(node)
+    return _count_opcodes(node.opcodes)
+
+
+def _count_opcodes(opcodes: Counter[str]) -> str:
+    listed = [
+        f"{opcode} ×{count}" if count > 1 else opcode
+        for opcode, count in opcodes.most_common(_MOST_OPCODES)
+    ]
+    more = len(opcodes) - len(listed)
+    return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
+
+
+def _elsewhere(node: OutlineNode) -> str:
+    return ", listed where it runs first" if node.is_shown_elsewhere else ""
+
+
+def _name_repeated(node: OutlineNode) -> str:
+    return share_path(list(map(fold_numbers, node.scopes))) if node.scopes else "the same"
+
+
+def _name_collective(node: OutlineNode) -> str:
+    row = node.collectives[0]
+    over = f" over {', '.join(row.axes)}" if row.axes else ""
+    if node.kind == "wait":
+        return f"done: {row.kind}{over}"
+    if node.beside:
+        return f"{row.kind}{over}, {row.dtype}, beside {_count_opcodes(node.beside)}"
+    start = " starts" if row.is_async and not row.is_sync and not node.children else ""
+    beside = ", beside:" if node.children else ""
+    return f"{row.kind}{start}{over}, {row.dtype}{beside}"
+
+
+class Own(Struct, frozen=True):
+    """A part of one figure that is in no other step's part."""
+
+    value: float
+
+    def together(self, others: Iterable[Own]) -> float:
+        """Return what the parts of several steps come to."""
+        return sum(one.value for one in others)
+
+
+class OwnFigures(Struct, frozen=True):
+    """The parts of a step's figures that are in no step listed below it; None if unknown.
+
+    Those of all listed steps come to the figures of the run. Of a conditional, which costs what
+    its largest branch does, nothing is left where the branches are listed: they come to more.
+    """
+
+    seconds: Own | None
+    exposed_seconds: Own | None
+    share: Own | None
+    flops: Own
+    memory_bytes: Own
+    wire_bytes: Own | None
+
+
+def find_own(
+    node: OutlineNode, listed: Sequence[OutlineNode], all_seconds: float, pricing: Pricing
+) -> OwnFigures:
+    """Return what of a node is in none of the nodes listed below it."""
+    seconds = max(node.seconds - sum(each.seconds for each in listed), 0.0)
+    flops = node.cost.total_flops - sum(each.cost.total_flops for each in listed)
+    memory = node.cost.memory_bytes - sum(each.cost.memory_bytes for each in listed)
+    below = {row.name for each in listed for row in list_collectives(each)}
+    sent = [row for row in list_collectives(node) if row.name not in below]
+    return OwnFigures(
+        Own(seconds) if pricing.is_timed else None,
+        _add_known([row.exposed_seconds for row in sent]) if pricing.is_timed else None,
+        Own(seconds / all_seconds) if all_seconds and pricing.is_rated else None,
+        Own(max(flops, 0)),
+        Own(max(memory, 0)),
+        _add_known([row.wire_bytes_per_run for row in sent]),
+    )
+
+
+def list_collectives(node: OutlineNode) -> Iterator[CollectiveRow]:
+    """Yield the collectives that begin in a step, and in those that it holds."""
+    if node.kind == "collective":
+        yield from node.collectives
+    for child in node.children:
+        yield from list_collectives(child)
+
+
+def _add_known(values: Sequence[float | None]) -> Own | None:
+    known = [value for value in values if value is not None]
+    return Own(sum(known)) if len(known) == len(values) else None

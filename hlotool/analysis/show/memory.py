@@ -8,12 +8,12 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from hlotool.analysis.memory.memory_map import MemoryMap
-from hlotool.analysis.memory.values.value_rows import describe_values
-from hlotool.analysis.show.evidence import ShowEvidence
-from hlotool.fields import BYTES, NUMBER, column, figure
-from hlotool.ir.buffers import Allocation, AllocationClass, BufferValue
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.values import ShapeIndex
+from hlotool.analysis.memory.rows import describe_values
+from hlotool.analysis.show.subjects import ShowEvidence
+from hlotool.hlo import Instruction
+from hlotool.hlo.buffers import Allocation, AllocationClass, BufferValue
+from hlotool.hlo.values import ShapeIndex
+from hlotool.table import BYTES, NUMBER, column, figure
 
 
 class ShownValue(Struct, frozen=True, kw_only=True):

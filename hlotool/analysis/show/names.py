@@ -10,13 +10,9 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.errors import UsageError
-from hlotool.fields.folded_names import find_folded, split_name
-from hlotool.fields.near_names import either, find_near
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.module import Module
-from hlotool.ir.shape import Shape, TupleShape
-from hlotool.ir.values import ShapeIndex
+from hlotool.hlo import Computation, Instruction, Module, Shape, TupleShape
+from hlotool.hlo.values import ShapeIndex
+from hlotool.table.names import either, find_folded, find_near, split_name
 
 _MOST_CANDIDATES: Final = 8
 _MOST_LINES: Final = 4

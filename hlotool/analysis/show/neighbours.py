@@ -1,4 +1,6 @@
-"""Which instructions give to one, and which take from it?
+"""What is inside a fusion, a loop or a computation?
+
+Which instructions give to one, and which take from it?
 
 Ways lead through calls: what a parameter of a called computation holds was given by the callers,
 and its root is what the callers return. A reducer's parameters are given element by element, by
@@ -12,15 +14,60 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost import CostModel
-from hlotool.analysis.graph.call_graph import find_branches
-from hlotool.analysis.origin.origin import find_origin, write_short_source
-from hlotool.analysis.show.shared_figures import InstructionName, ShapeText, SizeBytes
-from hlotool.fields import NUMBER, column, figure
-from hlotool.ir.async_chain import all_operands
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.values import ShapeIndex
+from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.graph.calls import find_branches
+from hlotool.analysis.origin import find_origin, write_short_source
+from hlotool.analysis.show.subjects import InstructionName, ShapeText, SizeBytes
+from hlotool.hlo import Computation, Instruction
+from hlotool.hlo.module import all_operands
+from hlotool.hlo.values import ShapeIndex
+from hlotool.table import BYTES, FLOPS, NUMBER, column, figure
+
+
+class BodyRow(Struct, frozen=True):
+    """One instruction inside; figures of one execution."""
+
+    of: Annotated[str, figure("the subject")]
+    computation: Annotated[str, figure("the computation that holds it", heading="in")]
+    name: InstructionName
+    opcode: Annotated[str, column("the opcode")]
+    shape: ShapeText
+    operands: Annotated[tuple[str, ...], column("its operands by name", give_way=3)]
+    size_bytes: Annotated[int | None, figure("size of the result", BYTES, is_summed=False)]
+    flops: Annotated[
+        int | None,
+        column(
+            "flops of one execution; null where nothing is known of them",
+            FLOPS,
+            give_way=1,
+            lower_if="is_flops_lower_bound",
+        ),
+    ]
+    is_flops_lower_bound: Annotated[bool, figure("whether a part of its flops is unknown")]
+    scope: Annotated[str | None, column("module path in the op_name", is_path=True)]
+
+
+def list_body(of: str, computation: Computation, costs: CostModel) -> tuple[BodyRow, ...]:
+    """Return the instructions of a computation, in the order of the text."""
+    return tuple(_make_row(of, one, costs) for one in computation.instructions)
+
+
+def _make_row(of: str, one: Instruction, costs: CostModel) -> BodyRow:
+    cost = costs.of(one)
+    is_unknown = cost.is_total_lower_bound and not cost.total_flops
+    return BodyRow(
+        of,
+        one.computation.name,
+        one.name,
+        one.opcode,
+        str(one.shape),
+        tuple(operand.name for operand in one.operands),
+        costs.find_size_bytes(one.shape),
+        None if is_unknown else cost.total_flops,
+        cost.is_total_lower_bound,
+        find_origin(one).scope,
+    )
+
 
 Relation: TypeAlias = Literal["operand", "user"]
 
@@ -79,7 +126,7 @@ def find_neighbours(
             met.update(ring)
             for one in ring:
                 place = _Place(subject.full_name, relation, hop, reached[one].full_name)
-                rows.append(_make_row(one, place, costs))
+                rows.append(_make_neighbour_row(one, place, costs))
     return tuple(rows)
 
 
@@ -139,7 +186,7 @@ class _Place(Struct, frozen=True):
     reached_from: str
 
 
-def _make_row(one: Instruction, place: _Place, costs: CostModel) -> NeighbourRow:
+def _make_neighbour_row(one: Instruction, place: _Place, costs: CostModel) -> NeighbourRow:
     origin = find_origin(one)
     return NeighbourRow(
         of=place.of,

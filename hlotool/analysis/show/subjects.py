@@ -1,28 +1,182 @@
-"""What is the thing that was named, where does it run, and what does it cost?"""
+"""Which figures do several lists of this answer have? Each is declared here, once.
+
+What is an answer about one thing made from? The analyses of its program.
+
+How is an instruction written so that it can be read? Without what tables show better.
+
+What is the thing that was named, where does it run, and what does it cost?
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost import Cost
-from hlotool.analysis.measured.columns import MeasuredCount, MeasuredSeconds
-from hlotool.analysis.measured.join import JoinedTime, join_times
-from hlotool.analysis.memory.values.value_origin import ValueOrigin
-from hlotool.analysis.origin.origin import Origin, find_origin
-from hlotool.analysis.origin.stack import Stack, StackFrame
-from hlotool.analysis.show.definition import write_definition
-from hlotool.analysis.show.evidence import Runs, ShowEvidence
-from hlotool.analysis.show.names import Meant, find_part
-from hlotool.analysis.show.shared_figures import ShapeText, SizeBytes
-from hlotool.fields import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
-from hlotool.ir.buffers import format_position
-from hlotool.ir.computation import Computation
-from hlotool.ir.instruction import Instruction
-from hlotool.ir.opcodes import OPCODES
-from hlotool.ir.shape import Shape
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost.cost import Cost
+from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.cost.report import CostReport
+from hlotool.analysis.findings.finding import Finding
+from hlotool.analysis.graph.calls import CallGraph
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
+from hlotool.analysis.memory.memory_map import find_holdings
+from hlotool.analysis.memory.producers import ValueOrigin, ValueOrigins
+from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.origin import Origin, Stack, StackFrame, find_origin
+from hlotool.analysis.show.names import Meant, Names, find_part
+from hlotool.hlo import Computation, Instruction, Module, Shape
+from hlotool.hlo.buffers import Allocation, BufferValue, format_position
+from hlotool.hlo.measurement import Measurement
+from hlotool.hlo.opcodes import OPCODES
+from hlotool.hlo.values import ShapeIndex
+from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, column, figure
+
+SizeBytes: TypeAlias = Annotated[
+    int | None, column("size of the result", BYTES, heading="result", is_summed=False, give_way=1)
+]
+ShapeText: TypeAlias = Annotated[
+    str, column("the result's shape, without layout", give_way=2, is_shape=True)
+]
+InstructionName: TypeAlias = Annotated[
+    str, column("the instruction", heading="instruction", is_whole=True)
+]
+
+
+class Runs(Struct, frozen=True):
+    """How often something runs in one run of the entry: `known`, or more if not `is_exact`."""
+
+    known: int = 0
+    is_exact: bool = True
+
+    @property
+    def count(self) -> int | None:
+        """The runs, None under a loop of unknown trip count."""
+        return self.known if self.is_exact else None
+
+
+class ShowEvidence(Struct, frozen=True, dict=True):
+    """The analyses of one program.
+
+    `memory` is None where nothing tells of it, `measured` without a profile.
+    """
+
+    module: Module
+    graph: CallGraph
+    executions: Executions
+    costs: CostModel
+    cost: CostReport
+    memory: MemoryReport | None
+    collectives: Sequence[CollectiveRow]
+    findings: Sequence[Finding]
+    measured: Measurement | None = None
+
+    @cached_property
+    def names(self) -> Names:
+        """What its things are called."""
+        return Names(self.module)
+
+    @cached_property
+    def values(self) -> dict[str, list[tuple[Allocation, BufferValue]]]:
+        """The values that each instruction defines, with their allocations."""
+        found: dict[str, list[tuple[Allocation, BufferValue]]] = {}
+        if self.memory is not None:
+            for allocation in self.memory.map.assignment.allocations:
+                for value in allocation.values:
+                    found.setdefault(value.instruction, []).append((allocation, value))
+        return found
+
+    @cached_property
+    def _origins(self) -> ValueOrigins | None:
+        """Finds where values come from."""
+        if self.memory is None:
+            return None
+        return ValueOrigins(self.module, self.memory.map.assignment, self.memory.flow)
+
+    def find_part_origin(self, instruction: Instruction, index: ShapeIndex) -> ValueOrigin | None:
+        """Return where a part of a result comes from, None where it has no value of its own."""
+        for _, value in self.values.get(instruction.name, ()):
+            if value.index == index and self._origins is not None:
+                return self._origins.of(value)
+        return None
+
+    @cached_property
+    def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:
+        """What values hold at the peak of each space; a space without a known peak is absent."""
+        if self.memory is None:
+            return {}
+        found = {}
+        for space in self.memory.map.colors():
+            position = self.memory.peak_of(space).position
+            if position is not None:
+                held = find_holdings(self.memory.map, position, space)
+                found[space] = {one.value: one.occupied_bytes for one in held}
+        return found
+
+    @cached_property
+    def callers(self) -> dict[Computation, list[Instruction]]:
+        """The instructions that name each computation."""
+        return self.graph.find_callers()
+
+    @cached_property
+    def runs(self) -> dict[Computation, Runs]:
+        """How often each computation runs, those inside fusions and reducers as their callers.
+
+        What a reducer or a sort does for each element counts once for each of its runs.
+        """
+        found: dict[Computation, Runs] = {}
+        for one in reversed(self.graph.callees_first):
+            if one in self.executions.counts:
+                known = self.executions.lower_bound(one)
+                found[one] = Runs(known, self.executions.of(one) is not None)
+            else:
+                above = [found[each.computation] for each in self.callers.get(one, ())]
+                found[one] = Runs(
+                    sum(each.known for each in above), all(each.is_exact for each in above)
+                )
+        return found
+
+    @cached_property
+    def trips(self) -> dict[Instruction, int | None]:
+        """The trip counts of loops, None where unknown."""
+        return {loop.instruction: loop.trip_count for loop in self.executions.loops}
+
+    def cost_per_run(self, instruction: Instruction) -> Cost:
+        """Return what all executions of an instruction cost in one run of the entry."""
+        once = self.costs.of_with_trip_counts(instruction, self.trips)
+        runs = self.runs[instruction.computation]
+        return once.times(runs.known, is_exact=runs.is_exact)
+
+
+# What other lines of the answer say, or nobody reads.
+_LEFT_OUT: Final = frozenset(("metadata", "sharding", "frontend_attributes", "origin"))
+
+
+def write_definition(instruction: Instruction, index: ShapeIndex | None = None) -> tuple[str, ...]:
+    """Return `name = shape opcode(operands)` and, a line each, the attributes.
+
+    Operands are names, shapes are without layout. Metadata is left out. Of a part of a tuple it is
+    `name{13} = shape of opcode(operands)`, with the shape of that part.
+    """
+    inside = ", ".join(one.name for one in instruction.operands) or instruction.literal
+    root = "ROOT " if instruction.is_root else ""
+    made = f"{instruction.opcode}({inside})"
+    if index:
+        name = format_position(instruction.name, index)
+        first = f"{root}{name} = {find_part(instruction.shape, index)} of {made}"
+    else:
+        first = f"{root}{instruction.name} = {instruction.shape} {made}"
+    attributes = (
+        f"{key}={' '.join(text.split())}"
+        for key, text in instruction.attributes.items()
+        if key not in _LEFT_OUT
+    )
+    return (first, *attributes)
+
 
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
 

@@ -1,16 +1,19 @@
-"""What is the module itself: its name, backend, partitions, parameters?"""
+"""What is the module itself: its name, backend, partitions, parameters?
+
+Under what was a program compiled, as far as its files tell?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final
 
 from msgspec import Struct
 
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.executions import Executions
-from hlotool.fields import BYTES, COUNT, figure
-from hlotool.ir import ArrayShape, Module, Shape
+from hlotool.hlo import ArrayShape, Mesh, Module, Shape
+from hlotool.table import BYTES, COUNT, NUMBER, figure
 
 
 class ModuleFacts(Struct, frozen=True):
@@ -95,3 +98,49 @@ def _add_sizes(shapes: Iterable[Shape | None]) -> int | None:
             return None
         total += size
     return total
+
+
+_DUMPING: Final = "xla_dump_"  # where and how the dump was written is no part of the program
+
+
+class Compilation(Struct, frozen=True):
+    """The mesh of the user's program, the compiler's flags and its build."""
+
+    mesh: Annotated[
+        tuple[str, ...] | None,
+        figure("the axes of the mesh, as axis=size; null if no text names the one mesh there is"),
+    ] = None
+    flags: Annotated[
+        tuple[str, ...] | None,
+        figure(
+            "flags that are not at their default, as .debug_options prints them, but for those "
+            "about dumping; null without that file"
+        ),
+    ] = None
+    build: Annotated[
+        int | None, figure("the build of TPU's compiler, N of cl_N in the file's name", NUMBER)
+    ] = None
+    flags_path: Annotated[str | None, figure("the file that prints the flags")] = None
+    tpu_flag_count: Annotated[
+        int | None,
+        figure(
+            "flags that tpu_comp_env.txt prints, at their default or not, which nothing tells; "
+            "null without that file",
+            COUNT,
+        ),
+    ] = None
+    tpu_flags_path: Annotated[str | None, figure("the tpu_comp_env.txt of the program")] = None
+
+
+def list_axes(mesh: Mesh | None) -> tuple[str, ...] | None:
+    """Write the axes of a mesh, the slowest-varying first."""
+    return tuple(f"{axis.name}={axis.size}" for axis in mesh.axes) if mesh else None
+
+
+def list_flags(printed: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Write flags with their values, those of a repeated flag joined, in the order of the file."""
+    return tuple(
+        f"{name}={','.join(values)}"
+        for name, values in printed.items()
+        if not name.startswith(_DUMPING)
+    )

@@ -1,27 +1,210 @@
-"""What is worth knowing first about one module, from every analysis?"""
+"""How long did the instructions of each opcode take in a profile?
+
+By which figures are the programs of a directory ranked?
+
+What is worth knowing first about one module, from every analysis?
+
+What does `hlotool summary` answer, for a module and for a directory?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hlotool.analysis.collectives.host_rows import HostTotals
+from hlotool.analysis.collectives.host_rows import HOST_TOTALS, HostTotals
+from hlotool.analysis.collectives.report import COLLECTIVE_TOTALS
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import CollectiveTotals
-from hlotool.analysis.cost import CostReport
-from hlotool.analysis.findings import Finding
-from hlotool.analysis.measured.facts import MeasuredFacts
-from hlotool.analysis.measured.instructions import MeasuredInstruction
-from hlotool.analysis.memory.figures import MemoryFigures
+from hlotool.analysis.cost.report import COST, CostReport
+from hlotool.analysis.findings.finding import FINDINGS, Finding, FindingCode, choose_finding_columns
+from hlotool.analysis.graph.backend import Backend
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.measured import (
+    MEASURED,
+    MEASURED_INSTRUCTIONS,
+    MeasuredFacts,
+    MeasuredInstruction,
+    join_times,
+)
+from hlotool.analysis.memory.answer import HEADROOM, ROWS
+from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures
 from hlotool.analysis.memory.headroom import Headroom
-from hlotool.analysis.summary.compilation import Compilation
-from hlotool.analysis.summary.dtype_rows import DtypeRow
-from hlotool.analysis.summary.loop_rows import LoopRow
-from hlotool.analysis.summary.module_facts import ModuleFacts
-from hlotool.analysis.summary.opcode_rows import OpcodeRow
-from hlotool.analysis.summary.run_bound import RunBound
-from hlotool.analysis.summary.run_estimate import RunEstimate
+from hlotool.analysis.summary.counts import DtypeRow, OpcodeRow
+from hlotool.analysis.summary.loops import LoopRow
+from hlotool.analysis.summary.module_facts import Compilation, ModuleFacts
+from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
+from hlotool.hlo.measurement import Measurement
+from hlotool.table import (
+    BYTES,
+    COUNT,
+    FLOPS,
+    SECONDS,
+    Block,
+    DocumentSpec,
+    Field,
+    RowList,
+    column,
+    figure,
+)
+
+
+def measure_opcodes(
+    rows: Iterable[OpcodeRow], executions: Executions, measured: Measurement
+) -> tuple[OpcodeRow, ...]:
+    """Set what was measured of the executed instructions of every opcode."""
+    names: dict[str, list[str]] = {}
+    for computation in executions.executed:
+        for instruction in computation.instructions:
+            names.setdefault(instruction.opcode, []).append(instruction.name)
+    return tuple(_add(row, names.get(row.opcode, []), measured) for row in rows)
+
+
+def _add(row: OpcodeRow, names: Iterable[str], measured: Measurement) -> OpcodeRow:
+    time = join_times(measured, names)
+    return replace(row, measured_count=time.count, measured_seconds=time.seconds)
+
+
+ProgramStage: TypeAlias = Literal["before", "after"]
+
+
+class ProgramRow(Struct, frozen=True):
+    """One program of a dump directory; figures are None where the dump does not tell.
+
+    `error` says why a program could not be read; all its figures are None then.
+    """
+
+    module: Annotated[str, column("the module's name")]
+    path: Annotated[str, figure("the text it was read from")]
+    place: Annotated[
+        str,
+        column(
+            "where the program lies in the directory, in short: XLA's number in place of the name; "
+            "--module takes it",
+            is_whole=True,
+        ),
+    ]
+    backend: Annotated[
+        Backend | None, column("the backend, recognized by its marks in the text", give_way=4)
+    ] = None
+    stage: Annotated[ProgramStage | None, figure("before or after optimizations")] = None
+    instruction_count: Annotated[
+        int | None, column("instructions in the text", COUNT, heading="ops", give_way=7)
+    ] = None
+    allocated_bytes: Annotated[
+        int | None,
+        column(
+            "what the runtime reserves in the default memory space, else an estimate of it",
+            BYTES,
+            is_summed=False,
+            estimate_if="is_estimate",
+            lower_if="is_memory_lower_bound",
+        ),
+    ] = None
+    temp_bytes: Annotated[
+        int | None,
+        column(
+            "the part of it that is temporary; null in an estimate",
+            BYTES,
+            is_summed=False,
+            give_way=5,
+        ),
+    ] = None
+    peak_bytes: Annotated[
+        int | None,
+        column(
+            "the most in use at once, else an estimate of it",
+            BYTES,
+            is_summed=False,
+            estimate_if="is_estimate",
+            lower_if="is_memory_lower_bound",
+            give_way=2,
+        ),
+    ] = None
+    collective_count: Annotated[
+        int | None, column("logical collectives", COUNT, heading="colls", give_way=6)
+    ] = None
+    wire_bytes_per_run: Annotated[
+        int | None,
+        column(
+            "bytes one device sends in one run of the entry",
+            BYTES,
+            heading="wire/run",
+            lower_if="is_wire_lower_bound",
+            upper_if="is_wire_upper_bound",
+            give_way=1,
+        ),
+    ] = None
+    total_flops_per_run: Annotated[
+        int | None,
+        column(
+            "floating-point operations of one run, those of known custom calls too",
+            FLOPS,
+            heading="flops/run",
+            lower_if="is_total_lower_bound",
+            upper_if="is_total_upper_bound",
+            give_way=3,
+        ),
+    ] = None
+    measured_count: Annotated[
+        int | None,
+        figure("from a profile: its runs on all devices together", COUNT, heading="runs"),
+    ] = None
+    measured_seconds: Annotated[
+        float | None,
+        figure("from a profile: mean time of a run on a device", SECONDS, heading="measured/run"),
+    ] = None
+    finding_count: Annotated[
+        int | None, column("what is worth a look", COUNT, heading="findings", is_exact=True)
+    ] = None
+    worst_finding: Annotated[
+        FindingCode | None,
+        column(
+            "the program's first finding, in the order of `--rows findings`",
+            heading="worst",
+            null_text="",
+        ),
+    ] = None
+    is_estimate: Annotated[
+        bool, figure("whether memory is estimated, as there is no buffer assignment")
+    ] = False
+    is_memory_lower_bound: Annotated[
+        bool, figure("whether a size is unknown and counted as 0 in an estimate")
+    ] = False
+    is_wire_lower_bound: Annotated[
+        bool, figure("whether a size or an execution of a collective is unknown")
+    ] = False
+    is_total_lower_bound: Annotated[
+        bool, figure("whether a trip count or the flops of a custom call are unknown")
+    ] = False
+    is_wire_upper_bound: Annotated[
+        bool, figure("whether a conditional decides if a collective runs")
+    ] = False
+    is_total_upper_bound: Annotated[
+        bool, figure("whether the flops count work that may not run")
+    ] = False
+    error: Annotated[str | None, figure("why the program could not be read")] = None
+
+
+class Fit(Struct, frozen=True):
+    """Which programs allocate more than a limit, and of how many nobody can tell."""
+
+    too_large: tuple[ProgramRow, ...]
+    unknown_count: int
+
+
+def find_too_large(rows: Iterable[ProgramRow], limit_bytes: int) -> Fit:
+    """Hold programs against a limit; a lower bound below it, and no figure, tell nothing."""
+    large, unknown = [], 0
+    for row in rows:
+        if row.allocated_bytes is not None and row.allocated_bytes > limit_bytes:
+            large.append(row)
+        elif row.allocated_bytes is None or row.is_memory_lower_bound:
+            unknown += 1
+    return Fit(tuple(large), unknown)
 
 
 class Summary(Struct, frozen=True):
@@ -58,3 +241,121 @@ def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
         return max(by_time, key=lambda row: row.exposed_seconds or 0)
     by_bytes = [row for row in rows if row.exposed_wire_bytes_per_run]
     return max(by_bytes, key=lambda row: row.exposed_wire_bytes_per_run or 0, default=None)
+
+
+MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are per device")
+OPCODES: Final = RowList(
+    "opcodes",
+    OpcodeRow,
+    "opcodes, largest results first",
+    sort="-executed_bytes,-executed_count,-count",
+    size="executed_bytes",
+    title="Opcodes",
+    limit=12,
+)
+DTYPES: Final = RowList(
+    "dtypes",
+    DtypeRow,
+    "element types, most bytes first",
+    sort="-result_bytes",
+    size="result_bytes",
+    title="Element types of all results",
+    limit=8,
+)
+LOOPS: Final = RowList(
+    "loops",
+    LoopRow,
+    "loops in program order, inner loops after outer ones",
+    upper_if=("is_upper_bound",),
+    has_total=False,
+    title="Loops",
+    limit=3,
+)
+MEMORY: Final = Block(
+    "memory",
+    MemoryFigures,
+    "memory of space 0; null without a schedule, and on TPU without layouts, where nothing tells",
+    blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
+    is_nullable=True,
+)
+COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
+HOLDERS: Final = replace(
+    ROWS,
+    name="holders",
+    meaning="values that hold memory at the peak of space 0, as `hlotool buffers` lists them",
+    is_optional=True,
+    has_total=False,
+    limit=5,
+    title="Who holds memory at the peak",
+).showing({"occupied_bytes", "count", "class", "value", "source", "belongs_to"})
+COMPILATION: Final = Block(
+    "compilation", Compilation, "under what it was compiled, as far as its files tell"
+)
+BOUND: Final = Block(
+    "bound", RunBound, "with --chip: what limits a run at its peaks", is_optional=True
+)
+SUMMARY: Final = DocumentSpec(
+    "summary",
+    "one module: what it is and what is in it",
+    blocks=(
+        *(MODULE, COMPILATION, COST, BOUND, RUN_TIME, MEMORY),
+        replace(HEADROOM, meaning=f"with --hbm or --chip: {HEADROOM.meaning}"),
+        *(COLLECTIVES, HOST_TOTALS, MEASURED),
+    ),
+    row_lists=(
+        *(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
+        MEASURED_INSTRUCTIONS,
+    ),
+)
+
+
+def choose_summary_columns(found: Summary) -> DocumentSpec:
+    """Return the answer with columns for contradicted trip counts and measured times if any.
+
+    Findings have the one that they are sorted by.
+    """
+    opcodes, shown = OPCODES, LOOPS
+    if all(loop.contradicting_trip_count is None for loop in found.loops):
+        shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
+    if found.measured is not None:
+        chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
+        opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
+    findings = replace(choose_finding_columns(found.findings), is_optional=True)
+    chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown, FINDINGS.name: findings}
+    row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
+    return replace(SUMMARY, row_lists=row_lists)
+
+
+MODULES: Final = RowList(
+    "modules",
+    ProgramRow,
+    "programs, most memory first",
+    sort="-allocated_bytes,-peak_bytes,-instruction_count",
+    size="allocated_bytes",
+    key="place",
+    has_total=False,
+)
+_MEASURED_COLUMNS: Final = {"measured_count", "measured_seconds"}
+_GIVE_WAY_TO_TIMES: Final = {
+    "measured_count": 4,
+    "allocated_bytes": 1,
+    "finding_count": 1,
+    "worst_finding": 1,
+}
+SUMMARY_DIRECTORY: Final = DocumentSpec(
+    "summary-directory", "the programs of a dump directory", row_lists=(MODULES,)
+)
+
+
+def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
+    """Return the answer with columns for measured times if a profile has any."""
+    if all(row.measured_count is None for row in rows):
+        return SUMMARY_DIRECTORY
+    shown = MODULES.showing(MODULES.shown() | _MEASURED_COLUMNS)
+    fields = tuple(replace(each, give_way=_ways(each)) for each in shown.fields)
+    return replace(SUMMARY_DIRECTORY, row_lists=(replace(shown, chosen=fields),))
+
+
+def _ways(field: Field) -> int:
+    """Return when a column leaves a table of measured programs: their times are the answer."""
+    return _GIVE_WAY_TO_TIMES.get(field.name, field.give_way)

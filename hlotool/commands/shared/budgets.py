@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hlotool.analysis.collectives.overlap.machine import Machine
+from hlotool.analysis.collectives.machine import Machine
+from hlotool.check.baseline import Earlier
 from hlotool.check.budget import Budget
-from hlotool.check.entry import Earlier
+from hlotool.check.results import write_sentence
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan
-from hlotool.check.sentence import write_sentence
-from hlotool.commands.shared.alike import fold_alike
-from hlotool.commands.shared.progress import progress
-from hlotool.commands.shared.request import Request
-from hlotool.commands.shared.say import say
-from hlotool.render.units import format_field
+from hlotool.commands.shared.request import Request, progress
+from hlotool.commands.shared.stderr import fold_alike, say
+from hlotool.table.units import format_field
 
 _NO_BASELINE = Earlier()
 _WORDS = {

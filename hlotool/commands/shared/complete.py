@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from hlotool.commands import COMMANDS
 from hlotool.errors import HlotoolError
-from hlotool.fields import DocumentSpec, RowList
+from hlotool.table import DocumentSpec, RowList
 
 _SIGNS = "+-"
 
@@ -55,7 +55,7 @@ def complete_space(
 ) -> list[CompletionItem]:
     """Complete --space: the names that backends give their memory spaces, and all."""
     del ctx, param
-    from hlotool.analysis.graph.space_names import SPACE_NAMES  # noqa: PLC0415  start-up time
+    from hlotool.analysis.graph.backend import SPACE_NAMES  # noqa: PLC0415  start-up time
 
     return _match(((name, "") for name in (*sorted(SPACE_NAMES), "all")), incomplete)
 
@@ -65,7 +65,7 @@ def complete_module(
 ) -> list[CompletionItem]:
     """Complete --module: the modules of the directory that PATH, or one of several, names."""
     del param
-    from hlotool.inputs import find_inputs  # noqa: PLC0415  start-up time
+    from hlotool.dump.find import find_inputs  # noqa: PLC0415  start-up time
 
     names: list[tuple[str, str]] = []
     for path in ctx.args:  # click gives arguments their names only once every option has its value
@@ -101,7 +101,7 @@ def complete_term(
 ) -> list[CompletionItem]:
     """Complete what can be explained."""
     del ctx, param
-    from hlotool.commands.explaining.terms import collect_meanings  # noqa: PLC0415  the same
+    from hlotool.commands.explain import collect_meanings  # noqa: PLC0415  the same
 
     return _match(((term, found[0].what) for term, found in collect_meanings().items()), incomplete)
 

@@ -13,12 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.commands.shared.request import Request
-from hlotool.commands.shared.say import say
+from hlotool.commands.shared.stderr import say
+from hlotool.dump.read import STDIN
+from hlotool.dump.remote import is_address
 from hlotool.errors import UsageError
-from hlotool.inputs.read.text import STDIN
-from hlotool.inputs.stores.remote import is_address
-from hlotool.program.assumptions import Assumptions
 from hlotool.program.fleet import Means
+from hlotool.program.program import Assumptions
 
 
 class DirectoryMeans(Struct, frozen=True):
@@ -49,7 +49,7 @@ class DirectoryMeans(Struct, frozen=True):
 
                 cache = stack.enter_context(RowCache(self.cache))
             if self.dask:
-                from hlotool.inputs.cluster import connect_cluster  # noqa: PLC0415  the same
+                from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  the same
 
                 executor = stack.enter_context(connect_cluster(self.dask, say))
             yield Means(assumptions, executor, cache, progress)

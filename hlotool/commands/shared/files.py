@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from hlotool.dump.read import display_name
 from hlotool.errors import UsageError
-from hlotool.inputs.read.text import display_name
 
 _OPEN_FILES: Final = ("/dev", "/proc")  # where links name what a process has open
 

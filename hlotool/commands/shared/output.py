@@ -1,8 +1,12 @@
-"""How an answer reaches the user: which rows, in which form, to which file."""
+"""Do `--where` and `--sort` read anything? Not a figure that no row tells.
+
+How an answer reaches the user: which rows, in which form, to which file.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,23 +15,73 @@ from typing import Final
 
 from hlotool import __version__
 from hlotool.commands.shared.files import write_data, write_file
-from hlotool.commands.shared.row_options import RowOptions
-from hlotool.commands.shared.unknown_fields import say_unknown_fields
+from hlotool.commands.shared.options import RowOptions
+from hlotool.commands.shared.stderr import say
 from hlotool.errors import HlotoolError, PlacedError, UsageError
-from hlotool.escape import disarm_lines
-from hlotool.fields import Document, DocumentSpec, RowList, Selection
-from hlotool.query.names import suggest
-from hlotool.query.select import Query, select_rows
-from hlotool.render.document import render_csv, render_json, render_jsonl, render_tsv
-from hlotool.render.exchange.folded import render_folded
-from hlotool.render.exchange.perfetto import expect_perfetto
-from hlotool.render.exchange.pprof import expect_pprof, render_pprof
-from hlotool.render.exchange.stacks import find_weights, make_stacks
-from hlotool.render.look import Look
-from hlotool.render.markdown import render_markdown
-from hlotool.render.parquet import expect_parquet, render_parquet
-from hlotool.render.sparkline import fit_encoding
-from hlotool.render.table import render_tables
+from hlotool.export.parquet import expect_parquet, render_parquet
+from hlotool.export.perfetto import expect_perfetto
+from hlotool.export.stacks import (
+    expect_pprof,
+    find_weights,
+    make_stacks,
+    render_folded,
+    render_pprof,
+)
+from hlotool.table import Document, DocumentSpec, Field, RowList, Selection
+from hlotool.table.cells import Look
+from hlotool.table.curve import fit_encoding
+from hlotool.table.formats import render_csv, render_json, render_jsonl, render_tsv
+from hlotool.table.markdown import render_markdown
+from hlotool.table.names import suggest
+from hlotool.table.select import Query, select_rows, sort_keys
+from hlotool.table.terminal import render_tables
+from hlotool.text import disarm_lines
+
+# How meanings say what a figure comes from: "with --chip: estimated time of …".
+_NEEDS: Final = re.compile(r"(with --[^:]+|from a profile):")
+
+
+def say_unknown_fields(target: RowList | None, document: Document, options: RowOptions) -> None:
+    """Say on stderr which fields no row tells by which rows are kept or sorted, and what would.
+
+    For `--where` only if no row is left. Groups have no field that none of their rows tells: they
+    are refused.
+    """
+    rows = document.rows.get(target.name, ()) if target else ()
+    if target is None or not rows:
+        return
+    if options.where:
+        for field in _find_emptying(target, rows, options.where):
+            say(f"--where keeps nothing: no row tells {field.name}{_say_needs(field)}.")
+    if options.sort and not options.by:
+        for field in _find_unsorted(target, rows, options.sort):
+            say(f"--sort {field.name} orders nothing: no row tells it{_say_needs(field)}.")
+
+
+def _find_emptying(target: RowList, rows: Sequence[object], where: str) -> list[Field]:
+    """Return the fields read that no row tells, if no row is kept."""
+    from hlotool.table.expression.where import compile_where, find_fields  # noqa: PLC0415  slow to import
+
+    read = find_fields(where, target.fields)
+    unknown = [field for field in read if all(field.getter()(row) is None for row in rows)]
+    holds = compile_where(where, target.fields)
+    return unknown if unknown and not any(holds(row) for row in rows) else []
+
+
+def _find_unsorted(target: RowList, rows: Sequence[object], sort: str) -> Iterator[Field]:
+    """Yield the fields to sort by that no row tells, nor what counts `once` in their place."""
+    for _, field in sort_keys(target, sort):
+        names = filter(None, (field.name, field.once))
+        reads = [target.field(name).getter() for name in names]
+        if all(read(row) is None for row in rows for read in reads):
+            yield field
+
+
+def _say_needs(field: Field) -> str:
+    """Say what makes a field known, where its meaning does."""
+    needs = _NEEDS.match(field.meaning)
+    return f"; it is known {needs[1]}" if needs else ""
+
 
 # The forms that are no text, and what asks for the packages that each needs.
 _BINARY: Final = {"parquet": expect_parquet, "pprof": expect_pprof, "perfetto": expect_perfetto}
@@ -183,7 +237,7 @@ def _select(
         )
     rows = document.rows[row_list.name]
     if query.where:
-        from hlotool.query.where import expect_row_words  # noqa: PLC0415  pyparsing is slow to import
+        from hlotool.table.expression.where import expect_row_words  # noqa: PLC0415  pyparsing is slow to import
 
         expect_row_words(query.where, row_list.fields, rows, document.find_words)
     return select_rows(row_list, rows, query)

@@ -1,35 +1,146 @@
-"""Which dump the user means, and the one program a command is about."""
+"""A progress bar on stderr, when stderr is a terminal and the work lasts above a second.
+
+It ends with an estimate of the time left: what is not done yet takes as long as what is.
+
+How far is a command about one program? It reads, then asks for one thing after the other.
+
+How long each takes is told from the length of the text alone: the shares are those that a training
+step of 100 MB has, so the time left is an estimate.
+
+Which dump the user means, and the one program a command is about.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Final
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hlotool.check.config import Config
-from hlotool.commands.shared.say import say, say_all
-from hlotool.commands.shared.stages import Stage, show_stages
+from hlotool.commands.shared.stderr import say, say_all
+from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
+from hlotool.dump.find import find_inputs
+from hlotool.dump.names import short_path
+from hlotool.dump.siblings import NamedFiles, list_twins
+from hlotool.dump.text_kind import TextKind
 from hlotool.errors import HlotoolError, ParseError, UsageError
-from hlotool.fields import Unit
-from hlotool.inputs import (
-    DumpFile,
-    Input,
-    Inputs,
-    NamedFiles,
-    StageChoice,
-    find_inputs,
-    list_twins,
-    short_path,
-)
-from hlotool.inputs.read.text_kind import TextKind
-from hlotool.program.assumptions import NO_ASSUMPTIONS, Assumptions
-from hlotool.program.loading import find_largest, load_program
-from hlotool.program.program import Program
-from hlotool.render.units import format_value
+from hlotool.program.load import find_largest, load_program
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
+from hlotool.table import Unit
+from hlotool.table.units import format_value
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 1.0
+
+
+@contextmanager
+def progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
+    """Give a function that says how many of `length` steps were done since its last call."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield _ignore
+        return
+    meter = _Meter(label, length)
+    try:
+        yield meter.advance
+    finally:
+        meter.close()
+
+
+def track(items: Iterable[T], label: str, length: int) -> Iterator[T]:
+    """Yield items, and show how many are done once it takes long."""
+    with progress(label, length) as advance:
+        for item in items:
+            yield item
+            advance(1)
+
+
+class _Meter:
+    """Counts steps, and draws only after the user has waited."""
+
+    def __init__(self, label: str, length: int) -> None:
+        self.label = label
+        self.length = length
+        self.done = 0
+        self.bar: Any = None
+        self.started = time.monotonic()
+
+    def advance(self, steps: int) -> None:
+        """Count steps; draw the bar or move it on."""
+        self.done += steps
+        if self.bar is not None:
+            self.bar.update(steps)
+        elif time.monotonic() - self.started > PATIENCE_SECONDS:
+            import click  # noqa: PLC0415  most runs are over before
+
+            self.bar = click.progressbar(length=self.length, label=self.label, file=sys.stderr)
+            self.bar.start -= time.monotonic() - self.started  # it counts from when it is drawn
+            self.bar.last_eta = 0.0
+            self.bar.update(self.done)
+
+    def close(self) -> None:
+        """Leave the bar's line, if there is one."""
+        if self.bar is not None:
+            self.bar.render_finish()
+
+
+def _ignore(steps: int) -> None:
+    """Do nothing: nobody is looking."""
+
+
+Stage: TypeAlias = Literal["executions", "costs", "memory", "prints", "fusions"]
+
+_READING: Final = 17_000
+_SHARES: Final[dict[Stage, int]] = {
+    "executions": 4_000,
+    "costs": 8_000,
+    "memory": 30_000,
+    "prints": 16_000,
+    "fusions": 8_000,
+}
+
+
+class Stages:
+    """Counts what is done of a program's stages."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+        self._read = 0.0
+        self._told = 0
+
+    def watch(self, count: int, length: int) -> None:
+        """Count characters of a text that has so many."""
+        self._read = min(self._read + _READING * count / length, _READING)
+        self._tell(int(self._read))
+
+    def work_out(self, program: Program, stages: tuple[Stage, ...]) -> None:
+        """Have a program, which is read, work out what the command will ask for.
+
+        What cannot be worked out raises once more when the command asks, behind the notes.
+        """
+        self._tell(_READING)
+        for stage in stages:
+            with suppress(HlotoolError):
+                getattr(program, stage)
+            self._advance(_SHARES[stage])
+
+    def _tell(self, done: int) -> None:
+        self._advance(done - self._told)
+        self._told = done
+
+
+@contextmanager
+def show_stages(stages: tuple[Stage, ...]) -> Iterator[Stages]:
+    """Show how far reading and the stages are, once they take long."""
+    with progress("working", _READING + sum(_SHARES[each] for each in stages)) as advance:
+        yield Stages(advance)
+
 
 _MOST_LISTED: Final = 12  # programs that --module leaves
 

@@ -1,15 +1,25 @@
-"""Are there more collectives or fewer, over other axes, are parameters cut otherwise?"""
+"""Are there more collectives or fewer, over other axes, are parameters cut otherwise?
+
+Which collectives does less work hide, or more?
+
+Who computes the matrix products: XLA's own code, Triton, a library?
+
+Is the same work put into other fusions?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hlotool.compare.blocks.collectives import CollectiveChange
-from hlotool.compare.causes.cause import Cause
-from hlotool.compare.causes.evidence import Evidence
-from hlotool.compare.causes.names import list_names
-from hlotool.ir import Module
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.fusions.rows import find_backend_kind
+from hlotool.compare.causes.cause import Cause, Evidence, list_executed, list_names
+from hlotool.compare.changes.collectives import CollectiveChange
+from hlotool.hlo import Instruction, Module
+from hlotool.hlo.opcodes import MATRIX_PRODUCTS
+from hlotool.program.program import Program
 
 _AXES: Final = "axes "
 
@@ -82,3 +92,129 @@ def _list_shardings(module: Module) -> dict[str, str]:
         for one in module.entry.parameters
         if "sharding" in one.attributes and one.metadata().op_name
     }
+
+
+_LEAST: Final = 0.01  # of the wire bytes
+
+
+def find_overlap(evidence: Evidence) -> Iterator[Cause]:
+    """Yield one cause if another part of what collectives send has nothing that hides it.
+
+    `count` is how many more or fewer have nothing at all; `left` and `right` are how many of each
+    side. Bytes are wire bytes in one run that nothing hides, beyond what would be if the part of
+    those sent were the left side's: twice as much that is sent is no overlap lost. Less than a
+    hundredth of what is sent is no reason, nor is a larger part of less that is exposed.
+    """
+    left, right = evidence.left.collectives, evidence.right.collectives
+    parts = [_exposed_part(evidence, side) for side in ("left", "right")]
+    wire = evidence.metrics.get("collectives.wire_bytes_per_run")
+    if None in parts or wire is None:
+        return
+    change = (parts[1] or 0) - (parts[0] or 0)
+    is_opposed = evidence.delta("collectives.exposed_wire_bytes_per_run") * change < 0
+    if abs(change) < _LEAST or is_opposed:
+        return
+    exposed = _count_exposed(left.rows), _count_exposed(right.rows)
+    changes = [row for row in evidence.collectives if (_delta(row) > 0) == (change > 0)]
+    largest = max(changes, key=lambda row: abs(_delta(row)), default=None)
+    yield Cause(
+        kind="overlap lost" if change > 0 else "overlap gained",
+        count=abs(exposed[1] - exposed[0]),
+        subject=name_collectives(largest) if largest else None,
+        left=str(exposed[0]),
+        right=str(exposed[1]),
+        measure="exposed",
+        delta_bytes=round(change * (wire.right or 0)),
+    )
+
+
+def _exposed_part(evidence: Evidence, side: str) -> float | None:
+    """Return the part of the wire bytes of a side that nothing hides, None where nobody knows."""
+    wire = evidence.metrics.get("collectives.wire_bytes_per_run")
+    exposed = evidence.metrics.get("collectives.exposed_wire_bytes_per_run")
+    values = [getattr(row, side) if row else None for row in (exposed, wire)]
+    return values[0] / values[1] if values[0] is not None and values[1] else None
+
+
+def _delta(row: CollectiveChange) -> int:
+    return (row.right_exposed_bytes or 0) - (row.left_exposed_bytes or 0)
+
+
+def _count_exposed(rows: Sequence[CollectiveRow]) -> int:
+    return sum(row.exposed_share == 1 for row in rows)
+
+
+# By how the target of a custom call, or the backend's name of a fusion, begins.
+_ENGINES: Final = (
+    ("__cublas$lt", "cuBLASLt"),
+    ("__cublas", "cuBLAS"),
+    ("__cudnn", "cuDNN"),
+    ("__onednn", "oneDNN"),
+    ("__triton", "Triton"),
+    ("__ynn", "YNNPACK"),
+    ("__xnn", "XNNPACK"),
+)
+
+
+def find_products(evidence: Evidence) -> Iterator[Cause]:
+    """Yield the largest move of matrix products from one engine to another."""
+    left, right = _count(evidence.left), _count(evidence.right)
+    fewer, more = left - right, right - left
+    if not fewer or not more:
+        return
+    (old, gone), (new, come) = fewer.most_common(1)[0], more.most_common(1)[0]
+    yield Cause(kind="products moved", count=min(gone, come), left=old, right=new)
+
+
+def _count(program: Program) -> Counter[str]:
+    """Count the instructions that multiply matrices by who does it."""
+    engines = (_find_engine(one) for one, runs in list_executed(program) if runs)
+    return Counter(engine for engine in engines if engine)
+
+
+def _find_engine(one: Instruction) -> str | None:
+    """Return who computes a product, None of what is none."""
+    if one.opcode in MATRIX_PRODUCTS:
+        return f"plain {one.opcode}"
+    if one.opcode == "custom-call":
+        return _name(one.attributes.get("custom_call_target", "").strip('"'))
+    body = one.callee() if one.opcode == "fusion" else None
+    if body is None or not any(each.opcode in MATRIX_PRODUCTS for each in body.instructions):
+        return None
+    return _name(find_backend_kind(one) or "") or "a fusion of XLA"
+
+
+def _name(kind: str) -> str | None:
+    return next((name for prefix, name in _ENGINES if kind.startswith(prefix)), None)
+
+
+_LEAST_FUSING: Final = 0.001  # of the memory traffic, so that it is a reason for anything
+
+
+def find_fusing(evidence: Evidence) -> Iterator[Cause]:
+    """Yield one cause if the number of fusions differs, but the work does not.
+
+    It is the same if XLA was given the same operations; where a text of these is missing, if the
+    flops are. What moves less than a thousandth of the bytes more or less is no reason.
+    `count` is how many more or fewer; bytes are those moved in memory in one run, by all that
+    runs.
+    """
+    is_same = evidence.inputs.has_same_operations
+    if is_same is None:
+        is_same = not evidence.delta("cost.total_flops_per_run")
+    if not is_same:
+        return
+    row = evidence.metrics.get("fusions.fusion_count")
+    traffic = evidence.metrics.get("cost.memory_bytes_per_run")
+    if row is None or not row.delta or traffic is None:
+        return
+    if abs(traffic.delta or 0) < _LEAST_FUSING * (traffic.left or 0):
+        return
+    yield Cause(
+        kind="fusing",
+        count=abs(int(row.delta)),
+        left=f"{row.left}",
+        right=f"{row.right}",
+        measure="traffic",
+        delta_bytes=int(traffic.delta or 0),
+    )

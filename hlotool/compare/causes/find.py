@@ -1,26 +1,78 @@
-"""All reasons for which two programs differ, those of most bytes first."""
+"""What differs that is no other cause?
+
+All reasons for which two programs differ, those of most bytes first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hlotool.compare.causes.cause import Cause
-from hlotool.compare.causes.communication import find_communication, find_sharding
-from hlotool.compare.causes.dimensions import find_dimensions
-from hlotool.compare.causes.donation import find_donation
-from hlotool.compare.causes.dtypes import find_dtypes
-from hlotool.compare.causes.evidence import Evidence
-from hlotool.compare.causes.fusing import find_fusing
-from hlotool.compare.causes.layers import find_layers
-from hlotool.compare.causes.loops import find_loops
-from hlotool.compare.causes.operations import find_operations
-from hlotool.compare.causes.overlap import find_overlap
-from hlotool.compare.causes.products import find_products
-from hlotool.compare.causes.rematerialization import find_rematerialization
-from hlotool.compare.causes.rest import find_rest
-from hlotool.compare.causes.unrolling import find_unrolling
-from hlotool.compare.causes.values import find_values
+from hlotool.compare.causes.cause import Cause, Evidence, list_names
+from hlotool.compare.causes.communication import (
+    find_communication,
+    find_fusing,
+    find_overlap,
+    find_products,
+    find_sharding,
+)
+from hlotool.compare.causes.memory import (
+    find_donation,
+    find_dtypes,
+    find_rematerialization,
+    find_values,
+)
+from hlotool.compare.causes.structure import (
+    find_dimensions,
+    find_layers,
+    find_loops,
+    find_operations,
+    find_unrolling,
+)
+
+_DTYPE: Final = "dtype "
+
+
+def find_rest(evidence: Evidence) -> Iterator[Cause]:
+    """Yield what arithmetic inside fusions is done in, else what differs, of any kind."""
+    yield from list(_find_dtypes(evidence)) or _find_kinds(evidence)
+
+
+def _find_dtypes(evidence: Evidence) -> Iterator[Cause]:
+    """Yield each change of the element type that operations inside fusions have.
+
+    `count` are the operations in the text.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in evidence.instructions:
+        for detail in row.details if row.is_fused else ():
+            if detail.startswith(_DTYPE):
+                left, _, right = detail.removeprefix(_DTYPE).partition(" → ")
+                counts[left, right] += row.count
+    for (left, right), count in counts.most_common():
+        yield Cause(kind="dtype inside fusions", count=count, left=left, right=right)
+
+
+def _find_kinds(evidence: Evidence) -> Iterator[Cause]:
+    """Yield the kinds of differences of the instructions and of the header, as one cause.
+
+    `count` are the instructions; `subject` names the kinds that most of them have.
+    """
+    kinds: Counter[str] = Counter()
+    for row in evidence.instructions:
+        for reason in row.reasons or (f"{row.change} {row.opcode}",):
+            kinds[reason] += row.count
+    for change in evidence.header:
+        kinds[change.name] += 1
+    if kinds:
+        names = [f"{kind} ×{count}" if count > 1 else kind for kind, count in kinds.most_common()]
+        yield Cause(
+            kind="other",
+            count=sum(row.count for row in evidence.instructions),
+            subject=list_names(names, 4),
+        )
+
 
 _FINDERS: Final = (
     find_rematerialization,

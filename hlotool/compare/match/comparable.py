@@ -1,13 +1,149 @@
-"""In which spelling are literals and frontend attributes compared?"""
+"""What is compared: only what both prints state.
+
+A print may leave out layouts, backend configs, control dependencies, attributes or large
+constants (xla/hlo/ir/hlo_print_options.h). What one side never states cannot differ; it is
+left out on both sides, and `not_compared` says so.
+
+In which spelling are literals and frontend attributes compared?
+
+In which form are replica groups compared, so that equal ones are equal in any notation?
+
+What of a `backend_config` counts when two builds of a program are compared.
+
+Left out unless asked for: what autotuning picks, which two runs of one build may pick
+differently, and the compiler's own bookkeeping (costs, ids, notes). Empty values say
+nothing and are left out always: releases differ in which of them they print.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
-from hlotool.compare.match.terms import ELIDED, Terms, is_small
-from hlotool.ir import ArrayShape, Instruction
+from msgspec import Struct
+
+from hlotool.hlo import ArrayShape, BackendConfig, Instruction, Module, ReplicaGroups, Shape
+from hlotool.hlo.groups import arrange, find_order, order_iota, order_mesh
+from hlotool.hlo.opcodes import CALL_KEYS
+
+ELIDED: Final = "{...}"
+_MOST_PRINTED: Final = 10  # elements of a constant that dumps write out
+
+# Attributes that no print option for "extra attributes" governs.
+_ALWAYS_PRINTED: Final = frozenset(
+    (
+        *CALL_KEYS,
+        "async_execution_thread", "backend_config", "control-predecessors",
+        "frontend_attributes", "metadata", "origin", "sharding", "statistics",
+    )
+)  # fmt: skip
+
+
+class Terms(Struct, frozen=True):
+    """What counts in a comparison.
+
+    `is_strict` keeps what two builds of one program may differ in: autotuned choices,
+    channel numbers, the compiler's own notes. A side that prints `{...}` for constants of
+    more than ten elements is without `has_large_constants`; one that does so for all but
+    whole numbers (fingerprint prints) without `has_small_constants` as well.
+    """
+
+    has_layouts: bool = True
+    has_backend_configs: bool = True
+    has_control_dependencies: bool = True
+    has_attributes: bool = True
+    has_small_constants: bool = True
+    has_large_constants: bool = True
+    is_strict: bool = False
+    not_compared: tuple[str, ...] = ()
+
+
+def agree_terms(left: Module, right: Module, *, is_strict: bool = False) -> Terms:
+    """Find what both modules state; everything else is not compared."""
+    here, there = _find_stated(left), _find_stated(right)
+    missing = [what for what in (*_STATED, *_ELIDED) if (what in here) != (what in there)]
+    elided = here | there
+    return Terms(
+        has_layouts="layouts" not in missing,
+        has_backend_configs="backend configs" not in missing,
+        has_control_dependencies="control dependencies" not in missing,
+        has_attributes="attributes" not in missing,
+        has_small_constants="small constants" not in elided,
+        has_large_constants="large constants" not in elided,
+        is_strict=is_strict,
+        not_compared=tuple(missing),
+    )
+
+
+def _find_stated(module: Module) -> set[str]:
+    """Say which of the questions below at least one instruction answers with yes.
+
+    Of what a module's text never says, no instruction is asked.
+    """
+    text = module.source.text
+    questions = (_STATED | _ELIDED).items()
+    return {
+        what
+        for what, (word, is_stated) in questions
+        if word in text and any(map(is_stated, _instructions(module)))
+    }
+
+
+def _instructions(module: Module) -> Iterator[Instruction]:
+    """Yield the entry's instructions first: they mostly settle the question."""
+    yield from module.entry.instructions
+    yield from module.instructions()
+
+
+def _has_layout(instruction: Instruction) -> bool:
+    return any(leaf.layout is not None and leaf.dims for leaf in instruction.shape.leaves())
+
+
+def _has_backend_config(instruction: Instruction) -> bool:
+    return "backend_config" in instruction.attributes
+
+
+def _has_control_dependency(instruction: Instruction) -> bool:
+    return "control-predecessors" in instruction.attributes
+
+
+def _has_attribute(instruction: Instruction) -> bool:
+    return not _ALWAYS_PRINTED.issuperset(instruction.attributes)
+
+
+def _elides_small(instruction: Instruction) -> bool:
+    return _is_elided(instruction) and is_small(instruction.shape)
+
+
+def _elides_large(instruction: Instruction) -> bool:
+    return _is_elided(instruction) and not is_small(instruction.shape)
+
+
+def _is_elided(instruction: Instruction) -> bool:
+    return instruction.opcode == "constant" and ELIDED in instruction.literal
+
+
+def is_small(shape: Shape) -> bool:
+    """Say whether dumps write a constant of this shape out in full."""
+    if not isinstance(shape, ArrayShape):
+        return False
+    count = shape.element_count
+    return count is not None and count <= _MOST_PRINTED
+
+
+# What is asked, a word without which no text says so, and who knows.
+_STATED: Final = {
+    "layouts": ("{", _has_layout),
+    "backend configs": ("backend_config", _has_backend_config),
+    "control dependencies": ("control-predecessors", _has_control_dependency),
+    "attributes": ("=", _has_attribute),
+}
+_ELIDED: Final = {
+    "small constants": (ELIDED, _elides_small),
+    "large constants": (ELIDED, _elides_large),
+}
 
 # Frontend attributes that hold a name or a number of one build.
 _NOTES: Final = frozenset(
@@ -52,3 +188,112 @@ def comparable_frontend(values: Mapping[str, str], *, is_strict: bool) -> Hashab
         sorted((key, text) for key, text in values.items() if is_strict or key not in _NOTES)
     )
     return kept or None
+
+
+def comparable_groups(printed: ReplicaGroups) -> Hashable:
+    """Return what is equal for equal groups, without listing their devices.
+
+    Groups that follow no steps are compared as listed; a mesh whose axes cut the steps of its
+    own device_ids unevenly is compared as printed.
+    """
+    if printed.iota is not None:
+        return printed.iota.dims[1], order_iota(printed.iota)
+    if printed.mesh is None:
+        return _comparable_lists(printed.listed or ())
+    order = order_mesh(printed.mesh)
+    if order is None:  # the text lists its devices, so these are no longer than it
+        return _comparable_lists(printed.expand())
+    dims, perm, width = printed.arrange(printed.mesh)
+    arranged = arrange(order, dims, perm)
+    return printed if arranged is None else (width, arranged)
+
+
+def _comparable_lists(groups: Sequence[tuple[int, ...]]) -> Hashable:
+    widths = {len(group) for group in groups}
+    order = find_order([one for group in groups for one in group]) if len(widths) == 1 else None
+    return groups if order is None else (widths.pop(), order)
+
+
+_AUTOTUNED: Final = frozenset(
+    (
+        "algorithm", "autotune_workspace_size", "block_level_fusion_config",
+        "selected_algorithm", "split_k", "triton_gemm_config", "workspace_size",
+    )
+)  # fmt: skip
+_BOOKKEEPING: Final = frozenset(
+    (
+        "barrier_config", "debug", "device_type", "estimated_cycles",
+        "flag_end", "flag_start", "force_earliest_schedule", "operation_queue_id",
+        "reification_cost", "retry_config", "used_scoped_memory_configs",
+        "wait_on_operation_queues",
+    )
+)  # fmt: skip
+
+
+def comparable_config(config: BackendConfig, *, is_strict: bool) -> str:
+    """Return a config in one spelling, '' where nothing in it counts."""
+    if config.json is None:
+        return config.text.strip()
+    skipped = frozenset() if is_strict else _AUTOTUNED | _BOOKKEEPING
+    try:
+        kept = _without(config.json, skipped)
+        return json.dumps(kept, sort_keys=True, separators=(",", ":")) if kept else ""
+    except RecursionError:  # nested too deeply to take apart
+        return config.text.strip()
+
+
+def trip_count(config: BackendConfig | None) -> str | None:
+    """Return the `known_trip_count` of a while, None where it is not given."""
+    count = config.find("known_trip_count", "n") if config else None
+    return None if count is None else str(count)
+
+
+def _without(value: object, skipped: frozenset[str]) -> object:
+    """Drop skipped keys and empty values at any depth."""
+    if isinstance(value, Mapping):
+        items = (
+            (key, _without(inner, skipped)) for key, inner in value.items() if key not in skipped
+        )
+        return {key: inner for key, inner in items if not _is_empty(inner)}
+    if isinstance(value, list):
+        return [_without(inner, skipped) for inner in value]
+    return value
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ([], {})
+
+
+def config_changes(
+    left: BackendConfig | None, right: BackendConfig | None, *, is_strict: bool
+) -> tuple[str, str] | None:
+    """Return the parts that differ, trip counts aside, as texts; None where none does."""
+    here, there = (_parts(config, is_strict=is_strict) for config in (left, right))
+    differing = [key for key in here.keys() | there.keys() if here.get(key) != there.get(key)]
+    if not differing:
+        return None
+    first = min(differing)
+    more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
+    return f"{first}: {here.get(first, 'none')}", there.get(first, "none") + more
+
+
+def _parts(config: BackendConfig | None, *, is_strict: bool) -> dict[str, str]:
+    """Take a config apart into what stands at each path of keys."""
+    if config is None:
+        return {}
+    text = comparable_config(config, is_strict=is_strict)
+    try:
+        value = json.loads(text) if config.json is not None and text else None
+    except (ValueError, RecursionError):
+        value = None
+    if value is None:
+        return {"text": text} if text else {}
+    parts: dict[str, str] = {}
+    pending: list[tuple[str, object]] = [("", value)]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, dict) and value:
+            pending.extend((f"{path}.{key}" if path else key, one) for key, one in value.items())
+        elif not path.startswith("known_trip_count"):
+            parts[path] = json.dumps(value, sort_keys=True).strip('"')
+    return parts

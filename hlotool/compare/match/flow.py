@@ -1,4 +1,6 @@
-"""What is a value, wherever the text computes it?
+"""At which place of a user's operands does a value stand first? Without searching twice.
+
+What is a value, wherever the text computes it?
 
 A parameter of a computation that one fusion or call runs is that one's operand; the result of
 a fusion or call is its computation's root; an element of a tuple is what was put there. So
@@ -14,9 +16,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from hlotool.analysis.graph.call_graph import CallGraph
-from hlotool.compare.match.places import Places
-from hlotool.ir import Computation, Instruction
+from hlotool.analysis.graph.calls import CallGraph
+from hlotool.hlo import Computation, Instruction
+
+_WIDE: Final = 8  # operands from which their places are remembered
+
+
+class Places:
+    """The places of the operands of instructions that have many."""
+
+    def __init__(self) -> None:
+        self._known: dict[Instruction, dict[Instruction, int]] = {}
+
+    def of(self, operand: Instruction, user: Instruction) -> int:
+        """Return the first place at which an operand stands."""
+        if len(user.operands) <= _WIDE:
+            return user.operands.index(operand)
+        places = self._known.get(user)
+        if places is None:
+            numbered = list(enumerate(user.operands))
+            places = self._known[user] = {one: place for place, one in reversed(numbered)}
+        return places[operand]
+
 
 _FARTHEST: Final = 32  # steps to what a value is
 CONTAINERS: Final = frozenset(("fusion", "call"))

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from hlotool.analysis.origin.scope import find_scope
-from hlotool.ir import Computation, Instruction, Module
+from hlotool.analysis.origin import find_scope
+from hlotool.hlo import Computation, Instruction, Module
 
 if TYPE_CHECKING:
     from hlotool.compare.match.signature import Signatures

@@ -18,17 +18,11 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Final, TypeAlias
 
-from hlotool.compare.match.colours import (
-    Colour,
-    View,
-)
-from hlotool.compare.match.content_numbers import ContentNumbers
-from hlotool.compare.match.growth import Growth
+from hlotool.compare.match.colours import Colour, ContentNumbers, View, family, list_views
+from hlotool.compare.match.growth import Growth, Replacer
 from hlotool.compare.match.partners import Partners, by_colour
-from hlotool.compare.match.replaced import Replacer
 from hlotool.compare.match.signature import Signatures
-from hlotool.compare.match.views import family, list_views
-from hlotool.ir import Computation, Instruction
+from hlotool.hlo import Computation, Instruction
 
 Pairs: TypeAlias = dict[Instruction, Instruction]
 _PlacePairs: TypeAlias = tuple[tuple[int, int], ...]  # places in two computations

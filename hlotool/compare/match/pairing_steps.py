@@ -4,6 +4,8 @@ Two computations are compared where a pair of instructions calls them in the sam
 those with equal numbers hold the same. A computation may be called, and so compared,
 more than once (canonical prints repeat it at each call). What finds no partner there is
 looked for in all computations (`moved`), before replaced instructions are paired.
+
+Do two programs do the same, and which computation and instruction is whose partner?
 """
 
 from __future__ import annotations
@@ -11,13 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from hlotool.compare.match.beside import pair_beside
-from hlotool.compare.match.called import CalledPair, list_called
+from hlotool.compare.match.colours import ContentNumbers, number_contents
+from hlotool.compare.match.comparable import agree_terms
+from hlotool.compare.match.flow import Flow
 from hlotool.compare.match.layers import align_layers, seed_parameters
 from hlotool.compare.match.matching import KnownSteps, Matcher, Pairs
-from hlotool.compare.match.moved import pair_moved
-from hlotool.compare.match.structure import ComputationPair, Structure, list_reached
-from hlotool.ir import Computation, Instruction
+from hlotool.compare.match.moved import pair_beside, pair_moved
+from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.structure import (
+    CalledPair,
+    ComputationPair,
+    Structure,
+    list_called,
+    list_reached,
+)
+from hlotool.hlo import Computation, Instruction
+from hlotool.program.program import Program
 
 _Free: TypeAlias = tuple[list[Instruction], list[Instruction]]  # without partners, of both sides
 _ROUNDS: Final = 16  # in turn: what was replaced, what stands on it, what stands beside
@@ -179,3 +190,56 @@ class PairingSteps:
             free[place] += [one for each in alone for one in each.instructions]
         left, right = ([one for one in side if one not in marks] for side in free)
         return left, right
+
+
+def compare_structure(left: Program, right: Program, *, is_strict: bool = False) -> Structure:
+    """Pair two programs that have modules. Raises ParseError when a computation calls itself.
+
+    A program is paired with itself without a look: nothing is numbered then.
+    """
+    if left is right:
+        return _pair_with_itself(left, is_strict=is_strict)
+    structure = _begin(left, right, is_strict=is_strict)
+    PairingSteps(structure).run()
+    if structure.is_equal:
+        return structure
+    seen = {one for pair in structure.computations for one in (pair.left, pair.right)}
+    structure.left_only = [one for one in list_reached(left) if one not in seen]
+    structure.right_only = [one for one in list_reached(right) if one not in seen]
+    return structure
+
+
+def are_equal(left: Program, right: Program) -> bool:
+    """Say whether `compare_structure` would find two entries equal: nothing is paired.
+
+    Entries of more or fewer instructions are not, whatever they do.
+    """
+    entries = left.expect_module().entry, right.expect_module().entry
+    if len(entries[0].instructions) != len(entries[1].instructions):
+        return False
+    structure = _begin(left, right, is_strict=False)
+    number = structure.numbers.computation
+    return number(structure.left.entry) == number(structure.right.entry)
+
+
+def _begin(left: Program, right: Program, *, is_strict: bool) -> Structure:
+    """Return two programs with their contents numbered; nothing is paired yet."""
+    modules = left.expect_module(), right.expect_module()
+    terms = agree_terms(*modules, is_strict=is_strict)
+    signatures = Signatures(terms)
+    numbers = number_contents((left.graph, right.graph), signatures)
+    flow = Flow((left.graph, right.graph))
+    return Structure((left, right), *modules, terms, signatures, numbers, flow)
+
+
+def _pair_with_itself(program: Program, *, is_strict: bool) -> Structure:
+    module, graphs = program.expect_module(), (program.graph,)
+    signatures = Signatures(agree_terms(module, module, is_strict=is_strict))
+    return Structure(
+        (program, program),
+        *(module, module, signatures.terms, signatures, ContentNumbers(), Flow(graphs)),
+        computations=[
+            ComputationPair(one, one, {each: each for each in one.instructions}, is_equal=True)
+            for one in list_reached(program)
+        ],
+    )

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from hlotool.compare.match.colours import Colour, Landmarks
 from hlotool.compare.match.signature import Signatures
-from hlotool.ir import Computation, Instruction
+from hlotool.hlo import Computation, Instruction
 
 Classes: TypeAlias = dict[Hashable, list[Instruction]]
 

@@ -11,19 +11,18 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Final
 
-from hlotool.analysis.origin.scope import find_scope
-from hlotool.compare.match.backend_config import comparable_config
+from hlotool.analysis.origin import find_scope
 from hlotool.compare.match.comparable import (
+    Terms,
+    comparable_config,
     comparable_frontend,
+    comparable_groups,
     comparable_literal,
     without_blanks,
 )
-from hlotool.compare.match.comparable_groups import comparable_groups
 from hlotool.compare.match.layers import Layers
-from hlotool.compare.match.terms import Terms
-from hlotool.ir import Computation, Instruction, Shape
-from hlotool.ir.call_keys import CALL_KEYS
-from hlotool.ir.opcodes import COLLECTIVES, FREE
+from hlotool.hlo import Computation, Instruction, Shape
+from hlotool.hlo.opcodes import CALL_KEYS, COLLECTIVES, FREE
 
 # Attributes compared elsewhere or not at all: callees by content, the rest are notes.
 _NOT_COMPARED: Final = frozenset(

@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.fields import BYTES, COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column, figure
-from hlotool.ir.opcodes import OPCODES
+from hlotool.hlo.opcodes import OPCODES
+from hlotool.table import BYTES, COUNT, NUMBER, WHOLE, Block, DocumentSpec, RowList, column, figure
 
 Ending: TypeAlias = Literal["removed", "goes on", "no match"]
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import asdict, replace
 
-from hlotool.analysis.origin.scope import find_scope
-from hlotool.compare.match.views import family
+from hlotool.analysis.origin import find_scope
+from hlotool.compare.match.colours import family
 from hlotool.compare.passes.answer import Ending, Traced, TraceFacts, TraceRow
-from hlotool.compare.passes.by_name import NamedChanges
-from hlotool.compare.passes.snapshot import Snapshot
-from hlotool.fields.figure import fields_of
-from hlotool.ir import Instruction
-from hlotool.query.where import compile_where, expect_row_words
+from hlotool.compare.passes.walk import NamedChanges, Snapshot
+from hlotool.hlo import Instruction
+from hlotool.table import fields_of
+from hlotool.table.expression.where import compile_where, expect_row_words
 
 
 def describe(one: Instruction) -> Traced:

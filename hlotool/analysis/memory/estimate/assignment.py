@@ -1,4 +1,17 @@
-"""How may the buffer assignment come out of a scheduled module that comes without one?
+"""How far off may an estimate be?
+
+Measured against XLA's own assignments (docs/accuracy.md, tests/test_analysis_estimate.py), with
+some room: of small programs little is off, but that may be much of them.
+
+What keeps the memory of a module from being estimated?
+
+How many bytes does a backend reserve for temporary values?
+
+What may move lies in a heap; tables of tuples lie beside it, each on its own, as
+BufferAssignment::CombineTempAllocations puts them (xla/service/buffer_assignment.cc): everything
+begins at a multiple of the alignment, and only what comes last needs no more than its bytes.
+
+How may the buffer assignment come out of a scheduled module that comes without one?
 
 Values, lifetimes and what shares a buffer follow XLA (`dataflow`, `lifetimes`,
 `joined_buffers`); sizes are those of the backend's shapes. All temporary values of a space
@@ -9,27 +22,153 @@ assignment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.dataflow.dataflow import Dataflow, find_values
 from hlotool.analysis.dataflow.lifetimes import (
     Lifetimes,
     name_lifetimes,
     shared_buffers,
     value_ranges,
 )
-from hlotool.analysis.dataflow.schedule import require_schedule
-from hlotool.analysis.dataflow.values import Value
+from hlotool.analysis.dataflow.schedule import Schedule, find_problem, require_schedule
+from hlotool.analysis.dataflow.values import Dataflow, Value, find_values
 from hlotool.analysis.graph.backend import Backend, find_backend
-from hlotool.analysis.memory.estimate.hlo_buffers import HloBuffer, is_entry_parameter, list_buffers
-from hlotool.analysis.memory.estimate.joined_buffers import join_buffers
-from hlotool.analysis.memory.estimate.temp_size import measure_temp
-from hlotool.analysis.memory.estimate.value_size import estimate_size, uses_sparse_cores
-from hlotool.ir.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
-from hlotool.ir.module import Module
-from hlotool.ir.shape import TupleShape
+from hlotool.analysis.memory.estimate.buffers import (
+    HloBuffer,
+    is_entry_parameter,
+    join_buffers,
+    list_buffers,
+)
+from hlotool.analysis.memory.estimate.heap import list_blocks, pack_best, pack_in_time, round_up
+from hlotool.analysis.memory.sizes import estimate_size, uses_sparse_cores
+from hlotool.hlo import Module, TupleShape
+from hlotool.hlo.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
+
+Promised: TypeAlias = Literal["peak", "temp_peak", "allocated"]
+
+_KIB: Final = 1024
+
+
+class Promise(Struct, frozen=True):
+    """An estimate is typically off by no more than so much of it, or than so many KiB."""
+
+    percent: int
+    least_kib: int
+
+    def margin_bytes(self, size_bytes: int) -> int:
+        """Return how far an estimate of this size may be off."""
+        return max(size_bytes * self.percent // 100, self.least_kib * _KIB)
+
+    def words(self, size_bytes: int) -> str:
+        """Say it of an estimate of this size."""
+        is_small = self.margin_bytes(size_bytes) == self.least_kib * _KIB
+        return f"within {self.least_kib} KiB" if is_small else f"within {self.percent} %"
+
+
+_PEAK: Final = Promise(1, 4)
+_TEMP_PEAK: Final = Promise(2, 4)
+_ALLOCATED: Final = Promise(1, 4)
+_TPU_ALLOCATED: Final = Promise(3, 512)
+_PROMISES: Final[Mapping[tuple[Promised, Backend], Promise]] = {
+    ("peak", "cpu"): _PEAK,
+    ("peak", "gpu"): _PEAK,
+    ("peak", "tpu"): _PEAK,
+    ("temp_peak", "cpu"): _TEMP_PEAK,  # on TPU it is at most as estimated
+    ("temp_peak", "gpu"): _TEMP_PEAK,
+    ("allocated", "cpu"): _ALLOCATED,
+    ("allocated", "gpu"): _ALLOCATED,
+    ("allocated", "tpu"): _TPU_ALLOCATED,
+}
+
+
+def find_promise(figure: Promised, backend: Backend | None, color: int = 0) -> Promise | None:
+    """Return what was measured of a figure; nothing was outside space 0, or if it is unknown."""
+    return _PROMISES.get((figure, backend)) if backend and not color else None
+
+
+class Obstacle(Struct, frozen=True):
+    """Why there is no estimate: in half a sentence, and with what to do about it."""
+
+    reason: str
+    advice: str
+
+
+_UNTILED: Final = Obstacle(
+    "the text has no layouts, and on TPU their tiles decide how large values are",
+    "this text was printed without layouts, and on TPU the tiles in them decide how large values "
+    "are, so nothing says how much memory it takes. Use the text that XLA dumps, or "
+    "compiled.as_text() in JAX, or give its buffer assignment (--buffers).",
+)
+
+
+def find_obstacle(module: Module) -> Obstacle | None:
+    """Say why a module's memory cannot be estimated, None if it can."""
+    problem = find_problem(module)
+    if problem:
+        is_scheduled = module.header.is_scheduled
+        lost = "the text does not keep the order of the schedule"
+        return Obstacle(lost if is_scheduled else "the module is not scheduled", problem)
+    if not _has_layouts(module) and find_backend(module) == "tpu":
+        return _UNTILED
+    return None
+
+
+def _has_layouts(module: Module) -> bool:
+    """Say whether any shape has one; all but scalars do where layouts are printed."""
+    return any(leaf.layout for one in module.instructions() for leaf in one.shape.leaves())
+
+
+# Where values may begin; on TPU in the main memory alone, as dumps show.
+_ALIGNMENT: Final[Mapping[Backend, int]] = {"cpu": 64, "gpu": 256, "tpu": 16 * 1024}
+
+
+def measure_temp(
+    flow: Dataflow,
+    ranges: Mapping[Value, LiveRange],
+    groups: Iterable[list[HloBuffer]],
+    backend: Backend | None,
+) -> dict[int, int | None]:
+    """Return the bytes of temporary values in each space that has some, None where unknown.
+
+    That is so on an unknown backend, and on TPU in all spaces but 0, of which it disposes
+    before it assigns buffers. Each group holds buffers that lie together.
+    """
+    by_color: dict[int, list[list[HloBuffer]]] = {}
+    for group in groups:
+        by_color.setdefault(group[0].color, []).append(group)
+    is_table_last = _has_thread_local(flow.schedule)
+    sizes: dict[int, int | None] = {}
+    for color, found in by_color.items():
+        if backend is None or (backend == "tpu" and color):
+            sizes[color] = None
+            continue
+        tables = [group[0].size_bytes for group in found if group[0].role == "fixed"]
+        moving = [group for group in found if group[0].role != "fixed"]
+        pack = pack_in_time if backend == "tpu" else pack_best
+        heap = pack(list_blocks(moving, ranges), _ALIGNMENT[backend])
+        last = max(tables) if tables and (is_table_last or not heap) else heap
+        rounded = sum(round_up(size, _ALIGNMENT[backend]) for size in (heap, *tables))
+        sizes[color] = rounded - round_up(last, _ALIGNMENT[backend]) + last
+    return sizes
+
+
+def _has_thread_local(schedule: Schedule) -> bool:
+    """Say whether there are computations in threads: neither in the schedule nor in fusions.
+
+    Their memory is put behind the heap, and then changes places with the largest table.
+    """
+    computations = schedule.module.computations.values()
+    fused = {
+        body
+        for computation in computations
+        for one in computation.instructions
+        if one.opcode == "fusion"
+        for body in one.callees("calls")
+    }
+    return any(one not in schedule.spans and one not in fused for one in computations)
 
 
 class EstimatedAssignment(Struct, frozen=True):

@@ -1,0 +1,283 @@
+"""How long would a collective take on a link? An estimate, and a lower bound at that.
+
+What does the user know of the machine that times are estimated for?
+
+At which speeds do the work and the transfers of one module go?
+
+The user names a machine; without a chip, the one that stands for the backend gives ratios: flops
+and bytes of memory for each byte on a link, whose speed the user may state. They say which part of
+a transfer work hides, and how traffic compares with transfers. They give no times.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.collectives.mesh import Network, Span
+from hlotool.analysis.cost.chips import Chip, find_chip
+from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.errors import UsageError
+from hlotool.hlo import Module
+
+
+class LinkSpeed(Struct, frozen=True):
+    """What a device can send; `description` says where the figures come from.
+
+    `network` is what a chip's link joins devices by, where its table tells. `is_within_node` says
+    whether nodes are joined by something else, `is_as_given` whether the user states the speed.
+    """
+
+    bytes_per_second: float
+    latency_seconds: float
+    description: str
+    is_within_node: bool = False
+    is_as_given: bool = False
+    network: Network | None = None
+
+    def __str__(self) -> str:
+        latency = f" plus {self.latency_seconds * 1e6:g} µs each" if self.latency_seconds else ""
+        return f"{self.bytes_per_second / 1e9:g} GB/s{latency} ({self.description})"
+
+
+class Links(Struct, frozen=True):
+    """The link of a node or slice, and that between nodes or slices; None is what is not known.
+
+    `has_nodes` says whether there may be several nodes.
+    """
+
+    inside: LinkSpeed | None = None
+    between: LinkSpeed | None = None
+    has_nodes: bool = False
+
+    def choose(self, network: Network | None, span: Span | None) -> LinkSpeed | None:
+        """Return the link that a collective goes over.
+
+        What leaves a node goes over the link between nodes, unless the chip's own joins those
+        too, as on TPU. Of what nobody knows whether it leaves one, the link is unknown.
+        """
+        if network == "dcn":
+            return self.between
+        is_within = self.inside is None or self.inside.is_within_node
+        if network == "ici" or not is_within or not self.has_nodes:
+            return self.inside
+        return {"node": self.inside, "cross": self.between, None: None}[span]
+
+    def estimate(
+        self, wire_bytes: int | None, network: Network | None, span: Span | None
+    ) -> Fraction | None:
+        """Return how long one execution takes: wire bytes over bandwidth, plus latency.
+
+        What moves nothing takes no time. Nothing is said of other traffic on the link, of
+        switches that reduce, and of the time to read and write memory. None where the bytes, or
+        the speed of the link, are unknown.
+        """
+        if wire_bytes is None:
+            return None
+        link = self.choose(network, span)
+        if not wire_bytes and (self.inside or self.between):
+            return Fraction()
+        if link is None:
+            return None
+        return wire_bytes / Fraction(link.bytes_per_second) + Fraction(link.latency_seconds)
+
+    def name_network(self, network: Network | None, span: Span | None) -> Network | None:
+        """Return the network of a collective; where it stays in a node, the link's is known too."""
+        if network is None and span == "node" and self.inside is not None:
+            return self.inside.network
+        return network
+
+
+def find_link_speed(
+    chip: str | None,
+    bytes_per_second: float | None,
+    latency_seconds: float | None,
+    chip_file: str = "",
+) -> LinkSpeed | None:
+    """Return the speed the user asked for; None where neither chip nor bandwidth is given.
+
+    What is given wins over the chip's own; without a chip, it is that of one node. Raises
+    UsageError for an unknown chip, and for one whose link no source states.
+    """
+    if chip is None and bytes_per_second is None:
+        if latency_seconds is not None or chip_file:
+            raise UsageError("--latency and --chip-file need --chip or --bandwidth.")
+        return None
+    found = find_chip(chip, chip_file) if chip is not None else None
+    if latency_seconds is None:
+        latency_seconds = (found.link_latency_seconds if found else None) or 0.0
+    if bytes_per_second is not None:
+        return LinkSpeed(
+            bytes_per_second,
+            latency_seconds,
+            "as given",
+            found.is_link_within_node if found else True,
+            is_as_given=True,
+            network=found.link_network if found else None,
+        )
+    own = link_of(found, latency_seconds) if found else None
+    if own is None:
+        raise UsageError(f"the link speed of {chip!r} is unknown; give it with --bandwidth.")
+    return own
+
+
+def link_of(chip: Chip, latency_seconds: float) -> LinkSpeed | None:
+    """Return the chip's own link, None where no source states its speed."""
+    if chip.link_bytes_per_second is None:
+        return None
+    return LinkSpeed(
+        chip.link_bytes_per_second,
+        latency_seconds,
+        f"{chip.description}: {chip.link}",
+        chip.is_link_within_node,
+        network=chip.link_network,
+    )
+
+
+BACKEND_NAMES: Final[dict[str, str]] = {"cpu": "CPU", "gpu": "GPU", "tpu": "TPU"}
+
+_OF_CPU: Final = (
+    "No chip known here stands for CPU: leave out --chip; --bandwidth estimates transfers alone, "
+    "and --chip-file takes a chip of your own."
+)
+
+
+class Machine(Struct, frozen=True):
+    """A chip, the speeds of links, the size of a node; None is what is not known.
+
+    `between` is the link between nodes. `must_fit` says whether a chip of another backend than
+    the program's is a mistake; else there are no times for such a program.
+    """
+
+    chip: Chip | None = None
+    link: LinkSpeed | None = None
+    between: LinkSpeed | None = None
+    devices_per_node: int | None = None
+    must_fit: bool = False
+
+    def __str__(self) -> str:
+        nodes = "" if self.devices_per_node is None else f"nodes of {self.devices_per_node}"
+        links = (str(one) for one in (self.link, self.between) if one is not None)
+        return ", ".join(filter(None, (self.chip.description if self.chip else "", *links, nodes)))
+
+
+def find_machine(
+    chip: str | None,
+    bytes_per_second: float | None = None,
+    latency_seconds: float | None = None,
+    chip_file: str = "",
+    *,
+    needs_link: bool = True,
+) -> Machine | None:
+    """Return the machine that options name; None where neither chip nor bandwidth is given.
+
+    Raises UsageError for an unknown chip, for options without one, and, where a link is needed,
+    for a chip whose link no source states.
+    """
+    found = find_chip(chip, chip_file) if chip is not None else None
+    is_linked = found is None or found.link_bytes_per_second is not None
+    if not needs_link and not is_linked and bytes_per_second is None:
+        return Machine(found)
+    link = find_link_speed(chip, bytes_per_second, latency_seconds, chip_file)
+    return None if found is None and link is None else Machine(found, link)
+
+
+def add_nodes(
+    machine: Machine | None,
+    devices_per_node: int | None,
+    bytes_per_second: float | None = None,
+) -> Machine | None:
+    """Add how many devices a node has, and what one sends to other nodes, where that is given.
+
+    A transfer to other nodes has the latency of one within.
+    """
+    if devices_per_node is None and bytes_per_second is None:
+        return machine
+    known = machine or Machine()
+    between: LinkSpeed | None = None
+    if bytes_per_second is not None:
+        latency = known.link.latency_seconds if known.link else 0.0
+        between = LinkSpeed(bytes_per_second, latency, "between nodes, as given", is_as_given=True)
+    return replace(known, devices_per_node=devices_per_node, between=between)
+
+
+def fit_machine(machine: Machine, backend: Backend | None) -> Machine | None:
+    """Return what of a machine holds for programs of a backend; None where nothing is left.
+
+    A chip is for the programs of one backend, if it names one. Of another's, only what the user
+    states of links and nodes holds. Raises UsageError where the chip must fit.
+    """
+    chip = machine.chip
+    if chip is None or backend is None or chip.backend is None or chip.backend == backend:
+        return machine
+    if machine.must_fit:
+        fault = (
+            f"this program is for {BACKEND_NAMES[backend]}; {chip.name} is a chip for "
+            f"{BACKEND_NAMES[chip.backend]}."
+        )
+        raise UsageError(f"{fault} {_OF_CPU}" if backend == "cpu" else fault)
+    link = machine.link if machine.link is not None and machine.link.is_as_given else None
+    rest = replace(machine, chip=None, link=link)
+    return rest if rest != Machine(must_fit=rest.must_fit) else None
+
+
+_TPU, _OTHERS = "v5e", "h100"  # whose ratios count; docs/collectives.md says so
+
+
+class Pricing(Struct, frozen=True):
+    """What the work and the transfers of one module are priced at.
+
+    `chip` and `links` are the user's, where a chip is named; else those of the reference chip that
+    `reference` names, but for links whose speed the user states. Where that is None too, as on
+    CPU, links are unknown, and so is what work hides; `chip` then only tells which branch of a
+    conditional takes least. `shown` are the links that times are shown for, `is_timed` says whether
+    they are shown for work too. `devices_per_node` is None where all devices are joined alike;
+    `is_node_assumed` says that nobody stated it.
+    """
+
+    chip: Chip
+    links: Links
+    shown: Links
+    reference: str | None
+    is_timed: bool
+    devices_per_node: int | None
+    is_node_assumed: bool
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether a chip stands for the backend, so that shares of time say something."""
+        return self.is_timed or self.reference is not None
+
+
+def price(module: Module, machine: Machine | None) -> Pricing:
+    """Choose the speeds for a module; `machine` is what the user knows, and fits the module."""
+    known = machine or Machine()
+    backend = find_backend(module)
+    chip = known.chip or find_reference(backend)
+    is_known = known.chip is not None or backend != "cpu"
+    per_node = known.devices_per_node
+    devices, usual = module.header.device_count, chip.devices_per_node
+    is_node_known = known.chip is not None or backend == "gpu"
+    spans_nodes = usual is not None and devices is not None and devices > usual
+    is_assumed = per_node is None and is_node_known and spans_nodes
+    per_node = usual if is_assumed else per_node
+    shown = Links(known.link, known.between, per_node is not None)
+    own = link_of(chip, chip.link_latency_seconds or 0.0) if is_known else None
+    rated = Links(known.link or own if is_known else None, known.between, shown.has_nodes)
+    return Pricing(
+        chip,
+        shown if known.chip is not None else rated,
+        shown,
+        chip.name if known.chip is None and is_known else None,
+        known.chip is not None,
+        per_node,
+        is_assumed,
+    )
+
+
+def find_reference(backend: Backend | None) -> Chip:
+    """Return the chip that stands for a backend."""
+    return find_chip(_TPU if backend == "tpu" else _OTHERS)

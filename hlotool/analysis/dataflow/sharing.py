@@ -1,0 +1,392 @@
+"""Which things are one, directly or through others?
+
+In-place operations: which output must, or may, lie in the memory of which operand.
+
+`must_share` follows AliasInfo::GetInPlaceInputOutputPairs (xla/hlo/analysis/alias_info.cc):
+the pairs every backend keeps to.
+
+Sharing by choice: whether an output may be written over an operand needed no more.
+
+Follows HloDataflowAnalysis::CanShareOperandBufferWithUser and, for GPU, GpuAliasInfo
+(xla/hlo/analysis/hlo_dataflow_analysis.cc, xla/service/gpu/alias_info.cc). The CPU compiler has
+no rules of its own (xla/service/cpu/cpu_compiler.cc takes AliasInfo as it is), not for the
+fusions of libraries either. The TPU compiler keeps its own, which are in no open source;
+nothing is assumed there. Only the estimate asks; where an assignment is at hand, offsets tell.
+
+Which values was an output before it was moved and updated?
+
+Followed back are tuples, bitcasts, calls, loops and conditionals, updates in place, and, where
+shape and layout stay as they are, copies and what computes element by element, in fusions too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from hlotool.analysis.dataflow.values import Position, Value
+from hlotool.analysis.graph.backend import Backend
+from hlotool.hlo import ArrayShape, Computation, Instruction, TupleShape
+from hlotool.hlo.module import bound_operands
+from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE, VIEWS
+from hlotool.hlo.values import ShapeIndex
+
+T = TypeVar("T")
+
+
+class Groups(Generic[T]):
+    """Things joined in groups of two and more, the smaller into the larger."""
+
+    def __init__(self) -> None:
+        self.group_of: dict[T, list[T]] = {}
+
+    def join(self, one: T, other: T) -> None:
+        """Say that two things are one."""
+        if one is other:
+            return
+        first = self.group_of.setdefault(one, [one])
+        second = self.group_of.setdefault(other, [other])
+        if first is second:
+            return
+        small, large = sorted((first, second), key=len)
+        large += small
+        for each in small:
+            self.group_of[each] = large
+
+    def all(self) -> list[list[T]]:
+        """Return the groups, each once."""
+        return list({id(group): group for group in self.group_of.values()}.values())
+
+
+MOST_STEPS: Final = 64  # bitcasts and tuples followed inside one fusion
+_ALIASING: Final = "output_to_operand_aliasing"
+_ANNOTATED: Final = frozenset(("custom-call", "async-start", "async-update"))
+_BY_OPCODE: Final = UPDATES_IN_PLACE | {
+    "all-reduce-start",
+    "collective-permute",
+    "collective-permute-start",
+    "ragged-all-to-all",
+}
+_SHARING: Final = _BY_OPCODE | _ANNOTATED
+_FUSED: Final = _SHARING | VIEWS  # or lead to such a root
+
+
+class Sharing(NamedTuple):
+    """Output `output` of an instruction lies where operand `operand` lies at an index."""
+
+    operand: int
+    operand_index: ShapeIndex
+    output: ShapeIndex
+
+
+def must_share(instruction: Instruction) -> tuple[Sharing, ...]:
+    """Return the pairs of operand and output that are one buffer."""
+    opcode = instruction.opcode
+    if opcode == "fusion":
+        return (*_annotated(instruction), *_fused(instruction))
+    if opcode in _ANNOTATED:
+        return _annotated(instruction)
+    return _by_opcode(instruction) if opcode in _BY_OPCODE else ()
+
+
+def _by_opcode(instruction: Instruction) -> tuple[Sharing, ...]:
+    opcode, count = instruction.opcode, len(instruction.operands)
+    if opcode in {"dynamic-update-slice", "set-dimension-size"} and count:
+        return (Sharing(0, (), ()),)
+    if opcode == "scatter":
+        return _one_to_one((count - 1) // 2)
+    if opcode == "all-reduce-start":
+        return (
+            ()
+            if "nvshmem" in instruction.attributes.get("backend_config", "").lower()
+            else (_one_to_one(count))
+        )
+    if opcode == "ragged-all-to-all" and count > 1:
+        return (Sharing(1, (), ()),)
+    if opcode in {"collective-permute", "collective-permute-start"} and (
+        count == 4 and "slice_sizes" in instruction.attributes  # noqa: PLR2004
+    ):
+        output = () if opcode == "collective-permute" else (1,)
+        shape = instruction.operands[1].shape
+        nested = range(len(shape.elements)) if isinstance(shape, TupleShape) else range(0)
+        return (
+            Sharing(1, (), output),
+            *(Sharing(1, (number,), (*output, number)) for number in nested),
+        )
+    return ()
+
+
+def _one_to_one(count: int) -> tuple[Sharing, ...]:
+    """Operand i with output i; one operand with the whole output."""
+    if count == 1:
+        return (Sharing(0, (), ()),)
+    return tuple(Sharing(number, (), (number,)) for number in range(count))
+
+
+def _annotated(instruction: Instruction) -> tuple[Sharing, ...]:
+    """Pairs that `output_to_operand_aliasing` states."""
+    if _ALIASING not in instruction.attributes:
+        return ()
+    return tuple(
+        Sharing(pair.number, pair.index, pair.output_index) for pair in instruction.aliasing()
+    )
+
+
+def _fused(fusion: Instruction) -> tuple[Sharing, ...]:
+    """Pairs found inside a fusion: an in-place root whose operand is a parameter."""
+    body = fusion.callee()
+    if body is None or body.root.opcode not in _FUSED:
+        return ()
+    found: list[Sharing] = []
+    for index, _ in fusion.shape.leaves_with_index():
+        root, at = follow(body.root, index)
+        for pair in must_share(root) if root.opcode in _SHARING else ():
+            if pair.output == at and pair.operand < len(root.operands):
+                source, inner = follow(root.operands[pair.operand], pair.operand_index)
+                if source.opcode == "parameter":
+                    found.append(Sharing(source.parameter_number, inner, index))
+    return tuple(found)
+
+
+def follow(instruction: Instruction, index: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
+    """Go back through tuples, get-tuple-elements and bitcasts to where a value is made."""
+    for _ in range(MOST_STEPS):
+        opcode, operands = instruction.opcode, instruction.operands
+        if opcode == "bitcast" and not index and operands:
+            instruction = operands[0]
+        elif opcode == "tuple" and index and index[0] < len(operands):
+            instruction, index = operands[index[0]], index[1:]
+        elif opcode == "get-tuple-element" and operands:
+            instruction, index = operands[0], (instruction.tuple_index, *index)
+        else:
+            break
+    return instruction, index
+
+
+MOST_FOLLOWED: Final = 10_000  # instructions behind one output of a GPU fusion
+_MAY_SHARE: Final = (
+    ELEMENTWISE
+    | UPDATES_IN_PLACE
+    | {"all-reduce", "collective-broadcast", "fusion", "sort", "triangular-solve"}
+)
+
+
+class _Pair(NamedTuple):
+    """An operand of an instruction, by its first place there, and an array it makes."""
+
+    user: Instruction
+    operand_number: int
+    operand: ArrayShape
+    output: ArrayShape
+    output_index: ShapeIndex
+
+
+class SharingRule:
+    """What a backend may write over what; it keeps what it found out about fusions."""
+
+    def __init__(self, backend: Backend | None) -> None:
+        self.backend = backend
+        self._reordered: dict[Computation, set[Instruction]] = {}
+
+    def concerns(self, opcode: str) -> bool:
+        """Say whether outputs of an opcode may be written over operands at all."""
+        return self.backend != "tpu" and opcode in _MAY_SHARE
+
+    def allows(self, seen: Position, output: Value) -> bool:
+        """Say whether a value may be written over another, seen at a position its maker uses."""
+        (operand, index), user = seen, output.instruction
+        if not self.concerns(user.opcode) or index or operand not in user.operands:
+            return False
+        before, after = operand.shape, output.shape
+        if not isinstance(before, ArrayShape) or not isinstance(after, ArrayShape):
+            return False
+        if operand.opcode == "constant":
+            return False
+        pair = _Pair(user, user.operands.index(operand), before, after, output.index)
+        if user.opcode == "fusion":
+            return self._allows_fusion(pair)
+        return before == after and self._allows_other(pair)
+
+    def _allows_other(self, pair: _Pair) -> bool:
+        """Say it of an instruction that is no fusion, for an operand as large as the output."""
+        user, number = pair.user, pair.operand_number
+        if user.opcode in ELEMENTWISE:
+            return True
+        if user.operands.count(user.operands[number]) > 1:
+            return False
+        is_paired = len(user.operands) == 1 or pair.output_index == (number,)
+        if user.opcode in {"all-reduce", "collective-broadcast"}:
+            return self.backend == "gpu" and is_paired
+        if user.opcode == "sort":
+            return is_paired
+        return number == (1 if user.opcode == "triangular-solve" else 0)
+
+    def _allows_fusion(self, pair: _Pair) -> bool:
+        is_gpu = self.backend == "gpu"
+        if not _is_alike(pair.operand, pair.output, is_gpu=is_gpu):
+            return False
+        body = pair.user.callee()
+        if body is None or pair.operand_number >= len(body.parameters):
+            return False
+        parameter = body.parameters[pair.operand_number]
+        kind = pair.user.attributes.get("kind", "")
+        if kind == "kOutput" and body.root.opcode == "add" and not is_gpu:
+            return _is_added_to_product(parameter, body.root)
+        reordered = self._reordered.get(body)
+        if reordered is None:
+            reordered = self._reordered[body] = _find_reordered(body, kind, is_gpu=is_gpu)
+        if parameter in reordered:
+            return False
+        return not is_gpu or _leads_to(parameter, _output_of(body, pair.output_index), kind)
+
+
+def _is_alike(operand: ArrayShape, output: ArrayShape, *, is_gpu: bool) -> bool:
+    """Whether two arrays of a fusion have one shape; on GPU, as many elements and bytes."""
+    if operand is output:
+        return True
+    if not is_gpu:
+        return operand == output
+    is_same_count = operand.element_count == output.element_count
+    return is_same_count and operand.unpadded_bytes == output.unpadded_bytes
+
+
+def _output_of(body: Computation, index: ShapeIndex) -> Instruction:
+    """Return the instruction that makes one output of a fusion."""
+    root = body.root
+    for number in index:
+        if root.opcode != "tuple" or number >= len(root.operands):
+            break
+        root = root.operands[number]
+    return root
+
+
+def _is_added_to_product(parameter: Instruction, root: Instruction) -> bool:
+    """Whether a parameter's one use is to be added to a matrix product."""
+    is_sum = any(one.opcode in MATRIX_PRODUCTS for one in root.operands)
+    return is_sum and parameter.users == (root,)
+
+
+def _find_reordered(body: Computation, kind: str, *, is_gpu: bool) -> set[Instruction]:
+    """Return what a fusion, directly or not, goes over in another than its own order.
+
+    On GPU, reductions do not count where the fusion is emitted as one, as such kernels reduce
+    before they write anything else.
+    """
+    keeps = _keeps_order_on_gpu if is_gpu else _is_elementwise_on
+    into_tuple = is_gpu or kind in {"kLoop", "kInput"}
+    found: set[Instruction] = set()
+    for user in reversed(body.instructions):
+        if is_gpu and kind == "kInput" and user.opcode == "reduce":
+            continue
+        is_tuple = into_tuple and user.opcode == "tuple"
+        for operand in user.operands:
+            if user in found or not (is_tuple or keeps(user, operand)):
+                found.add(operand)
+    return found
+
+
+def _is_elementwise_on(user: Instruction, operand: Instruction) -> bool:
+    """Whether an element of the result is made of the operand's at the same place, if of any.
+
+    Follows HloInstruction::IsElementwiseOnOperand (xla/hlo/ir/hlo_instruction.cc).
+    """
+    if user.opcode == "dynamic-update-slice":
+        return user.operands[0] is operand and user.operands.count(operand) == 1
+    return user.opcode in ELEMENTWISE or user.opcode == "copy"
+
+
+def _keeps_order_on_gpu(user: Instruction, operand: Instruction) -> bool:
+    if user.opcode in ELEMENTWISE or user.opcode == "bitcast":
+        return True
+    return user.opcode in UPDATES_IN_PLACE and user.operands[0] is operand
+
+
+def _leads_to(parameter: Instruction, output: Instruction, kind: str) -> bool:
+    """Whether an output of a GPU fusion is made of a parameter, by no reduction on the way."""
+    seen = {output}
+    pending = [output]
+    while pending and len(seen) <= MOST_FOLLOWED:
+        one = pending.pop()
+        if one is parameter:
+            return True
+        for operand in one.operands:
+            is_end = kind == "kInput" and operand.opcode == "reduce"
+            if operand not in seen and not is_end:
+                seen.add(operand)
+                pending.append(operand)
+    return False
+
+
+_Place: TypeAlias = tuple[Instruction, ShapeIndex]
+_PASSING: Final = frozenset(("add-dependency", "bitcast", "domain", "opt-barrier"))
+_CALLING: Final = frozenset(("call", "conditional", "while"))
+_UPDATING: Final = ELEMENTWISE | {"copy", "fusion"}
+
+
+def find_forerunners(root: Instruction, index: ShapeIndex) -> set[Instruction]:
+    """Return the instructions whose values become what a root has at an index."""
+    callers: dict[Computation, Instruction] = {}
+    seen: set[_Place] = set()
+    pending: list[_Place] = [(root, index)]
+    while pending:
+        place = pending.pop()
+        if place not in seen:
+            seen.add(place)
+            pending += _follow_back(*place, callers)
+    return {instruction for instruction, _ in seen}
+
+
+def _follow_back(
+    one: Instruction, index: ShapeIndex, callers: dict[Computation, Instruction]
+) -> Iterator[_Place]:
+    """Yield where the value at an index of an instruction comes from; note whom it calls."""
+    opcode = one.opcode
+    if opcode == "parameter":
+        yield from _follow_parameter(one, index, callers.get(one.computation))
+    elif opcode in _CALLING:
+        bodies = one.callees("body") if opcode == "while" else one.called_computations()
+        for body in bodies:
+            callers[body] = one
+            yield body.root, index
+        if opcode == "while" and one.operands:
+            yield one.operands[0], index
+    elif one.operands:
+        yield from _follow_operands(one, index)
+
+
+def _follow_operands(one: Instruction, index: ShapeIndex) -> Iterator[_Place]:
+    """Yield which operands, and where in them, become the value at an index."""
+    opcode, operands = one.opcode, one.operands
+    if opcode == "tuple":
+        if index and index[0] < len(operands):
+            yield operands[index[0]], index[1:]
+    elif opcode == "get-tuple-element":
+        yield operands[0], (one.tuple_index, *index)
+    elif opcode in _PASSING:
+        yield operands[0], index
+    elif opcode == "copy-done":
+        start = operands[0]
+        yield start, ()
+        yield from ((source, ()) for source in start.operands if source.shape == one.shape)
+    else:
+        for pair in must_share(one):
+            if pair.output == index and pair.operand < len(operands):
+                yield operands[pair.operand], pair.operand_index
+        if opcode in _UPDATING:
+            made = dict(one.shape.leaves_with_index()).get(index)
+            yield from ((operand, ()) for operand in operands if operand.shape == made)
+
+
+def _follow_parameter(
+    parameter: Instruction, index: ShapeIndex, caller: Instruction | None
+) -> Iterator[_Place]:
+    """Yield what a parameter is given: by a loop its beginning, and the result of a round."""
+    if caller is None:
+        return
+    number, given = parameter.parameter_number, bound_operands(caller)
+    if caller.opcode == "while":
+        yield parameter.computation.root, index
+    elif caller.opcode == "conditional":
+        number = 1 + caller.called_computations().index(parameter.computation)
+    if number < len(given):
+        yield given[number], index

@@ -1,0 +1,263 @@
+"""When are two computations the same? Fingerprints that ignore names, order and metadata.
+
+Which instructions hold the same value? Value numbers, followed through fusions and tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.analysis.graph.calls import CallGraph
+from hlotool.hlo import ArrayShape, Computation, Instruction, Shape
+from hlotool.hlo.opcodes import (
+    ASYNC_DONES,
+    ASYNC_STARTS,
+    CALL_KEYS,
+    COLLECTIVES,
+    CONTROL_FLOW,
+    EFFECTS,
+)
+
+# What says nothing about the computation: origin, bookkeeping, numbering that differs from one
+# copy of a layer to the next, and what the autotuner or the scheduler chose.
+IGNORED: Final = frozenset(
+    (
+        "metadata", "origin", "statistics", "frontend_attributes", "control-predecessors",
+        "channel_id", "backend_config", "async_execution_thread",
+    )
+)  # fmt: skip
+
+_DIGEST_BYTES: Final = 12
+
+
+class Fingerprints:
+    """Fingerprints of the computations of one module: 24 hexadecimal digits, made when asked for.
+
+    Two computations, of two modules too, have the same one when the same operations (opcode,
+    shape with layout, attributes, literal) are wired up in the same way, operands in order, down
+    through the computations they call. Names, the order of the text, and the attributes `ignored`
+    do not count; an elided constant `{...}` equals another of its shape.
+    """
+
+    def __init__(self, graph: CallGraph, ignored: frozenset[str] = IGNORED) -> None:
+        self._known: dict[Computation, str] = {}
+        self._graph = graph
+        self._ignored = ignored | frozenset(CALL_KEYS)
+        self._shapes: dict[int, str] = {}  # by id: one object a spelling
+        self._written: dict[str, list[str]] = {}  # attributes that count, by the text of all
+        from hashlib import blake2b  # noqa: PLC0415  OpenSSL comes with it, slow to load
+
+        self._hash = partial(blake2b, digest_size=_DIGEST_BYTES)
+
+    def of(self, computation: Computation) -> str:
+        """Return the fingerprint of a computation of the module."""
+        known = self._known
+        pending = [] if computation in known else [computation]
+        while pending:
+            one = pending[-1]
+            if one not in known:
+                missing = [each for each in self._graph.called_by(one) if each not in known]
+                if missing:
+                    pending += missing
+                    continue
+                known[one] = self._hash_computation(one)
+            pending.pop()
+        return known[computation]
+
+    def _hash_computation(self, computation: Computation) -> str:
+        """Hash all instructions of a computation whose callees are known, then the computation.
+
+        The root alone would not do: `add(x, x)` and `add(x, copy of x)` unfold to the same
+        tree. So all instructions count, in an order that does not depend on the text's.
+        """
+        digests: dict[Instruction, bytes] = {}
+        for instruction in computation.instructions:
+            wired = [digests[operand] for operand in instruction.operands]
+            described = self._describe(instruction).encode()
+            digests[instruction] = self._hash(b"".join((described, *wired))).digest()
+        whole = self._hash(digests[computation.root])
+        for digest in sorted(digests.values()):
+            whole.update(digest)
+        return whole.hexdigest()
+
+    def _describe(self, instruction: Instruction) -> str:
+        """Write an instruction without its name and operands."""
+        parts = [instruction.opcode, self._shape_text(instruction.shape), instruction.literal]
+        parts += self._list_attributes(instruction)
+        callees = self._graph.callees.get(instruction, ())
+        parts += [self._known[callee] for callee in callees]
+        return "\0".join(parts)
+
+    def _list_attributes(self, instruction: Instruction) -> list[str]:
+        """List the attributes that count, of all instructions that are written alike at once."""
+        text = instruction.plain_text()
+        found = None if text is None else self._written.get(text)
+        if found is None:
+            attributes = sorted(instruction.split_attributes().items())
+            found = [f"{key}={text}" for key, text in attributes if key not in self._ignored]
+            if text is not None:
+                self._written[text] = found
+        return found
+
+    def _shape_text(self, shape: Shape) -> str:
+        """Return what identifies a shape; of a tuple the digest of its parts', each made once."""
+        known = self._shapes
+        pending = [] if id(shape) in known else [shape]
+        while pending:
+            part = pending[-1]
+            if isinstance(part, ArrayShape):
+                known[id(part)] = _write_array(part)
+            else:
+                missing = [one for one in part.elements if id(one) not in known]
+                if missing:
+                    pending += missing
+                    continue
+                parts = ";".join(known[id(one)] for one in part.elements)
+                digest = self._hash(parts.encode()).hexdigest()
+                known[id(part)] = f"({digest})"
+            pending.pop()
+        return known[id(shape)]
+
+
+def _write_array(shape: ArrayShape) -> str:
+    """Write an array; a missing layout is the default one, as a parser of XLA would fill in."""
+    layout = shape.layout
+    if layout is None:
+        return str(shape)
+    default = layout.minor_to_major == tuple(range(len(shape.dims) - 1, -1, -1))
+    order = "" if default else layout.minor_to_major
+    rest = (
+        layout.tiles,
+        layout.memory_space,
+        layout.element_bits,
+        layout.tail_padding,
+        layout.prefix_bytes,
+        layout.rest,
+    )
+    plain = ((), 0, 0, 1, 0, "")
+    return f"{shape}{order}{'' if rest == plain else rest}"
+
+
+_MOST_NESTED: Final = 32  # fusions within fusions
+_FREE_VISITS: Final = 100_000
+_MOST_VISITS: Final = 8  # besides, for each instruction of the module
+
+_SAME: Final = frozenset(("copy", "opt-barrier", "domain"))  # pass the value of operand 0 on
+# Two of these are never the same: effects, communication, or contents that only a run knows.
+# The bits of rng-bit-generator follow from its state; two of them are kept apart all the same.
+_UNIQUE: Final = (
+    ASYNC_DONES
+    | ASYNC_STARTS
+    | COLLECTIVES
+    | CONTROL_FLOW
+    | EFFECTS
+    | {"after-all", "parameter", "rng-bit-generator"}
+)
+_NOT_PART: Final = IGNORED | frozenset((*CALL_KEYS, "sharding"))
+_ELIDED: Final = "{...}"
+
+
+class Visits(Struct):
+    """How many instructions of fused computations may still be looked at, in all of a module."""
+
+    left: int
+
+
+def allow_visits(graph: CallGraph) -> Visits:
+    """Return as many visits as keep the work in proportion to the module."""
+    size = sum(len(one.instructions) for one in graph.callees_first)
+    return Visits(_FREE_VISITS + _MOST_VISITS * size)
+
+
+class Numbering:
+    """Numbers the values of one executed computation; its instructions come in dump order."""
+
+    def __init__(self, graph: CallGraph, prints: Fingerprints, visits: Visits) -> None:
+        self._graph = graph
+        self._prints = prints
+        self._numbers: dict[object, int] = {}
+        self._elements: dict[int, tuple[int, ...]] = {}  # of the tuples among them
+        self._values: dict[Instruction, int] = {}
+        self._bodies: dict[tuple[Computation, tuple[int, ...]], dict[Instruction, int]] = {}
+        self._visits = visits
+
+    def visit(self, instruction: Instruction) -> Iterator[tuple[Instruction, int]]:
+        """Yield an instruction, or its fused body, with the numbers of the values they make."""
+        operands = tuple(self._values[one] for one in instruction.operands)
+        body = self._find_body(instruction, 0)
+        if body is None:
+            value = self._number(instruction, operands)
+            yield instruction, value
+        else:
+            inside = self._number_body(body, operands, 0)
+            value = inside[body.root]
+            yield from inside.items()
+        self._values[instruction] = value
+
+    def _find_body(self, instruction: Instruction, depth: int) -> Computation | None:
+        """Return the body of a fusion that can be looked into, None for all else."""
+        callees = self._graph.callees.get(instruction, ())
+        is_open = instruction.opcode == "fusion" and len(callees) == 1
+        if not is_open or depth > _MOST_NESTED or self._visits.left < 0:
+            return None
+        enough = len(callees[0].parameters) <= len(instruction.operands)
+        return callees[0] if enough else None
+
+    def _number_body(
+        self, body: Computation, operands: tuple[int, ...], depth: int
+    ) -> dict[Instruction, int]:
+        """Return the values in a fused computation whose parameters have these.
+
+        They include those of fusions inside it.
+        """
+        known = self._bodies.get((body, operands))
+        self._visits.left -= len(known or body.instructions)
+        if known is not None:
+            return known
+        values: dict[Instruction, int] = dict(zip(body.parameters, operands, strict=False))
+        for instruction in body.instructions:
+            if instruction in values:
+                continue
+            inputs = tuple(values[one] for one in instruction.operands)
+            inner = self._find_body(instruction, depth + 1)
+            if inner is None:
+                values[instruction] = self._number(instruction, inputs)
+            else:
+                inside = self._number_body(inner, inputs, depth + 1)
+                values[instruction] = inside[inner.root]
+                values.update(inside)
+        self._bodies[body, operands] = values
+        return values
+
+    def _number(self, instruction: Instruction, operands: tuple[int, ...]) -> int:
+        """Return the value an instruction makes of its operands'."""
+        opcode = instruction.opcode
+        if opcode in _SAME and operands:
+            return operands[0]
+        if opcode == "get-tuple-element" and operands:
+            elements, index = self._elements.get(operands[0], ()), instruction.tuple_index
+            if 0 <= index < len(elements):
+                return elements[index]
+        if opcode == "tuple":
+            number = self._numbers.setdefault(operands, len(self._numbers))
+            self._elements[number] = operands
+            return number
+        key: object = instruction
+        if opcode not in _UNIQUE and _ELIDED not in instruction.literal:
+            key = self._describe(instruction, operands)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _describe(self, instruction: Instruction, operands: tuple[int, ...]) -> object:
+        """Return what makes two instructions compute the same; layouts do not count."""
+        attributes = tuple(
+            sorted(item for item in instruction.attributes.items() if item[0] not in _NOT_PART)
+        )
+        shape = instruction.shape
+        array = (shape.dtype, shape.dims) if isinstance(shape, ArrayShape) else ()
+        callees = self._graph.callees.get(instruction, ())
+        called = tuple(map(self._prints.of, callees))
+        return instruction.opcode, array, instruction.literal, attributes, called, operands

@@ -1,0 +1,223 @@
+"""Which figures come from a profile? Rows of several answers have these alike.
+
+How often did a profiler see the program run, and how long did that take?
+
+How long did some instructions take together? By their names, in a profile.
+
+Which instructions take most of the time that was measured, whatever their opcode?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.graph.executions import Executions
+from hlotool.analysis.origin import find_origin, write_short_source
+from hlotool.hlo import Computation, Instruction
+from hlotool.hlo.measurement import MeasuredTime, Measurement
+from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
+from hlotool.table import COUNT, NUMBER, PERCENT, SECONDS, Block, RowList, column, figure
+
+MeasuredCount: TypeAlias = Annotated[
+    int | None,
+    figure(
+        "from a profile: how often it ran there, in all runs on all devices; null if never",
+        COUNT,
+        heading="measured",
+        null_text="",
+        is_exact=True,
+    ),
+]
+MeasuredSeconds: TypeAlias = Annotated[
+    float | None,
+    figure(
+        "from a profile: time of all its executions in one run on one device, the mean of those "
+        "profiled; null if it did not run there",
+        SECONDS,
+        heading="measured/run",
+        null_text="",
+        is_summed=True,
+    ),
+]
+MeasuredExposedSeconds: TypeAlias = Annotated[
+    float | None,
+    figure(
+        "the part of measured_seconds in which nothing but collectives ran on the device",
+        SECONDS,
+        heading="measured exposed",
+        null_text="",
+        is_summed=True,
+    ),
+]
+
+
+class MeasuredFacts(Struct, frozen=True):
+    """The runs of a program in a profile."""
+
+    device_count: Annotated[int, figure("devices on which it ran", COUNT)]
+    run_count: Annotated[
+        int | None,
+        figure("its runs on all devices together; null where nothing tells them apart", COUNT),
+    ]
+    run_seconds: Annotated[
+        float | None,
+        figure(
+            "mean time of a run on a device, from its begin to its end; null where the profile "
+            "tells of instructions alone",
+            SECONDS,
+        ),
+    ]
+
+
+MEASURED: Final = Block(
+    "measured", MeasuredFacts, "what a profile says of its runs; null without one", is_nullable=True
+)
+
+
+def describe_runs(measured: Measurement | None) -> MeasuredFacts | None:
+    """Return what is known of the runs, None without a profile that has any."""
+    if measured is None:
+        return None
+    return MeasuredFacts(
+        measured.device_count, measured.run_count, measured.mean(measured.run_seconds)
+    )
+
+
+class JoinedTime(Struct, frozen=True):
+    """The times of some instructions: occurrences in all, seconds in one run on one device."""
+
+    count: int | None = None
+    seconds: float | None = None
+    exposed_seconds: float | None = None
+
+
+_NOTHING = JoinedTime()
+
+
+def join_times(measured: Measurement | None, names: Iterable[str]) -> JoinedTime:
+    """Add up what was measured of instructions; all is None where none of them ran.
+
+    Seconds are None too where nothing tells how many runs were measured.
+    """
+    found = _find_times(measured, names) if measured else []
+    if not measured or not found:
+        return _NOTHING
+    alone = [each.alone_seconds for each in found if each.alone_seconds is not None]
+    return JoinedTime(
+        sum(each.count for each in found),
+        measured.mean(sum(each.seconds for each in found)),
+        measured.mean(sum(alone)) if alone else None,
+    )
+
+
+def _find_times(measured: Measurement, names: Iterable[str]) -> list[MeasuredTime]:
+    """Return the times of each name once."""
+    times = (measured.times.get(name) for name in dict.fromkeys(names))
+    return [each for each in times if each is not None]
+
+
+_LATER: Final = ASYNC_DONES | LATER_STEPS
+
+
+class MeasuredInstruction(Struct, frozen=True):
+    """One instruction, and how long it took."""
+
+    name: Annotated[str, column("the instruction", heading="instruction", is_whole=True)]
+    opcode: Annotated[str, column("its opcode", words=OPCODES)]
+    measured_count: MeasuredCount
+    measured_seconds: MeasuredSeconds
+    share: Annotated[
+        float | None,
+        column(
+            "its time over that of a run; what runs side by side comes to more than 100 %; null "
+            "where the profile does not tell how long a run took",
+            PERCENT,
+            heading="of run",
+        ),
+    ]
+    source: Annotated[str | None, column("the source line it comes from, in short", give_way=2)]
+    scope: Annotated[
+        str | None,
+        column("module path in the op_name, without transformations", is_path=True, give_way=1),
+    ]
+    computation: Annotated[str, figure("the computation that holds it")]
+    source_file: Annotated[str | None, figure("source file it comes from")]
+    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+
+
+_LISTED: Final = RowList(
+    "instructions",
+    MeasuredInstruction,
+    "with a profile: what takes most of the measured time, of any opcode",
+    sort="-measured_seconds",
+    size="measured_seconds",
+    is_optional=True,
+    option="a profile",
+    title="Instructions by measured time",
+)
+MEASURED_INSTRUCTIONS: Final = _LISTED.showing(
+    _LISTED.shown() | {"measured_count", "measured_seconds"}
+)
+
+
+def rank_instructions(
+    executions: Executions, measured: Measurement
+) -> tuple[MeasuredInstruction, ...]:
+    """List the instructions that a profile has times of, the longest first.
+
+    Times are those of `Measurement`: in one run on one device. A loop, a conditional or a call
+    is left out where what it runs has times of its own, and so are the later steps of a
+    collective, whose time is that of its first: no time counts twice.
+    """
+    run = describe_runs(measured)
+    run_seconds = run.run_seconds if run else None
+    busy = {
+        each
+        for each in executions.executed
+        if any(one.name in measured.times for one in each.instructions)
+    }
+    rows = [
+        _describe(one, measured, run_seconds)
+        for each in executions.executed
+        if each in busy
+        for one in _list_timed(each, measured)
+        if busy.isdisjoint(one.called_computations())
+    ]
+    return tuple(sorted(rows, key=lambda row: (-(row.measured_seconds or 0), row.name)))
+
+
+def _list_timed(computation: Computation, measured: Measurement) -> Iterator[Instruction]:
+    """Yield what has times; of a collective in several steps the first."""
+    steps: set[Instruction] = set()
+    for one in computation.instructions:
+        time = measured.times.get(one.name)
+        if one.opcode in _LATER and one.operands and one.operands[0] in steps:
+            steps.add(one)
+            continue
+        if time is not None:
+            if time.alone_seconds is not None:
+                steps.add(one)
+            yield one
+
+
+def _describe(
+    instruction: Instruction, measured: Measurement, run_seconds: float | None
+) -> MeasuredInstruction:
+    time = join_times(measured, (instruction.name,))
+    inside = (one for each in instruction.called_computations() for one in each.instructions)
+    origin = find_origin(instruction, inside)
+    return MeasuredInstruction(
+        name=instruction.full_name,
+        opcode=instruction.opcode,
+        measured_count=time.count,
+        measured_seconds=time.seconds,
+        share=time.seconds / run_seconds if time.seconds is not None and run_seconds else None,
+        source=write_short_source(origin.source_file, origin.source_line),
+        scope=origin.scope,
+        computation=instruction.computation.name,
+        source_file=origin.source_file,
+        source_line=origin.source_line,
+    )

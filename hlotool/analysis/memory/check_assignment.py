@@ -1,0 +1,177 @@
+"""Which array of a module has no place in its buffer assignment? In a whole one, none.
+
+XLA assigns a buffer to every value of the computations that run
+(BufferAssigner::AssignBuffersForComputations, xla/service/buffer_assignment.cc).
+
+Was this buffer assignment made for this module?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.analysis.dataflow.schedule import find_problem, flatten_schedule
+from hlotool.errors import ParseError
+from hlotool.hlo import ArrayShape, Instruction, Module, Shape, TupleShape
+from hlotool.hlo.buffers import BufferAssignment, BufferValue, format_position
+from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, PASSES_ON
+from hlotool.hlo.values import ShapeIndex
+
+# What hands on arrays, but makes the table of its tuple.
+_TABLES: Final = ASYNC_STARTS | {"conditional", "tuple", "while"}
+# What makes all elements of its tuple but one: that is its operand.
+_OPERAND_ELEMENT: Final[Mapping[str, int]] = {
+    "all-gather-start": 0,
+    "collective-permute-start": 0,
+    "copy-start": 1,
+}
+
+
+class Unplaced(Struct, frozen=True):
+    """A value that no allocation holds; `is_assigned` says whether others of its space are held."""
+
+    instruction: Instruction
+    index: ShapeIndex
+    shape: Shape
+    is_assigned: bool
+
+
+def check_placed(module: Module, assignment: BufferAssignment) -> None:
+    """Raise ParseError at the end of an assignment that has no place for an array of the module.
+
+    Only where the assignment states no total of its own, by which it was held already.
+    """
+    found = find_unplaced(module, assignment)
+    if found is None or not found.is_assigned:
+        return
+    is_tuple = isinstance(found.instruction.shape, TupleShape)
+    name = format_position(found.instruction.name, found.index if is_tuple else None)
+    shape = found.shape.without_layout()
+    starts = [one.start for one in assignment.allocations]
+    starts += [value.start for one in assignment.allocations[-1:] for value in one.values[-1:]]
+    start = starts[-1] if starts else 0
+    end = assignment.source.text.find("\n", start)
+    raise ParseError(
+        f"the allocations end without one for {name!r}, {shape}, of module {module.name!r} in "
+        f"{module.source.name}",
+        assignment.source,
+        start,
+        end if end >= 0 else len(assignment.source.text),
+        "the file may be cut short, or be that of another module",
+    )
+
+
+def find_unplaced(module: Module, assignment: BufferAssignment) -> Unplaced | None:
+    """Return the first array without a place, first of a memory space that has allocations.
+
+    None where the assignment has its own total, or the module no schedule.
+    """
+    if assignment.used is not None or find_problem(module):
+        return None
+    keys = {value.key for one in assignment.allocations for value in one.values}
+    colors = {one.color for one in assignment.allocations}
+    other: Unplaced | None = None
+    for instruction in flatten_schedule(module).sequence:
+        for index, shape in _defined(instruction):
+            if (instruction.name, index) in keys:
+                continue
+            color = shape.memory_space if isinstance(shape, ArrayShape) else 0
+            found = Unplaced(instruction, index, shape, color in colors)
+            if found.is_assigned:
+                return found
+            other = other or found
+    return other
+
+
+def _defined(instruction: Instruction) -> Iterator[tuple[ShapeIndex, Shape]]:
+    """Yield the arrays that an instruction makes for certain, and the tables of their tuples."""
+    opcode, shape = instruction.opcode, instruction.shape
+    is_entry = instruction.computation.is_entry
+    if opcode in _TABLES and isinstance(shape, TupleShape):
+        yield (), shape
+        handed_on = _OPERAND_ELEMENT.get(opcode)
+        for number, element in enumerate(shape.elements) if handed_on is not None else ():
+            if number != handed_on:
+                yield from _walk(element, (number,))
+    elif opcode == "parameter":
+        yield from _walk(shape, ()) if is_entry else ()
+    elif opcode not in PASSES_ON and opcode not in ASYNC_DONES and not _may_pass_on(instruction):
+        yield from _walk(shape, ())
+
+
+def _may_pass_on(instruction: Instruction) -> bool:
+    """Whether it is a call to a kernel that may hand on what it was given."""
+    return (
+        instruction.opcode == "custom-call"
+        and "output_to_operand_aliasing" in instruction.attributes
+    )
+
+
+def _walk(shape: Shape, index: ShapeIndex) -> Iterator[tuple[ShapeIndex, Shape]]:
+    """Yield all arrays and tuples of a shape."""
+    if isinstance(shape, TupleShape):
+        yield index, shape
+        for number, element in enumerate(shape.elements):
+            yield from _walk(element, (*index, number))
+    elif isinstance(shape, ArrayShape):
+        yield index, shape
+
+
+def check_belonging(module: Module, assignment: BufferAssignment) -> None:
+    """Raise ParseError at the first value whose instruction or shape the module does not have.
+
+    Layouts are not compared: a text may be printed without. Names are unique in what a
+    compiler dumps; where a hand-made text repeats one, any instruction of that name will do.
+    """
+    by_name: dict[str, list[Instruction]] = {}
+    for instruction in module.instructions():
+        by_name.setdefault(instruction.name, []).append(instruction)
+    alike: set[tuple[int, int]] = set()  # shapes are one object a spelling: few pairs, met often
+    for allocation in assignment.allocations:
+        for value in allocation.values:
+            found = by_name.get(value.instruction, [])
+            shape = _subshape(found[0].shape, value) if found else None
+            pair = id(shape), id(value.shape)
+            if pair in alike:
+                continue
+            problem = _find_mismatch(value, found)
+            if problem:
+                _fail(assignment, module, value, problem)
+            if len(found) == 1:
+                alike.add(pair)
+
+
+def _find_mismatch(value: BufferValue, instructions: list[Instruction]) -> str | None:
+    """Return what is wrong with a value, None if an instruction can define it."""
+    if not instructions:
+        return f"the module has no instruction {value.instruction!r}"
+    shapes = [_subshape(instruction.shape, value) for instruction in instructions]
+    wanted = value.shape.without_layout()
+    if any(shape is not None and shape.without_layout() == wanted for shape in shapes):
+        return None
+    if shapes[0] is None:
+        return f"{value.instruction!r} of the module has no part {value.name!r}"
+    return f"{value.name!r} is {value.shape} here, but {shapes[0]} in the module"
+
+
+def _subshape(shape: Shape, value: BufferValue) -> Shape | None:
+    for number in value.index or ():
+        if not isinstance(shape, TupleShape) or number >= len(shape.elements):
+            return None
+        shape = shape.elements[number]
+    return shape
+
+
+def _fail(assignment: BufferAssignment, module: Module, value: BufferValue, problem: str) -> None:
+    start = value.start + 1
+    raise ParseError(
+        f"this buffer assignment is not that of module {module.name!r} in {module.source.name}: "
+        f"{problem}",
+        assignment.source,
+        start,
+        start + len(f"value: <{value.number} {value.name}"),
+        "both must come from one compilation; --module-text and --buffers name others",
+    )

@@ -1,0 +1,405 @@
+"""Which instruction defines a value? Assignments only name it.
+
+Which instructions make a value?
+
+Where does a value come from: which opcode, scope and source line made it?
+
+The module tells where it is there, else the instruction texts that the used-values section
+of an assignment repeats.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.dataflow.sharing import follow
+from hlotool.analysis.dataflow.values import Dataflow
+from hlotool.analysis.graph.calls import find_branches, find_callers
+from hlotool.analysis.memory.users import Users
+from hlotool.analysis.origin import find_scope, is_of_loop
+from hlotool.hlo import Computation, Instruction, Module, SourceLocation, TupleShape
+from hlotool.hlo.buffers import BufferAssignment, BufferValue
+from hlotool.hlo.opcodes import CONTROL_FLOW, MOVES
+from hlotool.hlo.values import ShapeIndex
+
+
+def find_definers(
+    module: Module, assignment: BufferAssignment, flow: Dataflow | None = None
+) -> dict[str, Instruction]:
+    """Return the instructions of a module by the names that an assignment has for them.
+
+    An estimate was made of `flow`, and has full names. XLA's names are unique in the module that
+    it dumps; one that several computations of this text have could be any of these, and is left
+    out.
+    """
+    if flow is not None:
+        return {one.instruction.full_name: one.instruction for one in flow.values}
+    values = (value for each in assignment.allocations for value in each.values)
+    wanted = {value.instruction for value in values}
+    wanted -= module.repeated_names
+    return {one.name: one for one in module.instructions() if one.name in wanted}
+
+
+def are_told_apart(module: Module, assignment: BufferAssignment) -> bool:
+    """Whether each value outside thread-local memory names one instruction, not several."""
+    repeated = module.repeated_names
+    return not repeated or all(
+        value.instruction not in repeated
+        for allocation in assignment.allocations
+        if not allocation.is_thread_local
+        for value in allocation.values
+    )
+
+
+MOST_MAKERS: Final = 64  # of one value; whoever asks wants the near ones
+_MOST_OPERANDS: Final = 8  # of one instruction that are followed
+# Their elements are those of the first operand, all or some of them.
+_MOVING: Final = MOVES | {
+    "async-done", "async-update", "bitcast", "convert", "copy-done", "copy-start",
+    "dynamic-slice", "opt-barrier", "pad", "slice",
+}  # fmt: skip
+_UPDATING: Final = "dynamic-update-slice"
+_JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
+_ENTERED: Final = frozenset(("async-start", "call", "fusion"))
+_CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
+
+Place: TypeAlias = tuple[Instruction, ShapeIndex]
+
+
+class Makers:
+    """Finds the instructions that make a value, for one module.
+
+    `callers` are the instructions, loops among them, that name each computation.
+    """
+
+    def __init__(
+        self, module: Module, callers: Mapping[Computation, Sequence[Instruction]]
+    ) -> None:
+        self.entry = module.entry
+        self.loops = {
+            computation: loop
+            for computation, found in callers.items()
+            if (loop := next((one for one in found if one.opcode == "while"), None))
+        }
+        self.loop_lines = {
+            (place.file, place.line)
+            for loop in dict.fromkeys(self.loops.values())
+            for one in (loop, *(condition.root for condition in loop.callees("condition")))
+            if (place := one.source_location())
+        }
+
+    def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+        """Yield an instruction, then what makes its value: nearest first, at most MOST_MAKERS.
+
+        The last round of a loop makes its state, or what enters it where no round changes it;
+        the inside of a fusion, a call or an asynchronous start its result, the update what is
+        written in place, the operand what is only moved: copied, converted, cut out, brought
+        into another layout. Of what a loop does for itself, the operands are makers. An entry
+        parameter is yielded where the value is only moved from it.
+        """
+        pending = deque([_Step(instruction, index)])
+        seen = {(instruction, index)}
+        for _ in range(MOST_MAKERS):
+            if not pending:
+                return
+            step = pending.popleft()
+            yield step.instruction
+            for other in self._behind(step):
+                place = other.instruction, other.shape_index
+                if place not in seen and self._may_tell(other):
+                    seen.add(place)
+                    pending.append(other)
+
+    def places_behind(self, instruction: Instruction, index: ShapeIndex) -> tuple[Place, ...]:
+        """Return where the search for a value's makers goes from its definition."""
+        steps = self._behind(_Step(instruction, index))
+        return tuple((one.instruction, one.shape_index) for one in steps)
+
+    def is_vague(self, instruction: Instruction) -> bool:
+        """Whether an instruction's scope and line are no value's own, if another's are known.
+
+        So it is where it runs others, where it is a fusion of several results, and where it is a
+        loop's own: there JAX cuts the state of a round out of arrays, stacks results and counts.
+        """
+        if instruction.opcode in CONTROL_FLOW:
+            return True
+        if instruction.opcode == "fusion" and isinstance(instruction.shape, TupleShape):
+            return True
+        return self._is_of_loop(instruction)
+
+    def is_in_loop_line(self, instruction: Instruction) -> bool:
+        """Whether an instruction's line is one that calls a loop, and so may be the loop's."""
+        place = instruction.source_location()
+        return place is not None and (place.file, place.line) in self.loop_lines
+
+    def _is_of_loop(self, instruction: Instruction) -> bool:
+        is_in_line = self.is_in_loop_line(instruction)
+        return is_in_line and is_of_loop(instruction.metadata().op_name)
+
+    def _may_tell(self, step: _Step) -> bool:
+        one = step.instruction
+        is_given = one.opcode == "parameter" and one.computation is self.entry
+        return one.opcode != "constant" and (step.is_moved or not is_given)
+
+    def _behind(self, step: _Step) -> list[_Step]:
+        one, index = step.instruction, step.shape_index
+        opcode = one.opcode
+        if opcode == "parameter":
+            return self._before_parameter(step)
+        if opcode == "while":
+            return [step.to(body.root, index) for body in one.callees("body")]
+        if opcode == "conditional":
+            return [step.into(branch, index) for branch in find_branches(one)[:MOST_MAKERS]]
+        if opcode in _ENTERED:
+            callee = one.callee()
+            inner = index[1:] if opcode == "async-start" else index
+            return [step.into(callee, inner)] if callee else []
+        return self._before_operation(step)
+
+    def _before_operation(self, step: _Step) -> list[_Step]:
+        """Go from an operation to the operands that make its result, if any do."""
+        one = step.instruction
+        operands = one.operands[:_MOST_OPERANDS]
+        if one.opcode == _UPDATING:
+            return [step.to(each) for each in operands[1:2]]
+        if one.opcode in _MOVING or _is_joined(one):
+            index = step.shape_index if one.opcode == "opt-barrier" else ()
+            return [step.to(each, index) for each in operands[:1]]
+        if self._is_of_loop(one):
+            return [step.to(each)._replace(is_moved=False) for each in operands]
+        if step.is_in_fusion and one.opcode not in _CALLING:
+            changed = step._replace(is_moved=False, is_handed_on=False)
+            return [changed.to(each) for each in operands]
+        return []
+
+    def _before_parameter(self, step: _Step) -> list[_Step]:
+        """Go from a parameter to what the loop, or the caller that only moves it, puts in."""
+        parameter, index = step.instruction, step.shape_index
+        loop = self.loops.get(parameter.computation)
+        if loop is not None:
+            last = [step.to(body.root, index) for body in loop.callees("body")]
+            is_kept = all((one.instruction, one.shape_index) == (parameter, index) for one in last)
+            return [step.to(each, index) for each in loop.operands[:1]] if is_kept else last
+        caller = step.caller
+        if caller is None or caller.instruction.opcode == "conditional" or not step.is_handed_on:
+            return []
+        number = parameter.parameter_number
+        outer = caller._replace(is_moved=step.is_moved)
+        return [outer.to(each, index) for each in caller.instruction.operands[number : number + 1]]
+
+
+class _Step(NamedTuple):
+    """Where the search is: in what `caller` calls, or where the value is defined.
+
+    `is_moved`: it has only met operations that move data. `is_handed_on`: so it is inside the
+    caller, but for what a loop does for itself.
+    """
+
+    instruction: Instruction
+    shape_index: ShapeIndex
+    caller: _Step | None = None
+    is_moved: bool = True
+    is_handed_on: bool = True
+
+    @property
+    def is_in_fusion(self) -> bool:
+        """Whether the instruction is a part of a fusion."""
+        return self.caller is not None and self.caller.instruction.opcode == "fusion"
+
+    def to(self, instruction: Instruction, index: ShapeIndex = ()) -> _Step:
+        """Go to another instruction, or to what it only names."""
+        found, at = follow(instruction, index)
+        return _Step(found, at, self.caller, self.is_moved, self.is_handed_on)
+
+    def into(self, callee: Computation, index: ShapeIndex) -> _Step:
+        """Go to the result of what the instruction calls."""
+        found, at = follow(callee.root, index)
+        return _Step(found, at, self, self.is_moved)
+
+
+def _is_joined(instruction: Instruction) -> bool:
+    return instruction.opcode == "custom-call" and instruction.custom_call_target == _JOINING
+
+
+Teller: TypeAlias = Literal["own", "maker", "user"]
+
+
+class ValueOrigin(Struct, frozen=True):
+    """What is known about where a value comes from; None for what is not.
+
+    `opcode` and `op_name` are those of the defining instruction. Scope and source line are its
+    own, or those of what makes the value. If neither has a line, that of what uses the value
+    stands in, and so does the scope if there is no scope either. `frame` is the line's row of
+    StackFrames. `moved_parameter` names the entry parameter of which the value is a copy, a
+    conversion or a part. `made_op_name` is the op_name that a scope of its own or of its maker was
+    read from.
+    """
+
+    opcode: str | None = None
+    op_name: str | None = None
+    scope: str | None = None
+    scope_from: Teller | None = None
+    source_file: str | None = None
+    source_line: int | None = None
+    source_from: Teller | None = None
+    frame: int = 0
+    moved_parameter: str | None = None
+    made_op_name: str | None = None
+
+
+class ValueOrigins:
+    """Finds where values come from, for one program; an estimate was made of `flow`."""
+
+    def __init__(
+        self,
+        module: Module | None,
+        assignment: BufferAssignment,
+        flow: Dataflow | None = None,
+    ) -> None:
+        self.assignment = assignment
+        self.search = _Search(module) if module else None
+        self.definers = find_definers(module, assignment, flow) if module else {}
+
+    def of(self, value: BufferValue) -> ValueOrigin:
+        """Return the origin of a value."""
+        instruction = self.definers.get(value.instruction)
+        if instruction is None or self.search is None:
+            return self._read_text(value)
+        index = value.index or ()
+        found = self.search.among_makers(instruction, index)
+        is_given = instruction.opcode == "parameter" and found.moved_parameter is not None
+        used = _Sighting()
+        if found.line is None and not is_given:
+            used = self.search.among_users(instruction, index)
+        scope = found.scope or (used.scope if found.line is None else None)
+        line = found.line or used.line
+        return ValueOrigin(
+            instruction.opcode,
+            instruction.metadata().op_name or None,
+            scope.text if scope else None,
+            _who(instruction, found.scope, scope),
+            line.place.file if line else None,
+            line.place.line if line else None,
+            _who(instruction, found.line, line),
+            line.teller.metadata().stack_frame_id if line else 0,
+            found.moved_parameter,
+            found.scope.teller.metadata().op_name if found.scope else None,
+        )
+
+    def _read_text(self, value: BufferValue) -> ValueOrigin:
+        definition = self.assignment.find_definition(value.number)
+        if definition is None:
+            return ValueOrigin()
+        metadata = definition.metadata
+        scope, file = find_scope(metadata.op_name), metadata.source_file or None
+        return ValueOrigin(
+            definition.opcode,
+            metadata.op_name or None,
+            scope,
+            "own" if scope else None,
+            file,
+            metadata.source_line or None,
+            "own" if file else None,
+        )
+
+
+class _Scope(NamedTuple):
+    """A scope, and the instruction that has it."""
+
+    text: str
+    teller: Instruction
+
+
+class _Line(NamedTuple):
+    """A source line, and the instruction that has it."""
+
+    place: SourceLocation
+    teller: Instruction
+
+
+def _who(
+    instruction: Instruction, made: _Scope | _Line | None, shown: _Scope | _Line | None
+) -> Teller | None:
+    """Say who told what is shown; `made` is what the makers told, the instruction among them."""
+    if shown is None or made is None:
+        return "user" if shown else None
+    return "own" if made.teller is instruction else "maker"
+
+
+class _Sighting(Struct):
+    """The scope and the line that were met first. `is_vague`: no line but a loop's was met."""
+
+    scope: _Scope | None = None
+    line: _Line | None = None
+    moved_parameter: str | None = None
+    is_vague: bool = False
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything was met."""
+        return self.scope is not None or self.line is not None
+
+    def look_at(self, instruction: Instruction, *, with_line: bool = True) -> None:
+        """Take what is not known yet."""
+        metadata = instruction.metadata()
+        if self.scope is None and (scope := find_scope(metadata.op_name)):
+            self.scope = _Scope(scope, instruction)
+        if with_line and self.line is None and (place := instruction.source_location(metadata)):
+            self.line = _Line(place, instruction)
+
+
+class _Search:
+    """Looks for a scope and a line in one module."""
+
+    def __init__(self, module: Module) -> None:
+        self.entry = module.entry
+        callers = find_callers(module, CONTROL_FLOW | {"fusion"})
+        self.makers = Makers(module, callers)
+        self.users = Users(callers)
+        self.of_makers: dict[tuple[Instruction, tuple[Place, ...]], _Sighting] = {}
+
+    def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
+        """Look at what makes a value; what makes several results of an instruction, once."""
+        key = instruction, self.makers.places_behind(instruction, index)
+        found = self.of_makers.get(key)
+        if found is None:
+            found = self.of_makers[key] = self._look_at_makers(instruction, index)
+        return found
+
+    def _look_at_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
+        """Look at what makes a value, nearest first, up to the parameter it all is.
+
+        What says little of the value is looked at last, and so are lines that call a loop.
+        """
+        found = _Sighting()
+        vague: list[Instruction] = []
+        for maker in self.makers.of(instruction, index):
+            if maker.opcode == "parameter" and maker.computation is self.entry:
+                found.moved_parameter = maker.metadata().op_name or None
+                break
+            is_vague = self.makers.is_vague(maker)
+            if is_vague or self.makers.is_in_loop_line(maker):
+                vague.append(maker)
+            if not is_vague:
+                found.look_at(maker, with_line=maker not in vague[-1:])
+            if found.scope and found.line:
+                return found
+        found.is_vague = found.line is None
+        for maker in vague:
+            found.look_at(maker)
+        return found
+
+    def among_users(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
+        """Look at what uses a value, for the nearest line; a vague one comes last."""
+        best = _Sighting()
+        for user in self.users.of(instruction, index):
+            found = self.among_makers(user, ())
+            if found.line and not found.is_vague:
+                return found
+            if found.is_any and (not best.is_any or best.is_vague > found.is_vague):
+                best = found
+        return best

@@ -1,0 +1,234 @@
+"""Which instructions use a value?
+
+How often is each value used?
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from heapq import merge
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+
+from hlotool.analysis.dataflow.schedule import flatten_schedule
+from hlotool.analysis.dataflow.values import Dataflow, Value, find_values
+from hlotool.analysis.graph.calls import find_branches
+from hlotool.hlo import Computation, Instruction, Module
+from hlotool.hlo.buffers import BufferAssignment, BufferValue
+from hlotool.hlo.opcodes import CONTROL_FLOW, USES_NOTHING
+from hlotool.hlo.values import ShapeIndex
+
+MOST_USERS: Final = 64  # of one value; whoever asks wants the near ones
+_HANDING_ON: Final = CONTROL_FLOW | {"get-tuple-element", "parameter", "tuple"}
+_SAME_SHAPE: Final = frozenset(("copy", "opt-barrier"))  # tuples go through them as they are
+
+_Use: TypeAlias = tuple[int, tuple[Instruction, int]]  # its place, who uses it, as which operand
+
+
+class Users:
+    """Finds the instructions that use a value, for one module.
+
+    `callers` are the instructions of control flow, and the fusions, that name each computation.
+    """
+
+    def __init__(self, callers: Mapping[Computation, Sequence[Instruction]]) -> None:
+        self.callers = {computation: found[0] for computation, found in callers.items()}
+        self._uses: dict[Instruction, _Uses] = {}
+        self._places: dict[Instruction, dict[Instruction, list[int]]] = {}
+
+    def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+        """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
+
+        Nearest first; the inside of a loop before what comes behind it. Tuples, loops, calls and
+        branches only hand a value on, to what takes it out again, to what they run, and to what
+        uses their results: they are not yielded themselves.
+        """
+        pending = deque([_Place(instruction, index)])
+        seen = set(pending)
+        for _ in range(MOST_USERS):
+            if not pending:
+                return
+            place = pending.popleft()
+            if place.instruction is not instruction and place.instruction.opcode not in _HANDING_ON:
+                yield place.instruction
+            for other in islice(self._after(place), MOST_USERS):
+                if other not in seen:
+                    seen.add(other)
+                    pending.append(other)
+
+    def _after(self, place: _Place) -> Iterator[_Place]:
+        one, index = place
+        if one.is_root and (caller := self.callers.get(one.computation)) is not None:
+            yield from _leave(one, caller, index)
+        for _, (user, number) in self._uses_of(one).of(index):
+            yield from _enter(user, number, index)
+
+    def _uses_of(self, one: Instruction) -> _Uses:
+        """Return the uses of a result, found once."""
+        if one not in self._uses:
+            self._uses[one] = found = _Uses()
+            for user in one.users:
+                for number in self._places_in(user)[one]:
+                    found.add(user, number)
+        return self._uses[one]
+
+    def _places_in(self, user: Instruction) -> dict[Instruction, list[int]]:
+        """Return at which places each operand of a user stands, found once for all operands."""
+        if user not in self._places:
+            places: dict[Instruction, list[int]] = {}
+            self._places[user] = places
+            for number, operand in enumerate(user.operands):
+                places.setdefault(operand, []).append(number)
+        return self._places[user]
+
+
+class _Uses:
+    """Who has a result as which operand, in dump order; who takes which element is apart."""
+
+    def __init__(self) -> None:
+        self._all: list[_Use] = []
+        self._whole: list[_Use] = []
+        self._elements: dict[int, list[_Use]] = {}
+
+    def add(self, user: Instruction, number: int) -> None:
+        """Add the next use."""
+        use = len(self._all), (user, number)
+        is_element = user.opcode == "get-tuple-element"
+        part = self._elements.setdefault(user.tuple_index, []) if is_element else self._whole
+        part.append(use)
+        self._all.append(use)
+
+    def of(self, index: ShapeIndex) -> Iterable[_Use]:
+        """Return the uses of what stands at an index of the result, or somewhere below it."""
+        return merge(self._whole, self._elements.get(index[0], ())) if index else self._all
+
+
+class _Place(NamedTuple):
+    """Where a value is seen: at an index of a result, or somewhere below it."""
+
+    instruction: Instruction
+    shape_index: ShapeIndex
+
+
+def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[_Place]:
+    """Yield where a value is seen that an instruction takes as an operand."""
+    opcode = user.opcode
+    if opcode == "tuple":
+        yield _Place(user, (number, *index))
+    elif opcode == "get-tuple-element":
+        yield _Place(user, index[1:])
+    elif opcode == "while":
+        for callee in (*user.callees("body"), *user.callees("condition")):
+            yield from (_Place(each, index) for each in callee.parameters)
+        yield _Place(user, index)
+    elif opcode == "conditional":
+        branches = find_branches(user)[number - 1 : number] if number else ()
+        yield from (_Place(each, index) for branch in branches for each in branch.parameters)
+    elif opcode in {"call", "async-start"}:
+        called = user.callee()
+        given = called.parameters[number : number + 1] if called is not None else ()
+        yield from (_Place(each, index) for each in given)
+    else:
+        yield _Place(user, index if opcode in _SAME_SHAPE else ())
+
+
+def _leave(root: Instruction, caller: Instruction, index: ShapeIndex) -> Iterator[_Place]:
+    """Yield where the result of a computation is seen by what calls it."""
+    if caller.opcode != "while":
+        yield _Place(caller, index if caller.opcode != "async-start" else ())
+    elif root.computation in caller.callees("body"):
+        yield _Place(caller, index)
+        yield from (_Place(each, index) for each in root.computation.parameters)
+
+
+class UseCounts:
+    """The use counts of one program: those of the used-values section, else counted.
+
+    `flow` are the values of the module, where somebody has found them already.
+    """
+
+    def __init__(
+        self,
+        module: Module | None,
+        assignment: BufferAssignment,
+        definers: Mapping[str, Instruction],
+        flow: Dataflow | None = None,
+    ) -> None:
+        self.module = module
+        self.assignment = assignment
+        self.definers = definers
+        self._given = flow
+        self._counter = UseCounter()
+
+    def of(self, value: BufferValue) -> int | None:
+        """Return how many operands a value is; None where neither source tells."""
+        if self.assignment.used is not None:
+            used = self.assignment.used.get(value.number)
+            return used.use_count if used else None
+        instruction, index = self.definers.get(value.instruction), value.index or ()
+        if instruction is None or self._flow is None:
+            return None
+        found = self._flow.value_at(instruction, index)
+        if found is None or (found.instruction, found.index) != (instruction, index):
+            return None
+        return self._counter.of(found)
+
+    @cached_property
+    def _flow(self) -> Dataflow | None:
+        if self._given is not None or self.module is None:
+            return self._given
+        return find_values(flatten_schedule(self.module))
+
+
+class UseCounter:
+    """Counts the operands through which instructions use each value.
+
+    Follows HloValue::GetUses (xla/service/hlo_value.cc): tuple and domain only pass values
+    on, unless they are what a computation returns; get-tuple-element and copy look at the
+    top of a tuple alone, a returned get-tuple-element at its element too.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Instruction, _CountedUses] = {}
+
+    def of(self, value: Value) -> int:
+        """Return the uses of a value at all places where it is seen."""
+        places = [(value.instruction, value.index), *value.positions]
+        return sum(self._uses_of(one).at(index) for one, index in places)
+
+    def _uses_of(self, instruction: Instruction) -> _CountedUses:
+        found = self._known.get(instruction)
+        if found is None:
+            found = self._known[instruction] = _count_uses(instruction)
+        return found
+
+
+class _CountedUses(Struct):
+    """Operands that look at the top of a result, at all that it holds, at an element returned."""
+
+    top: int = 0
+    nested: int = 0
+    returned: dict[int, int] = field(default_factory=dict)
+
+    def at(self, index: ShapeIndex) -> int:
+        """Return the uses of what stands at an index of the result."""
+        return self.nested + self.returned.get(index[0], 0) if index else self.top
+
+
+def _count_uses(instruction: Instruction) -> _CountedUses:
+    uses = _CountedUses()
+    for user in instruction.users:
+        if user.opcode in USES_NOTHING and not user.is_root:
+            continue
+        times = user.operands.count(instruction)
+        uses.top += times
+        if user.opcode == "get-tuple-element":
+            if user.is_root:
+                uses.returned[user.tuple_index] = 1
+        elif user.opcode != "copy":
+            uses.nested += times
+    return uses

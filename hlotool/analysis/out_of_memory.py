@@ -1,0 +1,248 @@
+"""Which figures has an out-of-memory message, and what is each buffer that it lists?
+
+What does `hlotool buffers` answer about an out-of-memory message?
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from msgspec import Struct
+
+from hlotool.analysis.origin import find_scope, write_short_source
+from hlotool.oom.records import ListedBuffer, MemoryPart, OutOfMemory, Size, When
+from hlotool.table import (
+    BYTES,
+    COUNT,
+    NUMBER,
+    RATIO,
+    TIMES,
+    Block,
+    DocumentSpec,
+    Fold,
+    RowList,
+    column,
+    figure,
+)
+
+_LAYOUT: Final = re.compile(r"\{[^{}]*+\}")
+_NAME: Final = re.compile(r"%?(?P<name>[\w.\-]++) = ")
+_OPCODE: Final = re.compile(r"(?<=\s)(?P<opcode>[a-z][a-z0-9\-]*+)\(")
+_WORD: Final = re.compile(r"[a-z][a-z0-9\-]*+")
+_LONGEST_SHAPE: Final = 10_000
+
+
+class ListedRow(Struct, frozen=True):
+    """One buffer that the message lists; None where it does not say."""
+
+    size_bytes: Annotated[
+        int | None, column("its size, as exact as the message writes it", BYTES, heading="size")
+    ]
+    count: Annotated[int, column("buffers folded into the row", TIMES, heading="×")]
+    instruction: Annotated[str | None, column("the instruction that defines it")]
+    shape: Annotated[str | None, column("its shape, without layout", is_shape=True)]
+    opcode: Annotated[str | None, column("opcode of the instruction that defines it", give_way=3)]
+    allocation_type: Annotated[
+        str | None, column("what the message calls its allocation", heading="type", give_way=2)
+    ]
+    padding_factor: Annotated[
+        float | None,
+        column("its size by that without padding", RATIO, heading="padded", give_way=1),
+    ]
+    unpadded_bytes: Annotated[
+        int | None, figure("its size without the padding of tiles", BYTES, heading="unpadded")
+    ]
+    padding_bytes: Annotated[int | None, figure("what tiles add", BYTES, heading="padding")]
+    scope: Annotated[
+        str | None,
+        column("module path in the op_name, without transformations", is_path=True, give_way=5),
+    ]
+    source: Annotated[str | None, column("file and line without directories", give_way=4)]
+    layout: Annotated[str | None, figure("layout and tiles of its shape; null of a tuple")]
+    op_name: Annotated[str | None, column("op_name of that instruction", is_path=True, wants=30)]
+    source_file: Annotated[str | None, figure("source file it comes from")]
+    source_line: Annotated[int | None, figure("line in that file", NUMBER)]
+    label: Annotated[str | None, figure("what the message calls it")]
+    number: Annotated[int, figure("its place in the message's list, from 1", NUMBER)]
+
+
+class PartRow(Struct, frozen=True):
+    """One line of a sum that the message writes out."""
+
+    group: Annotated[str, column("the heading of the sum")]
+    part: Annotated[str, column("what is added; total is the sum itself")]
+    size_bytes: Annotated[
+        int | None,
+        column("its size", BYTES, heading="size", is_summed=False),
+    ]
+
+
+class MessageFigures(Struct, frozen=True):
+    """What the last message says; None where it does not."""
+
+    when: Annotated[When, figure("when memory ran out: compile, load (of a program) or run")]
+    space: Annotated[str | None, figure("the memory space that the message names")]
+    device: Annotated[str | None, figure("the device or allocator that the message names")]
+    program: Annotated[str | None, figure("the program that the message names")]
+    requested_bytes: Annotated[
+        int | None,
+        figure("what was asked; when compiling, what the program needs", BYTES, is_fine=True),
+    ]
+    available_bytes: Annotated[int | None, figure("what was there for it", BYTES, is_fine=True)]
+    missing_bytes: Annotated[
+        int | None, figure("how much more was asked than there was", BYTES, is_fine=True)
+    ]
+    limit_bytes: Annotated[
+        int | None, figure("what a program may have in all, whatever else is allocated", BYTES)
+    ]
+    is_rounded: Annotated[bool, figure("whether the message rounds what was asked")]
+    message_count: Annotated[
+        int, figure("out-of-memory messages in the text; repeated ones count once", COUNT)
+    ]
+    is_complete: Annotated[
+        bool, figure("whether the message is there from its first sentence to the end of its list")
+    ]
+    listed_count: Annotated[int, figure("buffers that the message lists", COUNT)]
+    listed_bytes: Annotated[int | None, figure("size of the listed buffers", BYTES)]
+    listed_padding_bytes: Annotated[int | None, figure("padding of the listed buffers", BYTES)]
+
+
+class MessageReport(Struct, frozen=True):
+    """A message as an answer."""
+
+    figures: MessageFigures
+    rows: tuple[ListedRow, ...]
+    parts: tuple[PartRow, ...]
+
+
+def report_out_of_memory(message: OutOfMemory) -> MessageReport:
+    """Return the figures of a message.
+
+    Sizes are those that it writes, in bytes: `63.80G` is 63.80 GiB, although XLA has rounded it.
+    Nothing is made up for what it leaves out: sums of the list are null where a part is unknown.
+    """
+    rows = tuple(_make_row(number, one) for number, one in enumerate(message.buffers, 1))
+    requested, available = message.requested, message.available
+    sizes = [row.size_bytes for row in rows if row.size_bytes is not None]
+    paddings = [row.padding_bytes for row in rows if row.padding_bytes is not None]
+    figures = MessageFigures(
+        message.when,
+        message.space,
+        message.device,
+        message.program,
+        _bytes(requested),
+        _bytes(available),
+        requested.bytes - available.bytes
+        if requested and available and requested.bytes >= available.bytes
+        else None,
+        _bytes(message.limit),
+        requested is not None and requested.slack_bytes > 0,
+        message.message_count,
+        message.has_beginning and message.has_end,
+        len(rows),
+        sum(sizes) if len(sizes) == len(rows) else None,
+        sum(paddings) if len(paddings) == len(rows) else None,
+    )
+    return MessageReport(figures, rows, tuple(_make_part(part) for part in message.parts))
+
+
+def strip_layout(shape: str) -> str:
+    """Return a shape as a message writes it without its layout."""
+    return _LAYOUT.sub("", shape[:_LONGEST_SHAPE])
+
+
+def find_instruction(label: str | None) -> str | None:
+    """Return the name of the instruction in a label, None where it has none."""
+    match = _NAME.match(label or "")
+    return match["name"] if match else None
+
+
+def _bytes(size: Size | None) -> int | None:
+    return size.bytes if size else None
+
+
+def _make_part(part: MemoryPart) -> PartRow:
+    return PartRow(part.group, part.name, part.size_bytes)
+
+
+def _make_row(number: int, one: ListedBuffer) -> ListedRow:
+    size, unpadded = one.size_bytes, one.unpadded_bytes
+    # What would be negative is no padding: the message contradicts itself.
+    padding = None if size is None or unpadded is None or size < unpadded else size - unpadded
+    shape = one.shape
+    layouts = _LAYOUT.findall(shape[:_LONGEST_SHAPE]) if shape else []
+    return ListedRow(
+        size_bytes=size,
+        count=1,
+        instruction=find_instruction(one.label),
+        shape=strip_layout(shape) if shape else None,
+        opcode="parameter" if one.is_parameter else _find_opcode(one.label),
+        allocation_type=one.allocation_type or ("entry parameter" if one.is_parameter else None),
+        padding_factor=1 + padding / unpadded if padding is not None and unpadded else None,
+        unpadded_bytes=unpadded,
+        padding_bytes=padding,
+        scope=find_scope(one.op_name) if one.op_name else None,
+        source=write_short_source(one.source_file, one.source_line),
+        layout=layouts[0] if len(layouts) == 1 else None,
+        op_name=one.op_name,
+        source_file=one.source_file,
+        source_line=one.source_line,
+        label=one.label,
+        number=number,
+    )
+
+
+def _find_opcode(label: str | None) -> str | None:
+    """Return the opcode: `fusion`, or of `%copy.4 = s32[8]{0} copy(…)`."""
+    if label is None or _WORD.fullmatch(label):
+        return label
+    name = _NAME.match(label)
+    match = _OPCODE.search(label, name.end() - 1) if name else None
+    return match["opcode"] if match else None
+
+
+ROWS: Final = RowList(
+    "rows",
+    ListedRow,
+    "buffers that the message lists, the largest first",
+    sort="-size_bytes",
+    size="size_bytes",
+    key="number",
+    fold=Fold(
+        keys=("shape", "size_bytes", "opcode", "allocation_type", "scope", "source"),
+        name="instruction",
+    ),
+    title="Listed buffers",
+)
+PARTS: Final = RowList(
+    "parts",
+    PartRow,
+    "the sums that the message writes out, in its order",
+    has_total=False,
+    title="Sums",
+)
+FIGURES: Final = Block("message", MessageFigures, "what the last message says")
+OUT_OF_MEMORY: Final = DocumentSpec(
+    "out-of-memory",
+    "what was asked when memory ran out",
+    row_lists=(ROWS, PARTS),
+    scalars=FIGURES,
+)
+_WHERE_KNOWN: Final = (
+    *("instruction", "opcode", "allocation_type", "padding_factor", "scope", "source", "op_name"),
+)
+
+
+def choose_message_columns(rows: tuple[ListedRow, ...]) -> DocumentSpec:
+    """Return the declaration without the columns in which no row has anything; JSON has all."""
+    shown = ROWS.shown()
+    for name in _WHERE_KNOWN:
+        if not any(getattr(row, name) for row in rows):
+            shown -= {name}
+    return DocumentSpec(
+        OUT_OF_MEMORY.name,
+        OUT_OF_MEMORY.meaning,
+        row_lists=(ROWS.showing(shown), PARTS),
+        scalars=FIGURES,
+    )

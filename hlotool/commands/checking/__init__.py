@@ -1,1 +1,0 @@
-"""What `hlotool check` does beside judging: its answer, baselines, the history of its figures."""

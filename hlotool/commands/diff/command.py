@@ -1,0 +1,273 @@
+"""`hlotool diff`: what changed between two dumps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from hlotool.commands.diff.directory import print_directory
+from hlotool.commands.diff.passes import print_passes, print_trace
+from hlotool.commands.diff.programs import Asked, diff_document, print_partners
+from hlotool.commands.diff.several import name_sides, print_several
+from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.complete import complete_module
+from hlotool.commands.shared.messages import worse_line
+from hlotool.commands.shared.options import (
+    MACHINE,
+    RowOptions,
+    config_option,
+    machine_options,
+    read_assumptions,
+    take_config,
+)
+from hlotool.commands.shared.output import make_look, print_document, write_text
+from hlotool.commands.shared.stderr import say_all
+from hlotool.compare.answer import DIFF
+from hlotool.compare.changes.text import write_texts
+from hlotool.compare.directory import DIFF_DIRECTORY
+from hlotool.compare.inputs import (
+    Argument,
+    find_candidates,
+    name_files,
+    name_path,
+    parse_argument,
+    read_pair,
+    read_side,
+)
+from hlotool.compare.pairing import Pairing, choose_pair, pair_candidates, parse_map
+from hlotool.compare.partners import DIFF_WHY
+from hlotool.compare.passes.answer import DIFF_PASSES, DIFF_TRACE
+from hlotool.compare.report import BLOCKS, DiffOptions, compare_programs
+from hlotool.compare.several import DIFF_SEVERAL
+from hlotool.compare.threshold import find_worse, parse_threshold
+from hlotool.dump.files import StageChoice
+from hlotool.errors import UsageError
+from hlotool.table import DocumentSpec
+from hlotool.table.names import suggest
+from hlotool.table.unified import render_unified
+
+_EXAMPLE = """\
+hlotool diff before/ after/
+hlotool diff before/ after/ --threshold '2%,64MiB' --exit-code
+hlotool diff --passes dump/ --trace 'opcode == "all-gather"'"""
+DOCUMENTS = (DIFF, DIFF_DIRECTORY, DIFF_SEVERAL, DIFF_WHY, DIFF_PASSES, DIFF_TRACE)
+_BOTH = 2  # OLD and NEW
+
+
+def _choose_specs(values: Mapping[str, Any]) -> tuple[DocumentSpec, ...]:
+    """Return what this form of diff can print: the lists that `--rows` may name."""
+    if values["trace"]:
+        return (DIFF_TRACE,)
+    if values["passes"]:
+        return (DIFF_PASSES,)
+    if values["why"]:
+        return (DIFF_WHY,)
+    return (DIFF_SEVERAL,) if len(values["sides"]) > _BOTH else (DIFF, DIFF_DIRECTORY)
+
+
+@document_command(
+    "diff",
+    DIFF,
+    DIFF_DIRECTORY,
+    DIFF_SEVERAL,
+    DIFF_PASSES,
+    DIFF_TRACE,
+    DIFF_WHY,
+    example=_EXAMPLE,
+    renamed={"--only": "--blocks"},
+    choose_specs=_choose_specs,
+)
+@click.argument("sides", metavar="OLD NEW…", nargs=-1)
+@click.option(
+    "--stage",
+    type=click.Choice(["before", "after"]),
+    default="after",
+    help="In a directory: the text before or after optimizations.",
+)
+@click.option(
+    "--module",
+    metavar="REGEX",
+    help="Of several modules: only those whose name, or name#number, matches.",
+    shell_complete=complete_module,
+)
+@click.option(
+    "--map",
+    "renamed",
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Pair these two modules: names, paths or places.",
+)
+@click.option("--blocks", metavar="BLOCK,…", default="", help=f"Of {', '.join(BLOCKS)}.")
+@click.option("--strict", is_flag=True, help="Compare autotuned choices and channel numbers too.")
+@click.option("--unfold", is_flag=True, help="List every changed instruction separately.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if anything differs.")
+@click.option(
+    "--threshold",
+    metavar="LIMIT,…",
+    default="",
+    help="--exit-code only if worse by more, as in 2%,64MiB.",
+)
+@click.option(
+    "--why", metavar="NAME", default="", help="What an instruction and its partner have in common."
+)
+@click.option("--text", "as_text", is_flag=True, help="Print a unified diff of normalized text.")
+@click.option(
+    "--computation", metavar="NAME", default="", help="With --text: only this computation."
+)
+@click.option(
+    "--passes",
+    metavar="DIR",
+    multiple=True,
+    help="What each pass changed; given twice, where dumps part.",
+)
+@click.option(
+    "--trace",
+    metavar="EXPR",
+    default="",
+    help="With --passes DIR: which pass made, and which removed, the instructions for which EXPR "
+    "holds.",
+)
+@config_option
+@machine_options(MACHINE)
+def diff(
+    sides: tuple[str, ...],
+    *,
+    stage: StageChoice,
+    module: str | None,
+    renamed: tuple[str, ...],
+    blocks: str,
+    strict: bool,
+    unfold: bool,
+    exit_code: bool,
+    threshold: str,
+    why: str,
+    as_text: bool,
+    computation: str,
+    passes: tuple[str, ...],
+    trace: str,
+    options: RowOptions,
+    **values: Any,
+) -> None:
+    """Show what changed from OLD to NEW, most important first.
+
+    Each is a dump file, a dump directory, or a JSON document of `hlotool summary`; `label=PATH`
+    names its column. Differences in names, numbering, metadata and order are ignored.
+    """
+    if trace and len(passes) != 1:
+        raise UsageError("--trace needs --passes DIR, given once.")
+    _check_usage(sides, passes, why, as_text=as_text, computation=computation)
+    if (passes or as_text) and any(values.values()):
+        name = "--passes" if passes else "--text"
+        raise UsageError(f"{name} estimates no times: leave out --chip, --bandwidth and the like.")
+    compared = DiffOptions(_parse_blocks(blocks), is_strict=strict, is_folded=not unfold)
+    assumptions = read_assumptions(values, take_config(values))
+    limit = parse_threshold(threshold) if threshold else None
+    asked = Asked(stage, module, compared, assumptions, limit)
+    if trace:
+        print_trace(passes[0], module, trace, options)
+        return
+    if passes:
+        _exit(exit_code, print_passes(passes, module, options, is_strict=strict))
+        return
+    if len(sides) > _BOTH:
+        several = [parse_argument(one, name_path(one)) for one in sides]
+        name_sides(several)
+        differs, is_worse = print_several(several, asked.for_several(), options)
+        _exit(exit_code, is_worse if limit else differs)
+        return
+    arguments = parse_argument(sides[0], "old"), parse_argument(sides[1], "new")
+    name_sides(arguments)
+    (old, notes), (new, more) = (find_candidates(one, stage, module) for one in arguments)
+    say_all((*notes, *more))
+    pairs = pair_candidates(old, new, parse_map(renamed))
+    if why:
+        print_partners(choose_pair(pairs, "--why"), arguments, why, asked, options)
+        return
+    if as_text:
+        pair = choose_pair(pairs, "--text")
+        differs = is_worse = _print_text(pair, arguments, computation, compared, options)
+    elif len(pairs) == 1 and pairs[0].left and pairs[0].right:
+        differs, is_worse = _print_one(pairs[0], arguments, asked, options)
+    else:
+        differs, is_worse = print_directory(pairs, arguments, asked.for_several(), options)
+    _exit(exit_code, is_worse if limit else differs)
+
+
+def _exit(asked: bool, found: bool) -> None:
+    """End with 1 where --exit-code asks for it and there is something to tell."""
+    if asked and found:
+        click.get_current_context().exit(1)
+
+
+def _check_usage(
+    sides: tuple[str, ...], passes: tuple[str, ...], why: str, *, as_text: bool, computation: str
+) -> None:
+    if passes:
+        if any(one.startswith("-") for one in passes):
+            raise UsageError("--passes needs the directory of a dump: hlotool diff --passes DIR")
+        if sides or len(passes) > _BOTH:
+            raise UsageError("--passes DIR, given once or twice, takes the place of OLD and NEW.")
+    elif len(sides) < _BOTH:
+        raise UsageError(f"expected two paths, OLD and NEW, or more; found {len(sides)}.")
+    elif len(sides) > _BOTH and (as_text or why):
+        raise UsageError(f"{'--text' if as_text else '--why'} compares two programs.")
+    if computation and not as_text:
+        raise UsageError("--computation needs --text.")
+
+
+def _parse_blocks(text: str) -> tuple[str, ...]:
+    chosen = [part.strip() for part in text.split(",") if part.strip()]
+    for name in chosen:
+        if name not in BLOCKS:
+            raise UsageError(f"--blocks: there is no block {name!r}; {suggest(name, BLOCKS)}")
+    return tuple(one for one in BLOCKS if one in chosen) if chosen else BLOCKS
+
+
+def _print_one(
+    pair: Pairing,
+    arguments: tuple[Argument, Argument],
+    asked: Asked,
+    options: RowOptions,
+) -> tuple[bool, bool]:
+    """Compare two programs and print all blocks; say if anything differs, if any is worse."""
+    if pair.left is None or pair.right is None:
+        raise ValueError("both sides are needed")
+    labels = arguments[0].label, arguments[1].label
+    (left, right), read = read_pair((pair.left, pair.right), labels, asked.assumptions)
+    say_all((*left.notes(), *right.notes()))
+    compared = replace(asked.compared, has_equal_figures=not options.wants_overview)
+    report = compare_programs(left, right, compared)
+    facts = name_files(read[0], left), name_files(read[1], right)
+    document = diff_document(report, *facts, asked.compared, options)
+    document = replace(document, find_words=lambda: left.find_words() | right.find_words())
+    worse = find_worse(report.metrics, asked.threshold)
+    if worse:
+        document = replace(document, lines=(*document.lines, worse_line(worse)))
+    print_document(document, options)
+    return report.differs, bool(worse)
+
+
+def _print_text(
+    pair: Pairing,
+    arguments: tuple[Argument, Argument],
+    computation: str,
+    compared: DiffOptions,
+    options: RowOptions,
+) -> bool:
+    """Print the normalised texts of two programs as a unified diff."""
+    if options.format != "table":
+        raise UsageError(f"--text prints text only; it does not go with --format {options.format}.")
+    if pair.left is None or pair.right is None:
+        raise ValueError("both sides are needed")
+    left, _ = read_side(pair.left, arguments[0].label)
+    right, _ = read_side(pair.right, arguments[1].label)
+    report = compare_programs(left, right, replace(compared, only=()))
+    if report.structure is None:
+        raise UsageError("--text needs the text of both modules.")
+    blocks = write_texts(report.structure, computation)
+    old, new = (f"{one.label} {one.path}" for one in arguments)
+    write_text((render_unified(blocks, (old, new), make_look(options)),), options.output)
+    return any(block.differs for block in blocks)

@@ -1,1 +1,0 @@
-"""What `hlotool explain` knows: `terms` of all declarations, the `legend` of tables, `formats`."""

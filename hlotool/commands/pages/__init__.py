@@ -1,1 +1,0 @@
-"""What stands on the pages of `hlotool report`: of two programs (`pair`), and their `tables`."""

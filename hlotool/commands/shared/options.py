@@ -1,0 +1,391 @@
+"""`--config`: which configuration a command reads.
+
+The options that name a machine to estimate times for.
+
+What the command line, and the configuration, say that no dump tells.
+
+`--stack`: which calls led to the source line of each row.
+
+The options that name a dump, for click.
+
+The options that every command shares, and the one value they become.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Final
+
+import click
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.collectives.machine import Machine, add_nodes, find_machine
+from hlotool.check.config import Config, find_config, read_config
+from hlotool.commands.shared.complete import (
+    complete_chip,
+    complete_fields,
+    complete_module,
+    complete_rows,
+)
+from hlotool.commands.shared.request import Request
+from hlotool.dump.files import StageChoice
+from hlotool.dump.siblings import NamedFiles
+from hlotool.errors import UsageError
+from hlotool.hlo import Module
+from hlotool.program.call_rules import CallRule
+from hlotool.program.program import Assumptions
+from hlotool.table import DocumentSpec, Line
+from hlotool.table.quantity import parse_bandwidth, parse_time
+from hlotool.table.select import Query
+from hlotool.table.units import UNITS
+
+config_option: Final = click.option(
+    "--config",
+    metavar="FILE",
+    default="",
+    help="Use this file instead of the hlotool.toml here or above.",
+)
+
+
+def take_config(values: dict[str, Any]) -> Config:
+    """Take the value of the option out of all, and read that file, or the nearest one."""
+    path = values.pop("config")
+    return read_config(path) if path else find_config()
+
+
+_CHIP: Final = click.option(
+    "--chip",
+    metavar="NAME",
+    help="Estimate times on this chip: h100, v5p, ….",
+    shell_complete=complete_chip,
+)
+_BANDWIDTH: Final = click.option(
+    "--bandwidth", metavar="SPEED", help="Estimate transfers within a node at this speed: 450GB/s."
+)
+_NODE_BANDWIDTH: Final = click.option(
+    "--node-bandwidth",
+    metavar="SPEED",
+    help="Estimate transfers between nodes, or slices, at this speed: 50GB/s.",
+)
+_DEVICES_PER_NODE: Final = click.option(
+    "--devices-per-node",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Say that a node has N consecutive devices; by default what the chip's link joins.",
+)
+_LATENCY: Final = click.option(
+    "--latency", metavar="TIME", help="Add this much for each collective: 5us."
+)
+_CHIP_MEMORY: Final = click.option(
+    "--chip", metavar="NAME", help="Show what is left of this chip's memory: h100, v5p, …."
+)
+_CHIP_FILE: Final = click.option(
+    "--chip-file",
+    metavar="FILE",
+    default="",
+    help="TOML file of your own chips, in the form of chips.toml.",
+)
+_NODES: Final = (_NODE_BANDWIDTH, _DEVICES_PER_NODE)
+
+# Which of them a command takes; `take_machine` reads them all.
+CHIP_ALONE: Final = (_CHIP, _CHIP_FILE)
+CHIP_MEMORY: Final = (_CHIP_MEMORY, _CHIP_FILE)
+MACHINE: Final = (_CHIP, _BANDWIDTH, *_NODES, _CHIP_FILE)
+MACHINE_AND_LATENCY: Final = (_CHIP, _BANDWIDTH, *_NODES, _LATENCY, _CHIP_FILE)
+
+
+def machine_options(
+    options: tuple[Callable[..., Any], ...],
+) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
+    """Give a command options that name a machine; `take_machine` reads what was given."""
+
+    def decorate(function: Callable[..., int | None]) -> Callable[..., int | None]:
+        decorated: Callable[..., int | None] = function
+        for each in reversed(options):
+            decorated = each(decorated)
+        return decorated
+
+    return decorate
+
+
+def take_machine(values: dict[str, Any], settings: Config) -> Machine | None:
+    """Take the values of these options out of all, and return the machine they name.
+
+    Where they name no chip, and no size of a node, those of the configuration count. The speed of
+    a link must be known only where the options are about links, and name the chip; and only then
+    must the chip fit. Raises UsageError for what does not go together.
+    """
+    given = values.pop("chip", None)
+    is_about_links = "bandwidth" in values
+    bandwidth, latency = values.pop("bandwidth", None), values.pop("latency", None)
+    between = values.pop("node_bandwidth", None)
+    per_node = values.pop("devices_per_node", None)
+    machine = find_machine(
+        given or settings.chip or None,
+        None if bandwidth is None else parse_bandwidth(bandwidth, "--bandwidth"),
+        None if latency is None else parse_time(latency, "--latency"),
+        values.pop("chip_file", ""),
+        needs_link=is_about_links and bool(given),
+    )
+    machine = add_nodes(
+        machine,
+        per_node or settings.devices_per_node,
+        None if between is None else parse_bandwidth(between, "--node-bandwidth"),
+    )
+    return replace(machine, must_fit=True) if machine and given else machine
+
+
+def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
+    """Take the options that name a machine out of all; the rest is what the configuration says."""
+    return Assumptions(_read_call_rules(config), take_machine(values, config))
+
+
+def _read_call_rules(config: Config) -> tuple[CallRule, ...]:
+    if not config.custom_calls:
+        return ()
+    from hlotool.check.config import compile_call_costs  # noqa: PLC0415  brings pyparsing
+
+    return compile_call_costs(config)
+
+
+_STACK: Final = "stack"
+
+stack_option: Final = click.option(
+    "--stack",
+    "has_stacks",
+    is_flag=True,
+    help="Print below each row the calls that led to its source line.",
+)
+
+
+def show_stacks(spec: DocumentSpec) -> DocumentSpec:
+    """Return a declaration whose tables print the stacks, where their rows have any."""
+    lists = (
+        rows.showing(rows.shown() | {_STACK})
+        if any(field.name == _STACK for field in rows.fields)
+        else rows
+        for rows in spec.row_lists
+    )
+    return replace(spec, row_lists=tuple(lists))
+
+
+def explain_missing_stacks(module: Module | None) -> tuple[Line, ...]:
+    """Say why there are no stacks, where the text of the module has none."""
+    if module is None:
+        return (Line("No stacks: they stand in the text of the module (--module-text)."),)
+    if not module.debug_info.frames:
+        return (
+            Line(
+                "No stacks: this text has no StackFrames table; older XLA prints the innermost "
+                "line alone."
+            ),
+        )
+    return ()
+
+
+def dump_options(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """Give a command PATH and the options that choose a dump, as `request: Request`.
+
+    What the command returns, if anything, is the exit code.
+
+    The options of `machine_options`, and what hlotool.toml says, become its assumptions.
+
+    Budgets given with --budget are held against the dump after the answer is printed,
+    unless the command is the one that does nothing else.
+    """
+
+    @wraps(function)
+    def call(path: str | None, stage: StageChoice, module: str | None, **values: Any) -> int | None:
+        named = NamedFiles(
+            values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
+        )
+        config = take_config(values)
+        assumptions = read_assumptions(values, config)
+        request = Request(
+            path or "", stage, module, named, values.pop("budget"), config, assumptions
+        )
+        if not request.budgets or function.__name__ == _CHECK:
+            return function(request=request, **values)
+        from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
+
+        # A mistake is told before anything is read.
+        rules = compile_budgets(request.budgets, assumptions.machine)
+        return function(request=request, **values) or enforce_budgets(request, rules)
+
+    decorated: Callable[..., int | None] = call
+    # What a check recorded is read without a dump.
+    argument = click.argument("path", metavar="PATH", required=function.__name__ != _CHECK)
+    for decorate in reversed((argument, *_DUMP_PARAMETERS)):
+        decorated = decorate(decorated)
+    return decorated
+
+
+_CHECK = "check"
+_DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
+    click.option(
+        "--stage",
+        type=click.Choice(["before", "after", "all"]),
+        default="after",
+        help="In a directory: the text before or after optimizations.",
+    ),
+    click.option(
+        "--module",
+        metavar="REGEX",
+        help="Of several modules: only those whose name, or name#number, matches.",
+        shell_complete=complete_module,
+    ),
+    click.option("--buffers", metavar="FILE", help="The buffer assignment, if not beside PATH."),
+    click.option("--live-range", metavar="FILE", help="The live ranges, if not beside PATH."),
+    click.option("--module-text", metavar="FILE", help="The HLO text, if not beside PATH."),
+    click.option(
+        "--budget",
+        metavar="EXPR",
+        multiple=True,
+        help="Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
+    ),
+    config_option,
+)
+
+FORMATS: Final = (
+    *("table", "json", "jsonl", "csv", "tsv", "parquet", "markdown"),
+    *("folded", "pprof"),
+)
+COLORS: Final = ("auto", "always", "never")
+_WORD: Final = re.compile(r"[a-z_]+")
+_FOR_EYES: Final = frozenset({"table", "markdown"})
+
+
+class RowOptions(Struct, frozen=True):
+    """What the user asked of rows and output; '' and None where not given."""
+
+    format: str = "table"
+    where: str = ""
+    sort: str = ""
+    limit: int | None = None
+    rows: str = ""
+    by: str = ""
+    columns: str = ""
+    keeps_numbers: bool = False
+    is_wide: bool = False
+    units: str = "auto"
+    output: str = ""
+    color: str = "auto"
+
+    @property
+    def is_for_eyes(self) -> bool:
+        """Whether the output is a table or markdown: cut, folded and with a TOTAL."""
+        return self.format in _FOR_EYES
+
+    @property
+    def wants_overview(self) -> bool:
+        """Whether the answer is for eyes, and nobody asked for certain rows of it."""
+        return self.is_for_eyes and not self.chooses_rows
+
+    @property
+    def chooses_rows(self) -> bool:
+        """Whether an option says which rows of one list are wanted, and how."""
+        return bool(self.where or self.sort or self.by or self.columns or self.rows)
+
+    def names(self, *fields: str) -> bool:
+        """Whether one of these options names one of these fields."""
+        said = f"{self.where} {self.sort} {self.by} {self.columns}"
+        return not set(_WORD.findall(said)).isdisjoint(fields)
+
+    def groups_by(self, *fields: str) -> bool:
+        """Whether --by names one of these fields."""
+        return not set(_WORD.findall(self.by)).isdisjoint(fields)
+
+    def query(self, default_limit: int) -> Query:
+        """Return the row options for the list that they act on."""
+        return Query(
+            where=self.where,
+            sort=self.sort,
+            by=self.by,
+            columns=self.columns,
+            limit=self.limit,
+            default_limit=default_limit if self.is_for_eyes else 0,
+            is_wide=self.is_wide or not self.is_for_eyes,
+            is_folded=self.is_for_eyes,
+            keeps_below=self.format == "table",
+            keeps_numbers=self.keeps_numbers,
+        )
+
+
+def make_row_options(values: Mapping[str, Any]) -> RowOptions:
+    """Make the value from click's parameters; --json and another --format contradict."""
+    chosen = dict(values)
+    is_json, form = chosen.pop("is_json"), chosen.pop("format")
+    if is_json and form not in {None, "json"}:
+        raise UsageError(f"--json and --format {form} contradict each other.")
+    return RowOptions(format="json" if is_json else form or "table", **chosen)
+
+
+def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
+    """Return the click options that `make_row_options` reads, in the order of the help."""
+    return [
+        click.Option(["--json", "is_json"], is_flag=True, help="Short for --format json."),
+        click.Option(["--format"], type=click.Choice(list(formats)), help="Output form."),
+        click.Option(
+            ["--where"], metavar="EXPR", default="", help="Keep only rows for which EXPR holds."
+        ),
+        click.Option(
+            ["--sort"],
+            metavar="[-]FIELD",
+            default="",
+            help="Sort rows by FIELD; -FIELD sorts descending.",
+            shell_complete=complete_fields,
+        ),
+        click.Option(
+            ["-n", "--limit"],
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Show N rows, 0 for all; tables show 20 by default.",
+        ),
+        click.Option(
+            ["--rows"],
+            metavar="NAME",
+            default="",
+            help="The row list these options act on.",
+            shell_complete=complete_rows,
+        ),
+        click.Option(
+            ["--by"],
+            metavar="FIELD,…",
+            default="",
+            help="Group rows by these fields, nested in this order.",
+            shell_complete=complete_fields,
+        ),
+        click.Option(
+            ["--numbered", "keeps_numbers"],
+            is_flag=True,
+            help="Keep layer_0 and layer_1 apart; else they are one row or group, layer_*.",
+        ),
+        click.Option(
+            ["--columns"],
+            metavar="FIELD,…",
+            default="",
+            help="Choose columns; +FIELD adds one to those shown, -FIELD hides it.",
+            shell_complete=complete_fields,
+        ),
+        click.Option(
+            ["-w", "--wide", "is_wide"], is_flag=True, help="Show all columns, untruncated."
+        ),
+        click.Option(
+            ["--units"],
+            type=click.Choice(UNITS),
+            default="auto",
+            help="Units of sizes in tables; B is exact.",
+        ),
+        click.Option(
+            ["-o", "--output"], metavar="FILE", default="", help="Write to FILE instead of stdout."
+        ),
+        click.Option(
+            ["--color"],
+            type=click.Choice(COLORS),
+            default="auto",
+            help="Colour tables: on a terminal, or where FORCE_COLOR is set, unless NO_COLOR is.",
+        ),
+    ]

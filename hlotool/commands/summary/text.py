@@ -1,0 +1,280 @@
+"""The sentences of `hlotool summary FILE`: what it is, memory, work, collectives, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Final
+
+from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
+from hlotool.analysis.collectives.report import BETWEEN_SLICES, COLLECTIVE_ROWS
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.collectives.totals import CollectiveTotals
+from hlotool.analysis.cost.report import COST, CostReport
+from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
+from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
+from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
+from hlotool.analysis.summary.module_facts import ModuleFacts
+from hlotool.analysis.summary.report import BOUND, COLLECTIVES, COMPILATION, MODULE, Summary
+from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
+from hlotool.commands.shared.headroom import say_headroom
+from hlotool.commands.shared.messages import write_promised
+from hlotool.table import Block, Line, quote_braces
+
+_FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
+_WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
+_MOST_FINDINGS: Final = 3  # one line each; --rows findings explains all
+_INSTRUCTION: Final = Block("instruction", MeasuredInstruction, MEASURED_INSTRUCTIONS.meaning)
+_MOST_INSTRUCTIONS: Final = 3  # one line each; --rows instructions has all
+_FLAGS_WIDTH: Final = 62  # how far flags go on: one line of a terminal
+_PARTS: Final = {
+    "compute": "work that arithmetic limits",
+    "memory": "work that memory limits",
+    "exposed": "exposed transfers",
+}
+# Whose work it is, where that is not one device's.
+_SCOPES: Final = {
+    "device": "",
+    "program": " (whole program, before partitioning)",
+    "mixed": " (before partitioning; parts under shard_map are counted for one device)",
+}
+
+
+def say_all(found: Summary) -> tuple[Line, ...]:
+    """Say all of it but the findings, without the tables between."""
+    parts = (say_what, say_memory, say_work, say_collectives, say_measured)
+    return tuple(line for say in parts for line in say(found))
+
+
+def say_what(found: Summary) -> tuple[Line, ...]:
+    """Say what the program is, and under what it was compiled."""
+    facts, compiled = found.module, found.compilation
+    scheduled = "scheduled" if facts.is_scheduled else "not scheduled"
+    parts = [f"{{name}}: {facts.backend or 'backend unknown'}, {scheduled}, {_split(facts)}"]
+    if compiled.mesh:
+        parts.append(quote_braces(f"mesh {' '.join(compiled.mesh)}"))
+    lines = [
+        Line(", ".join(parts), MODULE, facts),
+        Line(
+            "{instruction_count:instruction} ({executed_instruction_count} outside fusions), "
+            "{parameter_count:parameter} {parameter_bytes} ({donated_parameter_count} donated)",
+            MODULE,
+            facts,
+        ),
+    ]
+    known = [_list_flags(compiled.flags)] if compiled.flags else []
+    known += [f"compiler cl_{compiled.build}"] if compiled.build is not None else []
+    if known:
+        lines.append(Line("; ".join(known)))
+    if compiled.tpu_flag_count is not None:
+        text = "tpu_comp_env.txt has {tpu_flag_count:flag}, default or not; `hlotool diff` compares"
+        lines.append(Line(f"{text} them", COMPILATION, compiled))
+    return tuple(lines)
+
+
+def _split(facts: ModuleFacts) -> str:
+    partitions = _count(facts.num_partitions, "partition")
+    return f"{partitions} × {_count(facts.replica_count, 'replica')}"
+
+
+def _count(count: int | None, noun: str) -> str:
+    known = "?" if count is None else f"{count:,}"
+    return f"{known} {noun}" if count == 1 else f"{known} {noun}s"
+
+
+def _list_flags(flags: Sequence[str]) -> str:
+    """Name the flags that find room on a line; JSON has them all."""
+    ends = list(accumulate(len(flag) + len(", ") for flag in flags))
+    count = max(1, sum(end <= _FLAGS_WIDTH for end in ends))
+    shown, more = ", ".join(flags[:count]), len(flags) - count
+    return f"flags: {shown}{f' and {more} more' if more else ''}"
+
+
+def say_memory(found: Summary) -> tuple[Line, ...]:
+    """Say how much memory it takes, and whether that fits."""
+    memory = found.memory
+    lines = [Line(f"memory: unknown, as {quote_braces(found.memory_unknown)}")]
+    if memory is not None and memory.estimated:
+        allocated = write_promised("allocated", memory.estimated, memory.backend)
+        is_known = memory.estimated.allocated_bytes is not None
+        temp = "at most " if memory.backend == "tpu" else ""
+        text = f"allocated {allocated}, " if is_known else ""
+        text += f"peak {{peak_bytes}}, temp peak {temp}{{temp_peak_bytes}}"
+        lines = [Line(f"memory (estimate): {text}", ESTIMATED, memory.estimated)]
+    elif memory is not None:
+        text = "memory: {allocated_bytes} allocated, peak {peak_bytes}; arguments "
+        text += "{argument_bytes}, temp {temp_bytes}"
+        lines = [Line(text, TOTALS, memory.totals)]
+    if found.headroom is not None:
+        lines.append(say_headroom(found.headroom))
+        if found.headroom.fits is False:
+            lines.append(Line("`buffers` with the same option says what to shrink"))
+    return tuple(lines)
+
+
+def say_work(found: Summary) -> tuple[Line, ...]:
+    """Say what one run computes and moves, and on a chip what it waits for and what limits it."""
+    cost = found.cost
+    text = f"work{_SCOPES[cost.counted_for]}: {{total_flops_per_run}} flops{_say_parts(cost)}"
+    text += ", {memory_bytes_per_run} of traffic"
+    if cost.flops_per_byte is not None:
+        text += ", {flops_per_byte} flops/B"
+    lines = [Line(text, COST, cost)]
+    if found.bound is not None:
+        lines += [_say_run_time(found.run_time, found.bound.chip)] if found.run_time else []
+        lines.append(_say_bound(found.bound, found))
+    return tuple(lines)
+
+
+def _say_run_time(run: RunEstimate, chip: str) -> Line:
+    """Say how long a run takes, and what most of that is, before what limits its work."""
+    most = "what most of it is, is not known"
+    if run.largest_part is not None:
+        most = f"{{largest_share}} of it {_PARTS[run.largest_part]}"
+    text = f"{quote_braces(chip)}: {{estimated_seconds}} a run (estimate), {most}"
+    return Line(text, RUN_TIME, run)
+
+
+def _say_bound(bound: RunBound, found: Summary) -> Line:
+    """Say how long arithmetic, and all traffic, take by themselves, and which takes longer."""
+    subject = "at its peaks" if found.run_time else "{chip}, at its peaks"
+    text = f"{subject}: arithmetic {{compute_seconds}}, all traffic {{memory_seconds}}"
+    if bound.limit is None:
+        text += f"; by which it is bound is not known, as {say_why_unknown(found.cost)}"
+    else:
+        text += {"compute": "; bound by arithmetic", "memory": "; bound by memory"}[bound.limit]
+    if bound.priced_as_bf16:
+        text += f"; products in {', '.join(bound.priced_as_bf16)} are taken as fast as in bf16"
+    return Line(text, BOUND, bound)
+
+
+def _say_parts(cost: CostReport) -> str:
+    """Say which part of the work are matrix products of the text, and which custom calls.
+
+    A library's products are custom calls, and no matrix products of the text.
+    """
+    if not cost.custom_call_flops_per_run:
+        return " ({matrix_flops_per_run} in matrix products)" if cost.matrix_flops_per_run else ""
+    calls = "{custom_call_flops_per_run} in custom calls, as a library's are"
+    if not cost.matrix_flops_per_run:
+        return f" ({calls})"
+    return f" ({{matrix_flops_per_run}} in dots and convolutions, {calls})"
+
+
+def say_why_unknown(cost: CostReport) -> str:
+    """Say what makes the work or the traffic of a run a lower bound."""
+    count = max(cost.unknown_custom_call_count_per_run, cost.unknown_traffic_count_per_run)
+    if count:
+        return f"{_count(count, 'custom call')} {'is' if count == 1 else 'are'} not costed"
+    return "a size or a trip count is not known"
+
+
+def say_collectives(found: Summary) -> tuple[Line, ...]:
+    """Say what is sent, how much of it nothing hides, and where most of that is."""
+    totals, slices, host = found.collectives, found.collectives.between_slices(), found.host
+    lines: list[Line] = []
+    if totals.count:
+        text = "collectives: {count} run {executions:time} and send {wire_bytes_per_run} per device"
+        basis = _say_basis(totals)
+        if totals.exposed_seconds is not None:
+            text += (
+                f"; no work hides {{exposed_seconds}} of an estimated {{transfer_seconds}}{basis}"
+            )
+        elif totals.exposed_wire_bytes_per_run is not None:
+            text += f"; no work hides an estimated {{exposed_wire_bytes_per_run}}{basis}"
+        if totals.is_node_assumed:
+            text += "; nodes of {devices_per_node} assumed"
+        lines.append(Line(text, COLLECTIVES, totals))
+    worst = found.worst_collective
+    if worst is not None:
+        is_timed = worst.exposed_seconds is not None
+        size = "{exposed_seconds}" if is_timed else "{exposed_wire_bytes_per_run}"
+        over = " over {axes}" if worst.axes else ""
+        at = " ({source})" if worst.source else ""
+        text = f"most exposed: {size} of {{name}}{over}{at}"
+        lines.append(Line(text, _WORST, worst))
+    if slices is not None:
+        text = "between slices (dcn): {count} of them send {wire_bytes_per_run} per device"
+        lines.append(Line(text, BETWEEN_SLICES, slices))
+    if host.count:
+        lines.append(Line(HOST_LINE, HOST_TOTALS, host))
+    return tuple(lines)
+
+
+def _say_basis(totals: CollectiveTotals) -> str:
+    """Say at which speeds work is held against transfers, where the user names no chip."""
+    if totals.reference_chip is None:
+        return ""
+    if totals.transfer_seconds is None:
+        return " at the ratios of {reference_chip}"
+    return " for work as fast as on {reference_chip} and the link as given"
+
+
+def say_measured(found: Summary) -> tuple[Line, ...]:
+    """Say how often a profiler saw it run, and how long."""
+    if found.measured is None:
+        return ()
+    text = "measured: {run_count:run} on {device_count:device}"
+    if found.measured.run_seconds is not None:
+        text += ", {run_seconds} each"
+    lines = [Line(text, MEASURED, found.measured)]
+    if found.collectives.measured_seconds is not None:
+        text = (
+            "measured of collectives: {measured_seconds} in one run; nothing else runs in "
+            "{measured_exposed_seconds} of it"
+        )
+        lines.append(Line(text, COLLECTIVES, found.collectives))
+    return (*lines, *_name_longest(found.instructions))
+
+
+def _name_longest(rows: Sequence[MeasuredInstruction]) -> Iterator[Line]:
+    """Name what took most of the time; nothing where the profile does not tell of runs."""
+    timed = [row for row in rows if row.measured_seconds]
+    if timed:
+        yield Line("most of it (--rows instructions has all):")
+    for row in timed[:_MOST_INSTRUCTIONS]:
+        share = " ({share})" if row.share is not None else ""
+        place = quote_braces(f" ({row.source})" if row.source else "")
+        yield Line(f"* {{measured_seconds}}{share} {{name}}, {{opcode}}{place}", _INSTRUCTION, row)
+
+
+def say_findings(found: Summary) -> tuple[Line, ...]:
+    """Name what is worth a look, the worst first; the list itself says more."""
+    if not found.findings:
+        return ()
+    lines: list[Line] = []
+    for one in found.findings[:_MOST_FINDINGS]:
+        size = "{bytes} " if one.bytes is not None else ""
+        time = "{estimated_seconds} " if one.estimated_seconds is not None else ""
+        place = quote_braces(one.source.rpartition("/")[2]) if one.source else ""
+        subject = _say_subject(one)
+        between = " " if "×" in subject else ", "  # so that most stay one line of a terminal
+        where = between.join(part for part in (subject, place) if part)
+        where = f": {where}" if where else ""
+        lines.append(Line(f"* {size}{time}{{code}}{where}", _FINDING, one, tone=one.severity))
+    more = len(found.findings) - _MOST_FINDINGS
+    order = ", " + FINDING_ORDER if any(one.weighted_bytes for one in found.findings) else ""
+    said = f"… and {more} more{order}; " if more > 0 else ""
+    lines.append(Line(f"{said}--rows findings says why, and what to try"))
+    return tuple(lines)
+
+
+def _say_subject(found: Finding) -> str:
+    """Name the largest of what a finding is about, and how many there are."""
+    if found.instruction is not None:
+        return "{instruction}" + (f" ×{found.count:,}" if found.count > 1 else "")
+    if found.parameter is not None:
+        return "{parameter}" + (f" and {found.count - 1:,} more" if found.count > 1 else "")
+    return ""
+
+
+def say_order(findings: Sequence[Finding]) -> tuple[Line, ...]:
+    """Say how the list of findings is sorted, and what the column says that it is sorted by."""
+    timed = [one for one in findings if one.weighted_bytes is not None]
+    if not timed:
+        return ()
+    said = "Warnings first, then most time"
+    if all(one.estimated_seconds is not None for one in timed):
+        return (Line(f"{said}."),)
+    moved = "as traffic are the bytes that memory moves in it"
+    return (Line(f"{said}: {moved}, at the ratios of the chip or of the reference chip."),)

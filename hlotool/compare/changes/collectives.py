@@ -1,0 +1,379 @@
+"""Which collective of one program is which of the other?
+
+By the devices, never by the notation of their groups: `mesh['a'=4,'b'=2] {'a'}` and
+`[2,4]<=[4,2]T(1,0)` are the same. What follows no strides is together.
+
+What crosses the interconnect on each side, by kind, network, devices and element type.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Annotated, Final, TypeAlias, TypeVar
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from hlotool.analysis.collectives.mesh import Network
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.compare.changes.instructions import (
+    CHANGE,
+    LEFT,
+    RIGHT,
+    SOURCE_LINE,
+    WHAT,
+    Change,
+    share_scope,
+)
+from hlotool.hlo.opcodes import COLLECTIVES
+from hlotool.hlo.shape import DTYPES
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, WHOLE, Unit, column, figure
+
+
+class RowPair(Struct, frozen=True):
+    """A collective on the left, on the right, or the same on both."""
+
+    left: CollectiveRow | None
+    right: CollectiveRow | None
+
+    @property
+    def kinds(self) -> Hashable:
+        """What it is on both sides; one without a partner is as if it had one like itself."""
+        one, other = self.left or self.right, self.right or self.left
+        return _devices(one), one and one.dtype, _devices(other), other and other.dtype
+
+
+_Key: TypeAlias = Callable[[CollectiveRow], Hashable]
+
+
+def _devices(row: CollectiveRow | None) -> Hashable:
+    """Return kind and devices; only the data-centre network is told from others.
+
+    Of other networks a side may not know its own, and of axes not the names.
+    """
+    return row and (row.kind, row.network == "dcn", row.strides, row.group_size)
+
+
+# From strict to loose. What has another dtype or runs over other devices is at the same place.
+_KEYS: Final[tuple[_Key, ...]] = (
+    lambda row: (_devices(row), row.dtype, row.payload_bytes, row.executions, row.scope),
+    lambda row: (_devices(row), row.dtype, row.payload_bytes),
+    lambda row: (_devices(row), row.dtype, row.scope),
+    lambda row: (_devices(row), row.dtype),
+    lambda row: (_devices(row), row.executions, row.scope),
+    lambda row: (_devices(row), row.executions),
+)
+_MOVED: Final[_Key] = lambda row: (  # noqa: E731  one of a kind with those above
+    row.kind,
+    row.network == "dcn",
+    row.dtype,
+    row.payload_bytes,
+    row.executions,
+    row.scope,
+)
+
+
+def pair_collectives(
+    left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
+) -> list[RowPair]:
+    """Pair collectives of one kind: by devices and dtype, then dtype, then devices aside.
+
+    Where equals are left, their order decides. Over other devices only what moves the same
+    bytes as often for the same scope is a pair.
+    """
+    found: list[RowPair] = []
+    here, there = list(left), list(right)
+    for key in (*_KEYS, _MOVED):
+        waiting: dict[Hashable, deque[CollectiveRow]] = {}
+        for row in there:
+            waiting.setdefault(key(row), deque()).append(row)
+        alone = []
+        for row in here:
+            others = waiting.get(key(row))
+            if others:
+                found.append(RowPair(row, others.popleft()))
+            else:
+                alone.append(row)
+        here = alone
+        there = [row for others in waiting.values() for row in others]
+    return [*found, *(RowPair(row, None) for row in here), *(RowPair(None, row) for row in there)]
+
+
+_HOW_MANY: Final = "how many"
+_RUNS: Final = "how often those run"
+_PAYLOAD: Final = "payload in one run,"
+_WIRE: Final = "wire bytes per device and run,"
+_UNSURE: Final = "whether a size or a trip count is unknown,"
+_LEFT_LOWER, _RIGHT_LOWER = "is_left_lower_bound", "is_right_lower_bound"
+_EXPOSED: Final = "wire bytes that no work hides,"
+_SECONDS: Final = "with --chip: time that no work hides,"
+
+
+def _exposed(meaning: str, unit: Unit, heading: str, give_way: int) -> Meta:
+    """Declare what no work hides, with its own mark of a lower bound."""
+    return figure(
+        meaning,
+        unit,
+        heading=heading,
+        is_summed=True,
+        lower_if="is_exposed_lower_bound",
+        give_way=give_way,
+    )
+
+
+class CollectiveChange(Struct, frozen=True):
+    """All collectives of one kind, network, devices and dtype that differ.
+
+    Those that a partner takes the place of, with another dtype or over other devices, are one
+    row, whose `details` say so. Bytes are wire bytes per device in one run; `count` is how many
+    there are now (were, if removed). An unknown trip count counts once, and the flags say so.
+    """
+
+    change: Annotated[Change, CHANGE]
+    kind: Annotated[str, column("what they amount to", words=COLLECTIVES, wants=WHOLE)]
+    network: Annotated[
+        Network | None, column("what they run over, where the text tells", null_text="")
+    ]
+    axes: Annotated[
+        tuple[str, ...] | None,
+        column("mesh axes, as the right calls them, else the left", null_text=""),
+    ]
+    group_size: Annotated[
+        int | None, column("devices of a group", NUMBER, heading="n", null_text="", give_way=8)
+    ]
+    dtype: Annotated[
+        str | None,
+        column(
+            "element type, on the right if both have one; null where a document does not say",
+            words=DTYPES,
+            give_way=7,
+        ),
+    ]
+    count: Annotated[
+        int, figure("how many there are on the right, else on the left", COUNT, is_summed=False)
+    ]
+    left_count: Annotated[
+        int, column(_HOW_MANY + LEFT, COUNT, heading="old", is_exact=True, give_way=3)
+    ]
+    right_count: Annotated[
+        int, column(_HOW_MANY + RIGHT, COUNT, heading="new", is_exact=True, give_way=3)
+    ]
+    left_executions: Annotated[int, figure(_RUNS, COUNT, heading="old runs", give_way=4)]
+    right_executions: Annotated[int, figure(_RUNS, COUNT, heading="new runs", give_way=4)]
+    left_payload_bytes: Annotated[int, figure(_PAYLOAD + LEFT, BYTES)]
+    right_payload_bytes: Annotated[int, figure(_PAYLOAD + RIGHT, BYTES)]
+    left_bytes: Annotated[
+        int, column(_WIRE + LEFT, BYTES, heading="old wire/run", lower_if=_LEFT_LOWER, give_way=5)
+    ]
+    right_bytes: Annotated[
+        int, column(_WIRE + RIGHT, BYTES, heading="new wire/run", lower_if=_RIGHT_LOWER, give_way=5)
+    ]
+    delta_bytes: Annotated[
+        int,
+        column(
+            "right minus left",
+            BYTES,
+            heading="difference",
+            is_signed=True,
+            lower_if="is_lower_bound",
+            upper_if="is_upper_bound",
+        ),
+    ]
+    left_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + LEFT, BYTES, "old exposed", 3)]
+    right_exposed_bytes: Annotated[int | None, _exposed(_EXPOSED + RIGHT, BYTES, "new exposed", 2)]
+    delta_exposed_bytes: Annotated[
+        int | None,
+        figure(
+            "of what no work hides, right minus left",
+            BYTES,
+            heading="exposed difference",
+            is_signed=True,
+            is_summed=True,
+            lower_if="is_exposed_lower_bound",
+        ),
+    ]
+    left_exposed_seconds: Annotated[
+        float | None, _exposed(_SECONDS + LEFT, SECONDS, "old exposed time", 3)
+    ]
+    right_exposed_seconds: Annotated[
+        float | None, _exposed(_SECONDS + RIGHT, SECONDS, "new exposed time", 2)
+    ]
+    is_left_lower_bound: Annotated[bool, figure(_UNSURE + LEFT)]
+    is_right_lower_bound: Annotated[bool, figure(_UNSURE + RIGHT)]
+    is_lower_bound: Annotated[bool, figure("whether the difference is a lower bound")]
+    is_upper_bound: Annotated[bool, figure("whether the difference is an upper bound")]
+    is_exposed_lower_bound: Annotated[
+        bool, figure("whether for some of them nobody knows what work hides")
+    ]
+    scope: Annotated[
+        str | None, column("module path that they share", null_text="", is_path=True, give_way=6)
+    ]
+    source_file: Annotated[str | None, figure("file of the largest")]
+    source_line: Annotated[int | None, SOURCE_LINE]
+    details: Annotated[
+        tuple[str, ...], figure("what else differs: dtype, axes, who asked for it, each with both")
+    ]
+    what: Annotated[str, WHAT]
+
+
+N = TypeVar("N", int, float)
+
+
+def compare_collectives(
+    left: Sequence[CollectiveRow], right: Sequence[CollectiveRow]
+) -> tuple[CollectiveChange, ...]:
+    """Compare group by group; the largest difference of wire bytes comes first.
+
+    Rows are put in pairs first (`collective_pairs`); pairs of one kind that differ alike in
+    dtype and devices, and rows without a partner of that dtype and these devices, are a group.
+    Groups in which neither number, executions, bytes, exposure nor who asked differ are left out.
+    """
+    groups: dict[Hashable, list[RowPair]] = {}
+    for pair in pair_collectives(left, right):
+        groups.setdefault(pair.kinds, []).append(pair)
+    changed = [row for row in map(_row, groups.values()) if has_changed(row)]
+    changed.sort(key=lambda row: (-abs(row.delta_bytes), -row.count, row.kind, row.dtype))
+    return tuple(changed)
+
+
+def _row(pairs: Sequence[RowPair]) -> CollectiveChange:
+    left = [pair.left for pair in pairs if pair.left]
+    right = [pair.right for pair in pairs if pair.right]
+    shown = right or left
+    largest = max(shown, key=lambda row: row.known_wire_bytes_per_run)
+    details = _details(pairs)
+    return replace(
+        make_change(largest.kind, _sum_up(left), _sum_up(right)),
+        network=largest.network,
+        axes=largest.axes,
+        group_size=largest.group_size,
+        dtype=largest.dtype,
+        scope=share_scope(row.scope for row in shown),
+        source_file=largest.source_file,
+        source_line=largest.source_line,
+        details=details,
+        what="; ".join(details),
+    )
+
+
+def _details(pairs: Sequence[RowPair]) -> tuple[str, ...]:
+    """Say what differs between partners that no figure tells: dtype, axes, who asked."""
+    whole = [(pair.left, pair.right) for pair in pairs if pair.left and pair.right]
+    found = []
+    for title, values in (
+        ("dtype", [(one.dtype, other.dtype) for one, other in whole]),
+        ("axes", [_axes(one, other) for one, other in whole]),
+        ("asked by", [_askers(one, other) for one, other in whole]),
+    ):
+        changes = dict.fromkeys(pair for pair in values if pair[0] != pair[1])
+        found += [f"{title} {one} → {other}" for one, other in changes]
+    return tuple(found)
+
+
+def _askers(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:
+    """Return who asked for both; equal where a side does not tell."""
+    known = left.asked_by and right.asked_by
+    return (left.asked_by or "", right.asked_by or "") if known else ("", "")
+
+
+def _axes(left: CollectiveRow, right: CollectiveRow) -> tuple[str, str]:
+    """Return the axes of both; equal where the devices are, whatever their names."""
+    if left.strides == right.strides:
+        return "", ""
+    one, other = (", ".join(row.axes or row.strides or ("?",)) for row in (left, right))
+    return one, other
+
+
+class Sums(Struct, frozen=True):
+    """What the collectives of a group add up to on one side; no exposure where nobody says."""
+
+    count: int
+    executions: int
+    payload_bytes: int
+    wire_bytes: int
+    exposed_bytes: int | None
+    exposed_seconds: float | None
+    is_lower_bound: bool
+    is_exposed_lower_bound: bool
+
+
+def _sum_up(rows: Sequence[CollectiveRow]) -> Sums | None:
+    if not rows:
+        return None
+    return Sums(
+        len(rows),
+        sum(row.known_executions for row in rows),
+        sum(row.known_payload_bytes_per_run for row in rows),
+        sum(row.known_wire_bytes_per_run for row in rows),
+        _add_up([row.exposed_wire_bytes_per_run for row in rows]),
+        _add_up([row.exposed_seconds for row in rows]),
+        any(row.wire_bytes_per_run is None for row in rows),
+        any(row.exposed_wire_bytes_per_run is None for row in rows),
+    )
+
+
+def _add_up(values: Sequence[N | None]) -> N | None:
+    """Add up what is known, None where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def make_change(kind: str, left: Sums | None, right: Sums | None) -> CollectiveChange:
+    """Put two sides together, None for a side that has none; all else is left open."""
+    sides = [side for side in (left, right) if side is not None]
+    nothing = Sums(
+        0,
+        0,
+        0,
+        0,
+        0 if all(side.exposed_bytes is not None for side in sides) else None,
+        0.0 if all(side.exposed_seconds is not None for side in sides) else None,
+        is_lower_bound=False,
+        is_exposed_lower_bound=False,
+    )
+    here, there = left or nothing, right or nothing
+    return CollectiveChange(
+        change="added" if left is None else "removed" if right is None else "changed",
+        kind=kind,
+        network=None,
+        axes=None,
+        group_size=None,
+        dtype=None,
+        count=there.count or here.count,
+        left_count=here.count,
+        right_count=there.count,
+        left_executions=here.executions,
+        right_executions=there.executions,
+        left_payload_bytes=here.payload_bytes,
+        right_payload_bytes=there.payload_bytes,
+        left_bytes=here.wire_bytes,
+        right_bytes=there.wire_bytes,
+        delta_bytes=there.wire_bytes - here.wire_bytes,
+        left_exposed_bytes=here.exposed_bytes,
+        right_exposed_bytes=there.exposed_bytes,
+        delta_exposed_bytes=_subtract(there.exposed_bytes, here.exposed_bytes),
+        left_exposed_seconds=here.exposed_seconds,
+        right_exposed_seconds=there.exposed_seconds,
+        is_left_lower_bound=here.is_lower_bound,
+        is_right_lower_bound=there.is_lower_bound,
+        is_lower_bound=there.is_lower_bound,
+        is_upper_bound=here.is_lower_bound,
+        is_exposed_lower_bound=here.is_exposed_lower_bound or there.is_exposed_lower_bound,
+        scope=None,
+        source_file=None,
+        source_line=None,
+        details=(),
+        what="",
+    )
+
+
+def has_changed(row: CollectiveChange) -> bool:
+    """Whether number, executions, bytes, exposure or anything in the details differ."""
+    left = row.left_count, row.left_executions, row.left_payload_bytes, row.left_bytes
+    right = row.right_count, row.right_executions, row.right_payload_bytes, row.right_bytes
+    return left != right or bool(row.delta_exposed_bytes) or bool(row.details)
+
+
+def _subtract(right: int | None, left: int | None) -> int | None:
+    return None if right is None or left is None else right - left

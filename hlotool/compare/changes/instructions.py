@@ -1,0 +1,373 @@
+"""What several lists of a diff say of a change: its kind, its bytes, where it comes from.
+
+Where does what was folded into one row come from?
+
+The same change at many places (48 layers) is one row that counts them.
+
+Which instructions were added, removed or changed?
+
+An added or removed instruction that calls a computation stands for what is inside it. A
+change inside a fused computation is a row of its own; the fusion that calls it has none
+unless it differs itself.
+
+How many instructions have moved: the same program in another order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Sequence
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.origin import find_scope
+from hlotool.compare.changes.reasons import REASON_MEANINGS, Reason, Reasoner, describe_shape
+from hlotool.compare.match.matching import Pairs
+from hlotool.compare.match.structure import ComputationPair, Structure
+from hlotool.hlo import Instruction
+from hlotool.hlo.opcodes import FREE, GIVEN, OPCODES
+from hlotool.program.program import Program
+from hlotool.table import BYTES, COUNT, NUMBER, PERCENT, TIMES, WHOLE, column, figure
+from hlotool.table.names import ANY, share_path
+
+Change: TypeAlias = Literal["added", "removed", "changed"]
+
+LEFT: Final = " on the left"
+RIGHT: Final = " on the right"
+
+CHANGE: Final = column(
+    "what happened",
+    word_meanings={
+        "added": "only the right side has it",
+        "removed": "only the left side has it",
+        "changed": "both sides have it, and it differs",
+    },
+)
+ALIKE: Final = column("how many changed alike", TIMES, heading="×")
+WHAT: Final = column("the details as one text", heading="what differs", give_way=1)
+DELTA_BYTES: Final = column("right minus left", BYTES, heading="difference", is_signed=True)
+RELATIVE_DELTA: Final = column(
+    "the difference relative to the left", PERCENT, heading="%", is_signed=True, null_text=""
+)
+
+OP_NAME: Final = figure("its op_name, the name that tracing gave it")
+SCOPE: Final = column(
+    "module path in the user's program; what folded ones share", null_text="", is_path=True
+)
+SOURCE_FILE: Final = figure("file of the user's program")
+SOURCE_LINE: Final = figure("line in that file", NUMBER)
+
+
+def share_scope(scopes: Iterable[str | None]) -> str | None:
+    """Return what scopes have in common, a star where they have nothing; None if none is known.
+
+    An unknown one shares nothing with others: a blank says unknown, never several.
+
+    >>> share_scope(["layer_0/mlp", "layer_1/mlp"]), share_scope(["mlp", None])
+    ('layer_*/mlp', '*')
+    """
+    found = list(scopes)
+    return share_path([scope or ANY for scope in found]) if any(found) else None
+
+
+# These move no data; what they lead to is told by other rows.
+_WEIGHTLESS: Final = FREE | {"after-all"}
+
+
+class InstructionChange(Struct, frozen=True):
+    """One change, `count` times; names, shapes and sources are those of the heaviest.
+
+    `reasons` are kinds, `details` the same with both sides. Bytes are those of the results,
+    all `count` together; null on the side that has none, or where a size is unknown.
+    `is_fused` says that it happened inside a fusion or another embedded computation.
+    """
+
+    change: Annotated[Change, CHANGE]
+    count: Annotated[int, ALIKE]
+    opcode: Annotated[
+        str, column("the opcode; if it changed, the new one", words=OPCODES, give_way=3)
+    ]
+    reasons: Annotated[
+        tuple[str, ...],
+        figure("what differs: shape, dtype, layout, operands, …", word_meanings=REASON_MEANINGS),
+    ]
+    details: Annotated[
+        tuple[str, ...], figure("the reasons with the values of both sides, for the heaviest")
+    ]
+    name: Annotated[
+        str, column("the new name; the old one if removed", heading="instruction", wants=WHOLE)
+    ]
+    computation: Annotated[str, figure("the computation that holds it")]
+    left_name: Annotated[str | None, figure("its name" + LEFT)]
+    right_name: Annotated[str | None, figure("its name" + RIGHT)]
+    is_fused: Annotated[bool, figure("whether it runs inside a fusion or reducer", heading="fused")]
+    left_shape: Annotated[str | None, figure("shape of the result" + LEFT)]
+    right_shape: Annotated[str | None, figure("shape of the result" + RIGHT)]
+    left_bytes: Annotated[
+        int | None, figure("size of the results" + LEFT, BYTES, heading="old", null_text="")
+    ]
+    right_bytes: Annotated[
+        int | None,
+        figure("size of the results" + RIGHT, BYTES, heading="new", null_text=""),
+    ]
+    delta_bytes: Annotated[int | None, DELTA_BYTES]
+    op_name: Annotated[str | None, OP_NAME]
+    scope: Annotated[str | None, SCOPE]
+    source_file: Annotated[str | None, SOURCE_FILE]
+    source_line: Annotated[int | None, SOURCE_LINE]
+    what: Annotated[str, WHAT]  # of what is new or gone the shape
+
+
+class Found(Struct, frozen=True):
+    """One change before folding; one side is None where an instruction is new or gone."""
+
+    left: Instruction | None
+    right: Instruction | None
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def shown(self) -> Instruction:
+        """The instruction that the row describes: the new one, or the one that is gone."""
+        found = self.right or self.left
+        assert found is not None  # noqa: S101  one side is always there
+        return found
+
+    @property
+    def change(self) -> Change:
+        """What happened."""
+        if self.left is None:
+            return "added"
+        return "removed" if self.right is None else "changed"
+
+
+class Folder:
+    """Makes rows of changes, weighing each by the bytes its results take in one run."""
+
+    def __init__(self, left: Program, right: Program) -> None:
+        self._sides = {side.module: side.executions for side in (left, right)}
+
+    def rows(self, found: Iterable[Found], *, is_folded: bool) -> tuple[InstructionChange, ...]:
+        """Fold what changed alike; what moves most bytes comes first, ties by name."""
+        classes: dict[tuple[object, ...], list[Found]] = {}
+        for one in found:
+            key = self._alike(one) if is_folded else (one.shown,)
+            classes.setdefault(key, []).append(one)
+        weighed = []
+        for members in classes.values():
+            members.sort(key=lambda one: -self._weight([one]))
+            row = _row(members, is_fused=not self._runs(members[0].shown))
+            weighed.append((self._weight(members), row))
+        weighed.sort(key=lambda one: (one[1].is_fused, -one[0], one[1].opcode, one[1].name))
+        return tuple(row for _, row in weighed)
+
+    def _alike(self, one: Found) -> tuple[object, ...]:
+        """Return what folded changes have in common."""
+        shape = "" if one.left and one.right else str(one.shown.shape)
+        reasons = tuple((each.kind, each.pattern or str(each)) for each in one.reasons)
+        return one.change, one.shown.opcode, reasons, shape, not self._runs(one.shown)
+
+    def _runs(self, instruction: Instruction) -> int:
+        """Count the runs of an instruction, 0 where it runs only as part of another."""
+        computation = instruction.computation
+        return self._sides[computation.module].lower_bound(computation)
+
+    def _weight(self, members: Iterable[Found]) -> int:
+        return sum(
+            max(_size(one.left) or 0, _size(one.right) or 0) * max(1, self._runs(one.shown))
+            for one in members
+            if one.shown.opcode not in _WEIGHTLESS
+        )
+
+
+def _row(members: Sequence[Found], *, is_fused: bool) -> InstructionChange:
+    first = members[0]
+    left_bytes = _total([one.left for one in members])
+    right_bytes = _total([one.right for one in members])
+    left_shape = describe_shape(first.left.shape) if first.left else None
+    right_shape = describe_shape(first.right.shape) if first.right else None
+    details = tuple(map(str, first.reasons))
+    op_name = first.shown.metadata().op_name
+    place = first.shown.source_location()
+    return InstructionChange(
+        change=first.change,
+        count=len(members),
+        opcode=first.shown.opcode,
+        reasons=tuple(reason.kind for reason in first.reasons),
+        details=details,
+        name=first.shown.full_name,
+        computation=first.shown.computation.name,
+        left_name=first.left.full_name if first.left else None,
+        right_name=first.right.full_name if first.right else None,
+        is_fused=is_fused,
+        left_shape=left_shape,
+        right_shape=right_shape,
+        left_bytes=left_bytes,
+        right_bytes=right_bytes,
+        delta_bytes=_difference(first, left_bytes, right_bytes),
+        op_name=op_name or None,
+        scope=share_scope(_scope(one.shown) for one in members),
+        source_file=place.file if place else None,
+        source_line=place.line if place else None,
+        what="; ".join(details) or right_shape or left_shape or "",
+    )
+
+
+def _scope(instruction: Instruction) -> str | None:
+    op_name = instruction.metadata().op_name
+    return find_scope(op_name) if op_name else None
+
+
+def _size(instruction: Instruction | None) -> int | None:
+    return instruction.shape.size_bytes if instruction else None
+
+
+def _total(instructions: Sequence[Instruction | None]) -> int | None:
+    """Add the results' bytes; None for the side that has none, or if one is unknown."""
+    sizes = [_size(one) for one in instructions]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _difference(found: Found, left_bytes: int | None, right_bytes: int | None) -> int | None:
+    """Subtract; a side that has no such instruction counts as 0, an unknown size as unknown."""
+    left = 0 if found.left is None else left_bytes
+    right = 0 if found.right is None else right_bytes
+    return None if left is None or right is None else right - left
+
+
+class InstructionDiff(Struct, frozen=True):
+    """All changes, those that weigh most first, and how many instructions have partners.
+
+    The counts are of instructions, those inside fusions included: each side's, and the left
+    ones with a partner. What belongs to no execution (dead computations) is not counted.
+    """
+
+    rows: tuple[InstructionChange, ...]
+    matched_count: int
+    changed_count: int
+    left_only_count: int
+    right_only_count: int
+
+
+def compare_instructions(
+    structure: Structure, reasoner: Reasoner, *, is_folded: bool = True
+) -> InstructionDiff:
+    """List what changed, each once however often its computation is compared.
+
+    Follows the pairs of `compare_structure`; raises nothing of its own.
+    """
+    pairs, back = reasoner.pairs, reasoner.back
+    found = [] if structure.is_equal else _find(structure, reasoner)
+    rows = Folder(*structure.programs).rows(found, is_folded=is_folded) if found else ()
+    # Of a computation that several on the other side are like, one has the partner.
+    once = {left: right for left, right in pairs.items() if back.get(right) is left}
+    return InstructionDiff(
+        rows,
+        matched_count=len(once),
+        changed_count=sum(1 for one in found if one.reasons),
+        left_only_count=_alone(structure, once, is_left=True),
+        right_only_count=_alone(structure, set(once.values()), is_left=False),
+    )
+
+
+def _find(structure: Structure, reasoner: Reasoner) -> list[Found]:
+    """List every change; an instruction compared twice is told of once."""
+    found: dict[Instruction, Found] = {}
+    for pair in structure.computations:
+        if pair.is_equal:
+            continue
+        for left in pair.left.instructions:
+            right = pair.pairs.get(left)
+            if left in found:
+                continue
+            if right is not None:
+                reasons = reasoner.reasons(left, right)
+                if reasons and not _follows(left, reasons, found):
+                    found[left] = Found(left, right, reasons)
+            elif left not in reasoner.pairs and not _is_told(left, reasoner.pairs):
+                found[left] = Found(left, None)
+        for right in pair.right_only():
+            if right not in reasoner.back and not _is_told(right, reasoner.back):
+                found[right] = Found(None, right)
+    _find_moved(structure, reasoner, found)
+    return list(found.values())
+
+
+def _find_moved(structure: Structure, reasoner: Reasoner, found: dict[Instruction, Found]) -> None:
+    """Add what changed in code that stands in another computation now."""
+    for left, right in structure.moved.items():
+        reasons = reasoner.reasons(left, right)
+        if reasons and not _follows(left, reasons, found):
+            found[left] = Found(left, right, reasons)
+
+
+def _follows(
+    done: Instruction, reasons: tuple[Reason, ...], found: dict[Instruction, Found]
+) -> bool:
+    """Say whether this is the `done` of a start whose own change explains its shape."""
+    if not done.opcode.endswith("-done") or not done.operands:
+        return False
+    start = found.get(done.operands[0])
+    kinds = {reason.kind for reason in reasons}
+    return start is not None and kinds <= {reason.kind for reason in start.reasons} | {"operands"}
+
+
+def _is_told(done: Instruction, paired: Pairs) -> bool:
+    """Say whether this is the `done` of a start whose own row tells of it.
+
+    That start has no partner either, or one synchronous operation does its work.
+    """
+    if not done.opcode.endswith("-done") or not done.operands:
+        return False
+    start = done.operands[0]
+    partner = paired.get(start)
+    return partner is None or partner.opcode != start.opcode
+
+
+def _alone(structure: Structure, paired: Container[Instruction], *, is_left: bool) -> int:
+    """Count the instructions of one side that have no partner."""
+    seen = {pair.left if is_left else pair.right for pair in structure.computations}
+    seen.update(structure.left_only if is_left else structure.right_only)
+    return sum(one not in paired for computation in seen for one in computation.instructions)
+
+
+class OrderChange(Struct, frozen=True):
+    """`moved_count` of `paired_count` paired instructions stand elsewhere in the sequence.
+
+    It is the least number that one would have to move; `computation` is where most moved.
+    """
+
+    moved_count: Annotated[int, figure("instructions at another place in the schedule", COUNT)]
+    paired_count: Annotated[int, figure("instructions that have partners", COUNT)]
+    computation: Annotated[str, figure("the computation in which most moved")]
+
+
+def compare_order(pairs: Iterable[ComputationPair]) -> OrderChange | None:
+    """Count what moved inside its computation; None where nothing did.
+
+    Parameters and constants have no place in an execution and are left out.
+    """
+    moved_count = paired_count = most = 0
+    computation = ""
+    for pair in pairs:
+        places = {one: place for place, one in enumerate(pair.right.instructions)}
+        sequence = [
+            places[pair.pairs[one]]
+            for one in pair.left.instructions
+            if one in pair.pairs and one.opcode not in GIVEN
+        ]
+        moved = len(sequence) - _longest_rise(sequence)
+        moved_count += moved
+        paired_count += len(sequence)
+        if moved > most:
+            most, computation = moved, pair.left.name
+    return OrderChange(moved_count, paired_count, computation) if moved_count else None
+
+
+def _longest_rise(numbers: Sequence[int]) -> int:
+    """Length of the longest strictly rising subsequence, in n log n."""
+    ends: list[int] = []
+    for number in numbers:
+        place = bisect_left(ends, number)
+        ends[place : place + 1] = [number]
+    return len(ends)

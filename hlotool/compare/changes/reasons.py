@@ -1,0 +1,328 @@
+"""In which respects do two shapes differ: dtype, dimensions, layout, memory space?
+
+Why does an instruction differ from its partner?
+
+Each reason has a kind, which scripts may test, and the two sides as texts. Operands are
+compared by partnership, so a reason is never a consequence of names; what an added or a
+removed instruction does to its users' operand lists is told by its own row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from fractions import Fraction
+from itertools import zip_longest
+from typing import Final
+
+from msgspec import Struct, field
+
+from hlotool.compare.match.colours import family
+from hlotool.compare.match.comparable import comparable_literal, config_changes, trip_count
+from hlotool.compare.match.flow import Flow
+from hlotool.compare.match.matching import Pairs
+from hlotool.compare.match.signature import Signatures
+from hlotool.compare.match.structure import Structure
+from hlotool.hlo import ArrayShape, Instruction, Layout, Shape, TupleShape
+
+
+def shape_changes(left: Shape, right: Shape) -> Iterator[tuple[str, str, str]]:
+    """Yield (kind, left, right) for each respect; of a tuple, the first array that differs.
+
+    A tuple of other length or nesting has changed its shape, whatever its arrays do.
+    """
+    here, there = list(left.leaves_with_index()), list(right.leaves_with_index())
+    if [index for index, _ in here] != [index for index, _ in there]:
+        yield "shape", describe_shape(left), describe_shape(right)
+        return
+    told: set[str] = set()
+    for (index, one), (_, other) in zip(here, there, strict=True):
+        place = "{" + ",".join(map(str, index)) + "} " if index else ""
+        for kind, before, after in _array_changes(one, other):
+            if kind not in told:
+                told.add(kind)
+                yield kind, place + before, after
+
+
+def describe_shape(shape: Shape) -> str:
+    """Write an array as XLA does; of a tuple only how many arrays it holds."""
+    if isinstance(shape, TupleShape):
+        return f"a tuple of {sum(1 for _ in shape.leaves())}"
+    return str(shape)
+
+
+def scaling(left: Shape, right: Shape) -> str:
+    """Say by which factor shapes differ, if they do in no other way; '' if in another way.
+
+    Of every array at most one dimension may have changed, and by the same factor in all.
+    """
+    here, there = list(left.leaves_with_index()), list(right.leaves_with_index())
+    if [index for index, _ in here] != [index for index, _ in there]:
+        return ""
+    factors: set[Fraction] = set()
+    for (_, one), (_, other) in zip(here, there, strict=True):
+        if len(one.dims) != len(other.dims) or one.dynamic != other.dynamic:
+            return ""
+        changed = [(a, b) for a, b in zip(one.dims, other.dims, strict=True) if a != b]
+        if len(changed) > 1 or any(a <= 0 or b <= 0 for a, b in changed):
+            return ""
+        factors.update(Fraction(b, a) for a, b in changed)
+    return f"×{factors.pop()}" if len(factors) == 1 else ""
+
+
+def _array_changes(left: ArrayShape, right: ArrayShape) -> Iterator[tuple[str, str, str]]:
+    if left.dtype != right.dtype:
+        yield "dtype", left.dtype, right.dtype
+    if (left.dims, left.dynamic) != (right.dims, right.dynamic):
+        yield "shape", str(left), str(right)
+    here, there = left.layout or Layout(), right.layout or Layout()
+    if here.memory_space != there.memory_space:
+        yield "memory space", str(here.memory_space), str(there.memory_space)
+    is_comparable = len(left.dims) == len(right.dims) or here.tiles != there.tiles
+    if is_comparable and _arrangement(here) != _arrangement(there):
+        yield "layout", format_layout(here), format_layout(there)
+
+
+def _arrangement(layout: Layout) -> tuple[object, ...]:
+    return (
+        layout.minor_to_major,
+        layout.tiles,
+        layout.element_bits,
+        layout.tail_padding,
+        layout.prefix_bytes,
+        layout.rest,
+    )
+
+
+def format_layout(layout: Layout) -> str:
+    """Write the order of dimensions and the tiles as XLA does; the memory space is left out."""
+    order = ",".join(map(str, layout.minor_to_major))
+    tiles = "".join(f"({','.join(map(str, tile))})" for tile in layout.tiles)
+    extra = f"E({layout.element_bits})" if layout.element_bits else ""
+    behind = f"T{tiles}" * bool(tiles) + extra
+    return "{" + order + (f":{behind}" if behind else "") + "}"
+
+
+def format_shape(shape: Shape, *, with_layout: bool = True) -> str:
+    """Write a shape as XLA does, tuples in full."""
+    if isinstance(shape, TupleShape):
+        parts = (format_shape(each, with_layout=with_layout) for each in shape.elements)
+        return f"({', '.join(parts)})"
+    if not with_layout or shape.layout is None or not shape.dims:
+        return str(shape)
+    space = shape.layout.memory_space
+    text = format_layout(shape.layout)
+    return f"{shape}{text[:-1]}{':' * (':' not in text)}S({space})}}" if space else f"{shape}{text}"
+
+
+_KINDS: Final = {
+    "index": "tuple index",
+    "kind": "fusion kind",
+    "backend_config": "backend config",
+    "replica_groups": "replica groups",
+    "source_target_pairs": "source target pairs",
+    "custom_call_target": "custom call target",
+    "control-predecessors": "control dependencies",
+    "frontend_attributes": "frontend attributes",
+    "output_to_operand_aliasing": "aliasing",
+}
+# Kinds of reasons; any other attribute that differs is one under its own name.
+REASON_MEANINGS: Final[Mapping[str, str]] = {
+    "shape": "the dimensions of the result differ",
+    "dtype": "the element type of the result differs",
+    "layout": "the order of dimensions in memory, or tiles, differ",
+    "memory space": "the result lies in another memory space",
+    "opcode": "one operation was replaced by another",
+    "operands": "the operands are not each other's partners; one that was put in between is told "
+    "by its own row",
+    "constant": "the value of the constant differs",
+    "parameter number": "the parameter has another number",
+    "async": "a synchronous operation became asynchronous, or the reverse",
+    "trip count": "the loop makes more rounds, or fewer",
+    "called computations": "it calls more computations, or fewer",
+    "sharding": "it is cut otherwise among the devices",
+    **{title: f"its attribute {key} differs" for key, title in _KINDS.items()},
+}
+_LONGEST: Final = 60  # characters of a side's text
+_SEARCHED: Final = 64  # unpaired instructions looked through on the way to a paired one
+
+
+class Reason(Struct, frozen=True):
+    """One difference of a pair: its kind, and what stands on each side ('' for nothing).
+
+    Reasons of one `pattern` are folded: a batch that doubles is one change in all shapes.
+    """
+
+    kind: str
+    left: str = ""
+    right: str = ""
+    pattern: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.left} → {self.right}" if self.left or self.right else self.kind
+
+
+class Reasoner(Struct, eq=False):
+    """Compares paired instructions; `pairs` and `back` are all partners of both modules."""
+
+    signatures: Signatures
+    exact: Callable[[Instruction], int]
+    pairs: Pairs
+    back: Pairs
+    flow: Flow
+    _known: dict[tuple[Instruction, Instruction], tuple[Reason, ...]] = field(default_factory=dict)
+    _known_own: dict[Hashable, tuple[Reason, ...]] = field(default_factory=dict)
+
+    def reasons(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
+        """List why a pair differs, () where it does not, callees' contents aside."""
+        if left is right:  # of a program that is compared with itself
+            return ()
+        found = self._known.get((left, right))
+        if found is None:
+            found = () if self._have_same_operands(left, right) else (Reason("operands"),)
+            found = self._known[left, right] = (*self._own(left, right), *found)
+        return found
+
+    def _own(self, left: Instruction, right: Instruction) -> tuple[Reason, ...]:
+        """Return what differs in the instructions themselves, found once for all that say so."""
+        numbers = self.exact(left), self.exact(right)
+        if numbers[0] == numbers[1]:
+            return ()
+        key = *numbers, left.attributes.get("channel_id"), right.attributes.get("channel_id")
+        found = self._known_own.get(key)
+        if found is None:
+            found = self._known_own[key] = tuple(self._find_own(left, right))
+        return found
+
+    def _find_own(self, left: Instruction, right: Instruction) -> Iterator[Reason]:
+        """Yield what differs in the instructions themselves."""
+        is_async_change = left.opcode != right.opcode and family(left) == family(right)
+        if is_async_change:
+            yield Reason("async", *(_mode(one) for one in (left, right)))
+        elif left.opcode != right.opcode:
+            yield Reason("opcode", left.opcode, right.opcode)
+        if not is_async_change and self.signatures.shape(left.shape) != self.signatures.shape(
+            right.shape
+        ):
+            for kind, before, after in shape_changes(left.shape, right.shape):
+                pattern = scaling(left.shape, right.shape) if kind == "shape" else ""
+                yield Reason(kind, before, after, pattern)
+        terms = self.signatures.terms
+        literals = comparable_literal(left, terms), comparable_literal(right, terms)
+        if literals[0] != literals[1] and left.opcode == right.opcode:
+            kind = "parameter number" if left.opcode == "parameter" else "constant"
+            yield Reason(kind, *map(_cut, literals))
+        yield from self._attributes(left, right)
+        called = [len(one.called_computations()) for one in (left, right)]
+        if called[0] != called[1] and not is_async_change:
+            yield Reason("called computations", str(called[0]), str(called[1]))
+
+    def _attributes(self, left: Instruction, right: Instruction) -> Iterator[Reason]:
+        if left.opcode != right.opcode:
+            left, right = _operation(left), _operation(right)
+        here = dict(self.signatures.attributes(left))
+        there = dict(self.signatures.attributes(right))
+        for key in sorted(here.keys() | there.keys()):
+            if here.get(key) == there.get(key):
+                continue
+            if key == "backend_config":
+                yield from _config_reasons(left, right, is_strict=self.signatures.terms.is_strict)
+            else:
+                texts = (one.attributes.get(key, "none") for one in (left, right))
+                yield Reason(_KINDS.get(key, key), *map(_cut, texts))
+
+    def _have_same_operands(self, left: Instruction, right: Instruction) -> bool:
+        here = [_undone(one) for one in left.operands]
+        there = [_undone(one) for one in right.operands]
+        if len(here) != len(there):
+            mapped = [self.pairs[one] for one in here if one in self.pairs]
+            return mapped == [one for one in there if one in self.back]
+        return all(
+            self._are_same(one, other) for one, other in zip_longest(here, there) if one or other
+        )
+
+    def _are_same(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether two operands are partners, or differ by rows of their own.
+
+        A left operand without partner was removed, a right one added; if what they stand on
+        leads to the other side's operand, both are new, or it is one copy more, there is
+        nothing to add.
+        """
+        partner, origin = self.pairs.get(left), self.back.get(right)
+        if partner is right or self._mean_the_same(left, right):
+            return True
+        if partner is None and origin is None:
+            return True
+        if origin is None:
+            return self._is_copy(right, partner) or _leads_to(right, partner, self.back)
+        if partner is not None:
+            return False
+        return self._is_copy(left, origin) or _leads_to(left, origin, self.pairs)
+
+    def _is_copy(self, one: Instruction, other: Instruction | None) -> bool:
+        """Say whether two instructions of one side compute the same from the same."""
+        return (
+            other is not None
+            and one.operands == other.operands
+            and self.exact(one) == self.exact(other)
+        )
+
+    def _mean_the_same(self, left: Instruction, right: Instruction) -> bool:
+        """Say whether two operands are partners when fusions and calls are looked through."""
+        meanings = self.flow.meanings(right)
+        return any(self.pairs.get(one) in meanings for one in self.flow.meanings(left))
+
+
+def make_reasoner(structure: Structure) -> Reasoner:
+    """Return who tells why partners differ; all that asks about one comparison asks the same."""
+    return Reasoner(
+        structure.signatures,
+        structure.numbers.signature,
+        structure.partners(),
+        structure.back(),
+        structure.flow,
+    )
+
+
+def _leads_to(start: Instruction, goal: Instruction | None, paired: Pairs) -> bool:
+    """Say whether unpaired instructions alone lie between an operand and `goal`."""
+    pending, seen = [start], {start}
+    while pending and len(seen) <= _SEARCHED:
+        for operand in pending.pop().operands:
+            one = _undone(operand)
+            if one is goal:
+                return True
+            if one not in paired and one not in seen:
+                seen.add(one)
+                pending.append(one)
+    return False
+
+
+def _undone(instruction: Instruction) -> Instruction:
+    """Return the start of an asynchronous operation in place of its done."""
+    while instruction.opcode.endswith("-done") and instruction.operands:
+        instruction = instruction.operands[0]
+    return instruction
+
+
+def _operation(instruction: Instruction) -> Instruction:
+    """Return what an async-start wraps, anything else as it is."""
+    callee = instruction.callee() if instruction.opcode == "async-start" else None
+    return callee.root if callee else instruction
+
+
+def _mode(instruction: Instruction) -> str:
+    return "async" if instruction.opcode.endswith("-start") else "sync"
+
+
+def _config_reasons(left: Instruction, right: Instruction, *, is_strict: bool) -> Iterator[Reason]:
+    configs = left.backend_config(), right.backend_config()
+    trips = trip_count(configs[0]), trip_count(configs[1])
+    if trips[0] != trips[1]:
+        yield Reason("trip count", *(trip or "none" for trip in trips))
+    changes = config_changes(*configs, is_strict=is_strict)
+    if changes:
+        yield Reason("backend config", *map(_cut, changes))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

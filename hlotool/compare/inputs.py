@@ -1,0 +1,270 @@
+"""How much have two programs in common, before either is parsed?
+
+What is compared: a program or its saved figures, and under what it was compiled.
+
+The two sides of a diff: what did the user type, and what does it hold?
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hlotool.compare.answer import SideFacts
+from hlotool.compare.saved import SavedFigures
+from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
+from hlotool.dump.find import find_inputs, parse_module_pattern
+from hlotool.dump.find_store import relative_path
+from hlotool.dump.names import folder_below, short_path
+from hlotool.dump.remote import is_address
+from hlotool.dump.saved import SavedModule, make_key, read_saved
+from hlotool.dump.siblings import find_build, find_tpu_flags
+from hlotool.errors import HlotoolError, NothingCheckedError
+from hlotool.hlo import Module
+from hlotool.hlo.attribute_values import drop_metadata
+from hlotool.program.load import input_paths, load_program
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
+from hlotool.program.siblings import parse_debug_options
+from hlotool.table import InputPaths
+
+_FIRST_COMPUTATION: Final = re.compile(r"^(?:ENTRY\s|%)", re.MULTILINE)
+# What an instruction makes and how: `f32[8,128]{1,0} add(`; of a tuple the last element.
+_RESULT: Final = re.compile(r"([a-z0-9]+\[[0-9,<=]*\])(?:\{[^{}]*\})?\)? ([a-z][a-z0-9\-]*)\(")
+
+EQUAL: Final = 2.0  # the likeness of equal texts
+
+
+class Content(Struct, frozen=True, eq=False):
+    """What is compared of a program: its text without notes, and how often it does what.
+
+    `words` count opcodes with the shapes they make.
+    """
+
+    text: str
+    words: Counter[str]
+
+    def likeness(self, other: Content) -> float:
+        """Return what both do, as a share of what either does; `EQUAL` where the texts are."""
+        if self.text == other.text:
+            return EQUAL
+        either = (self.words | other.words).total()
+        return (self.words & other.words).total() / either if either else 0.0
+
+
+def read_content(one: Input) -> Content | None:
+    """Read what is compared of a program; None where it has no text, or none that can be read."""
+    if one.module is None:
+        return None
+    try:
+        text = one.module.read().text
+    except HlotoolError:  # who reads it to compare it says what is wrong
+        return None
+    begin = _FIRST_COMPUTATION.search(text)
+    body = drop_metadata(text[begin.start() :] if begin else text)
+    return Content(body, Counter(" ".join(found) for found in _RESULT.findall(body)))
+
+
+Flags = Mapping[str, tuple[str, ...]]
+
+
+class DiffSide(Struct, frozen=True):
+    """One side: a program or the figures a saved document holds, and what it was compiled under.
+
+    `before` is the text that XLA was given, `build` that of the TPU compiler.
+    """
+
+    figures: Program | SavedFigures
+    flags: Flags | None = None
+    tpu_flags: Flags | None = None
+    before: DumpFile | None = None
+    build: int | None = None
+
+    @property
+    def program(self) -> Program | None:
+        """The program, None where only figures were saved."""
+        return self.figures if isinstance(self.figures, Program) else None
+
+    @property
+    def module(self) -> Module | None:
+        """The module, None where the side has none."""
+        return self.program.module if self.program else None
+
+    def find_words(self) -> frozenset[str]:
+        """Return the opcodes that its text holds."""
+        return self.program.find_words() if self.program else frozenset()
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what of its files was not understood."""
+        return self.program.notes() if self.program else ()
+
+
+def level_sides(left: DiffSide, right: DiffSide) -> tuple[DiffSide, DiffSide]:
+    """Estimate memory on both sides where only one has a buffer assignment."""
+    here, there = left.program, right.program
+    if here is None or there is None or (here.assignment is None) == (there.assignment is None):
+        return left, right
+    if here.module is None or there.module is None:
+        return left, right
+    return (
+        replace(left, figures=here.without_assignment()),
+        replace(right, figures=there.without_assignment()),
+    )
+
+
+class Argument(Struct, frozen=True):
+    """OLD or NEW as typed: `[label=]PATH`."""
+
+    label: str
+    path: str
+
+
+class Candidate(Struct, frozen=True):
+    """One program of a side, not yet read, or one module of a saved document."""
+
+    name: str
+    path: str
+    input: Input | None = None
+    saved: SavedModule | None = None
+    schema: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it lies in its directory, if another program there has its name."""
+        found = self.saved or self.input
+        return found.place if found else ""
+
+    @property
+    def folder(self) -> str:
+        """Where it lies below the side's path, without XLA's number; '' for a document's."""
+        return folder_below(self.input.path, self.path) if self.input and not self.saved else ""
+
+    @property
+    def short_place(self) -> str:
+        """Where it lies below the side's path, in short, as a summary of a directory says it."""
+        if self.input is None or self.saved:
+            return self.place
+        return short_path(self.input.path, self.path)
+
+    @property
+    def path_below(self) -> str:
+        """Its file below the side's path, '' for a document's."""
+        if self.input is None or self.saved or self.input.path.startswith(f"{self.path}#"):
+            return ""
+        return relative_path(self.input.path, self.path)
+
+    @property
+    def key(self) -> str:
+        """Its name, and its place where that is needed to find it again."""
+        return make_key(self.name, self.place)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+        return self.input.size_bytes if self.input else 0
+
+
+def parse_argument(text: str, default: str) -> Argument:
+    """Read `label=PATH`; a path that exists as it stands has no label."""
+    label, equals, path = text.partition("=")
+    is_path = is_address(text) or os.path.exists(text)  # noqa: PTH110  (paths stay strings)
+    if equals and label and path and not is_path:
+        return Argument(label, path)
+    return Argument(default, text)
+
+
+def name_path(text: str) -> str:
+    """Return what a side without a label is called: the last part of its path."""
+    return os.path.basename(os.path.normpath(text))  # noqa: PTH119  (paths stay strings)
+
+
+def find_candidates(
+    argument: Argument, stage: StageChoice, module: str | None
+) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+    """Return the programs that a side holds, without reading them, and notes for the user."""
+    found = _find(argument.path, stage, module)
+    candidates: list[Candidate] = []
+    for one in found.inputs:
+        if one.document is None:
+            candidates.append(Candidate(one.name, argument.path, input=one))
+            continue
+        pattern = parse_module_pattern(module)
+        saved = read_saved(one.document.read())
+        candidates += [
+            Candidate(each.name, argument.path, one, each, saved.schema)
+            for each in saved.modules
+            if pattern is None or pattern.is_found(each.name)
+        ]
+    if not candidates:
+        of = f" that --module {module!r} matches" if module else ""
+        raise NothingCheckedError(f"{argument.path}: this document has no module{of}.")
+    return tuple(candidates), tuple(found.notes)
+
+
+def _find(path: str, stage: StageChoice, module: str | None) -> Inputs:
+    """Find the inputs of a side; the modules of a saved document have their names inside."""
+    try:
+        return find_inputs(path, stage, module)
+    except NothingCheckedError:
+        found = find_inputs(path, stage)
+        if any(one.document is None for one in found.inputs):
+            raise
+        return found
+
+
+def read_pair(
+    pair: tuple[Candidate, Candidate], labels: tuple[str, str], assumptions: Assumptions
+) -> tuple[tuple[DiffSide, DiffSide], tuple[SideFacts, SideFacts]]:
+    """Read both sides of a pair; two dumps of the same bytes are one program, read once."""
+    (left, old), chosen = read_side(pair[0], labels[0], assumptions), pair[1].input
+    if left.program and chosen and pair[0].input and pair[0].input.is_same_as(chosen):
+        right = _read_context(left.program, chosen)
+        paths = input_paths(pair[1].path, chosen, with_buffers=True)
+        new = replace(old, label=labels[1], input=paths)
+    else:
+        right, new = read_side(pair[1], labels[1], assumptions)
+    return (left, right), (old, new)
+
+
+def read_side(
+    candidate: Candidate, label: str, assumptions: Assumptions = NO_ASSUMPTIONS
+) -> tuple[DiffSide, SideFacts]:
+    """Read one side of a pair; `assumptions` hold on both."""
+    if candidate.saved is not None:
+        figures = SavedFigures(candidate.name, candidate.saved.figures, assumptions.machine)
+        paths = InputPaths(candidate.path)
+        return DiffSide(figures), SideFacts(label, candidate.schema, paths, None)
+    if candidate.input is None:
+        raise ValueError("a candidate has an input or a saved document")
+    program = load_program(
+        candidate.input, candidate.path, with_buffers=True, assumptions=assumptions
+    )
+    facts = program.counts.module if program.module else None
+    return _read_context(program, candidate.input), SideFacts(label, None, program.paths, facts)
+
+
+def _read_context(program: Program, chosen: Input) -> DiffSide:
+    """Read what a program was compiled under; the text that XLA was given is read if needed."""
+    options = chosen.debug_options
+    text = chosen.module or chosen.buffers
+    path = text.raw_path if text and not text.part else ""
+    tpu_flags = find_tpu_flags(path)
+    return DiffSide(
+        program,
+        flags=parse_debug_options(options.read()) if options else None,
+        tpu_flags=parse_debug_options(tpu_flags.read()) if tpu_flags else None,
+        before=chosen.before,
+        build=find_build(path),
+    )
+
+
+def name_files(facts: SideFacts, side: DiffSide) -> SideFacts:
+    """Return the facts with all files that were read by now: of some, only when they are needed."""
+    if side.program is None or side.before is None or not side.program.paths.mesh_path:
+        return facts
+    return replace(facts, input=replace(facts.input, mesh_path=side.before.path))

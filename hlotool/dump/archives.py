@@ -1,0 +1,296 @@
+"""The members of an archive, as if it were unpacked; nothing is written.
+
+Names are only names: `/etc/passwd`, `../x` and `x` are members in the archive and lead nowhere
+else. Links are left out.
+
+Which members has a tar archive, compressed or not?
+
+A plain tar is read where its members lie. A compressed one has to be unpacked from its beginning:
+it is, once, and what may be text of it is kept in memory.
+
+Which members has a zip archive?
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import tarfile
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
+from typing import BinaryIO, Final, Self, cast
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from msgspec import Struct
+
+from hlotool.dump.compression import (
+    describe_error,
+    find_compression,
+    is_worth_reading,
+    unpack_blocks,
+)
+from hlotool.dump.stores import Entry
+
+MARK: Final = "!"  # between an archive and its members: `dump.zip!/module_0001.txt`
+MAX_MEMBERS: Final = 200_000
+MAX_MEMBER_BYTES: Final = 4 << 30
+_TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
+
+
+class Member(Struct, frozen=True):
+    """A regular file of an archive."""
+
+    name: str
+    size_bytes: int
+    open: Callable[[], BinaryIO]
+
+
+class ArchiveStore:
+    """The members of one archive; `prefix` is what their paths begin with: `dump.zip!`."""
+
+    def __init__(self, prefix: str, members: Iterable[Member]) -> None:
+        """Raise OSError for more members than a directory may hold."""
+        self._prefix = prefix
+        self._members: dict[str, Member] = {}
+        self._directories: dict[str, dict[str, bool]] = {"": {}}  # names, and which are directories
+        for count, member in enumerate(members, 1):
+            if count > MAX_MEMBERS:
+                raise OSError(f"the archive has more than {MAX_MEMBERS:,} members")
+            self._add(member)
+
+    def is_directory(self, path: str) -> bool:
+        """Whether members stand below a path."""
+        return self._inside(path) in self._directories
+
+    def find_size(self, path: str) -> int | None:
+        """Return the size of a member."""
+        member = self._members.get(self._inside(path))
+        return member.size_bytes if member else None
+
+    def list_directory(self, path: str) -> list[Entry]:
+        """Return the members and directories directly below a path."""
+        inside = self._inside(path)
+        names = self._directories.get(inside)
+        if names is None:
+            raise FileNotFoundError(errno.ENOENT, "no such directory")
+        return [
+            Entry(name, True)
+            if is_directory
+            else Entry(name, False, self._members[_join(inside, name)].size_bytes)
+            for name, is_directory in names.items()
+        ]
+
+    def identify(self, path: str) -> Hashable:
+        """Return the path: there are no links."""
+        return path
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a member."""
+        inside = self._inside(path)
+        member = self._members.get(inside)
+        if member is None:
+            if inside in self._directories:
+                raise IsADirectoryError(errno.EISDIR, "a directory")
+            raise FileNotFoundError(errno.ENOENT, "no such member")
+        if member.size_bytes > MAX_MEMBER_BYTES:
+            raise OSError(f"the member holds more than {MAX_MEMBER_BYTES >> 30} GiB")
+        return member.open()
+
+    def read(self, path: str) -> bytes:
+        """Return a whole member; of one that is no text, the beginning."""
+        with self.open(path) as file:
+            return read_telling(file)
+
+    def _inside(self, path: str) -> str:
+        """Return the name of a member, as it is kept, from a path."""
+        return "/".join(_split(path.removeprefix(self._prefix)))
+
+    def _add(self, member: Member) -> None:
+        """Keep a member; of two of one name the last counts, as when they are unpacked."""
+        *folders, name = _split(member.name) or [""]
+        folder = ""
+        for each in folders:
+            if _join(folder, each) in self._members:
+                return  # a file stands where its directory should be
+            self._directories[folder][each] = True
+            folder = _join(folder, each)
+            self._directories.setdefault(folder, {})
+        if name and not self._directories[folder].get(name):
+            self._directories[folder][name] = False
+            self._members[_join(folder, name)] = member
+
+
+def read_telling(file: BinaryIO) -> bytes:
+    """Return what a file holds, or its beginning where that is no text and not compressed.
+
+    What is left may be a thousand times as much as its archive.
+    """
+    beginning = file.read(_TELLING_BYTES)
+    is_packed = find_compression(beginning) is not None
+    if not is_packed and not is_worth_reading(beginning):
+        return beginning
+    return beginning + file.read()
+
+
+def _split(name: str) -> list[str]:
+    """Return the parts of a member's name that are names."""
+    return [part for part in name.replace("\\", "/").split("/") if part not in {"", ".", ".."}]
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+MAX_KEPT_BYTES: Final = 4 << 30
+MAX_UNPACKED_BYTES: Final = 16 << 30
+_MAX_HEADER_BYTES: Final = 4 << 20  # of what describes one member
+_BLOCK_BYTES: Final = 1 << 20
+_ERRORS: Final = (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError)
+
+
+def list_tar(file: BinaryIO) -> Iterator[Member]:
+    """Yield the regular files of a plain tar; raise OSError for one that is damaged."""
+    try:
+        archive = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115  stays
+        while (info := archive.next()) is not None:
+            if info.isreg() and not info.issparse():
+                yield Member(info.name, info.size, partial(_open, archive, info))
+    except _ERRORS as error:
+        raise OSError(_describe(error)) from error
+
+
+def list_packed_tar(data: bytes, name: str) -> Iterator[Member]:
+    """Yield the regular files of a compressed tar; raise OSError for one that is damaged."""
+    stream = _Stream(unpack_blocks(data, name))
+    kept = 0
+    try:
+        archive = tarfile.open(fileobj=cast("BinaryIO", stream), mode="r|")  # noqa: SIM115
+        while True:
+            stream.left_bytes = _MAX_HEADER_BYTES
+            info = archive.next()
+            if info is None:
+                break
+            stream.left_bytes = MAX_UNPACKED_BYTES
+            if not info.isreg() or info.issparse():
+                continue
+            opened = archive.extractfile(info)
+            if opened is None:
+                continue
+            content = read_telling(cast("BinaryIO", opened))
+            while opened.read(_BLOCK_BYTES):
+                pass
+            kept += len(content)
+            if kept > MAX_KEPT_BYTES:
+                raise OSError(_too_much(MAX_KEPT_BYTES))
+            yield Member(info.name, info.size, partial(io.BytesIO, content))
+    except _ERRORS as error:
+        raise OSError(_describe(error)) from error
+
+
+def _open(archive: tarfile.TarFile, info: tarfile.TarInfo) -> BinaryIO:
+    opened = archive.extractfile(info)
+    if opened is None:
+        raise OSError("the member cannot be read")
+    return cast("BinaryIO", opened)
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, (EOFError, zlib.error)):
+        return describe_error(error).removesuffix(".")
+    return "the tar archive is damaged or cut off"
+
+
+def _too_much(limit_bytes: int) -> str:
+    return f"the archive holds more than {limit_bytes >> 30} GiB; unpack it and give the directory"
+
+
+class _Stream:
+    """What blocks hold, read in pieces; no more than it may be."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self.left_bytes = _MAX_HEADER_BYTES  # that may be read until this is set anew
+        self._blocks = blocks
+        self._buffer = b""
+        self._position = 0
+        self._total = 0
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, fewer only at the end."""
+        parts: list[bytes] = []
+        missing = size
+        while missing > 0:
+            if self._position == len(self._buffer):
+                self._buffer, self._position = next(self._blocks, b""), 0
+                if not self._buffer and not self._has_more():
+                    break
+            part = self._buffer[self._position : self._position + missing]
+            self._position += len(part)
+            missing -= len(part)
+            parts.append(part)
+        data = b"".join(parts)
+        self._count(len(data))
+        return data
+
+    def _has_more(self) -> bool:
+        """Whether blocks follow one that is empty; the next is then at hand."""
+        for block in self._blocks:
+            if block:
+                self._buffer = block
+                return True
+        return False
+
+    def _count(self, size: int) -> None:
+        self.left_bytes -= size
+        self._total += size
+        if self.left_bytes < 0:
+            raise OSError("the tar archive is damaged: what describes a member is too long")
+        if self._total > MAX_UNPACKED_BYTES:
+            raise OSError(_too_much(MAX_UNPACKED_BYTES))
+
+
+_ENCRYPTED: Final = 0x1
+_LINK: Final = 0xA000  # of the mode that Unix gives a file
+_KIND: Final = 0xF000
+
+
+def list_zip(file: BinaryIO) -> Iterator[Member]:
+    """Yield the regular files of a zip; raise OSError for one that is damaged."""
+    try:
+        archive = ZipFile(file)
+    except (BadZipFile, ValueError, NotImplementedError, EOFError) as error:
+        raise OSError("the zip archive is damaged or cut off") from error
+    for info in archive.infolist():
+        if not info.is_dir() and (info.external_attr >> 16) & _KIND != _LINK:
+            yield Member(info.filename, info.file_size, partial(_open_zipped, archive, info))
+
+
+def _open_zipped(archive: ZipFile, info: ZipInfo) -> BinaryIO:
+    if info.flag_bits & _ENCRYPTED:
+        raise OSError("the member is encrypted")
+    try:
+        return cast("BinaryIO", _Guarded(archive.open(info)))
+    except NotImplementedError as error:
+        raise OSError("the member is compressed in a way that cannot be read here") from error
+    except (BadZipFile, RuntimeError, ValueError, EOFError) as error:
+        raise OSError(f"the member is damaged ({error})") from error
+
+
+class _Guarded:
+    """A member that is open, whose errors are OSErrors."""
+
+    def __init__(self, file: object) -> None:
+        self._file = cast("BinaryIO", file)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read the next part."""
+        try:
+            return self._file.read(size)
+        except (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
+            raise OSError(f"the member is damaged ({error})") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()

@@ -1,0 +1,317 @@
+"""What to tell a user whose file is not a dump we read: what it is, and how to make one.
+
+Which binary file is this, when it is not text? Told from its first bytes.
+
+Undo gzip, bzip2, xz and zstd, told by the first bytes and not by the file's name.
+"""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import BinaryIO, Final, Protocol
+
+from hlotool.dump.protos import is_usage_proto
+from hlotool.dump.text_kind import TextKind
+from hlotool.errors import InputError
+from hlotool.proto.kind import find_proto_head, is_profile
+
+HOW_TO_DUMP: Final = (
+    "To make a text dump, run the program with "
+    'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_as_text", '
+    "or save what compiled.as_text() returns in JAX."
+)
+
+_REFUSALS: Final = {
+    TextKind.EMPTY: "the file is empty.",
+    TextKind.MLIR: (
+        "this is MLIR (StableHLO or another dialect), the program before XLA compiled it; "
+        "hlotool reads the HLO that XLA prints after that."
+    ),
+    TextKind.JAXPR: "this is a jaxpr, the program before XLA saw it; hlotool reads HLO.",
+    TextKind.LLVM_IR: "this is LLVM IR, the code of single kernels; hlotool reads HLO.",
+    TextKind.PTX: "this is PTX assembly, the code of single kernels; hlotool reads HLO.",
+    TextKind.THUNKS: (
+        "this is XLA's list of thunks, the order of launches; hlotool reads the HLO they "
+        "come from, in the file that ends in after_optimizations.txt."
+    ),
+    TextKind.PROTO_TEXT: (
+        "this is a protobuf in text form (a configuration or an HloProto); hlotool reads the "
+        "HLO text that XLA prints."
+    ),
+    TextKind.FLAGS: "this is a list of command-line flags, not an HLO dump.",
+    TextKind.JSON: "this is JSON, but not a document that hlotool wrote.",
+    TextKind.HTML: "this is HTML, perhaps XLA's picture of a module; hlotool reads its text.",
+    TextKind.DOT: "this is a Graphviz graph, XLA's picture of a module; hlotool reads its text.",
+    TextKind.DEBUG_OPTIONS: (
+        "this is the list of XLA options a module was compiled with; hlotool shows it with "
+        "that module: give the module's text, or the directory."
+    ),
+    TextKind.MEMORY_REPORT: (
+        "this is a memory-usage report, a summary that XLA rounded; buffers and summary show it, "
+        "all else works from the exact sizes, in the file that ends in -buffer-assignment.txt."
+    ),
+    TextKind.VALUES: (
+        "these are the values of a buffer assignment without its allocations; those are in "
+        "the file that ends in -buffer-assignment.txt."
+    ),
+    TextKind.LIVE_RANGE: (
+        "these are the live ranges of a buffer assignment without its allocations; those are "
+        "in the file that ends in -buffer-assignment.txt."
+    ),
+    TextKind.OUT_OF_MEMORY: (
+        "this is an out-of-memory message, and no program; hlotool buffers shows what it says."
+    ),
+    TextKind.COLORED: (
+        "this begins with a code for colours (ESC[…m); hlotool reads plain text: save it without "
+        "colours."
+    ),
+    TextKind.UNKNOWN: (
+        "this is text, but neither HLO (a line that starts with HloModule) nor a buffer "
+        "assignment (a line BufferAssignment:)."
+    ),
+}
+_LEADS_BY_ITSELF: Final = (
+    TextKind.DEBUG_OPTIONS,
+    TextKind.MEMORY_REPORT,
+    TextKind.VALUES,
+    TextKind.LIVE_RANGE,
+    TextKind.OUT_OF_MEMORY,
+)
+
+
+def describe_refusal(kind: TextKind) -> tuple[str, ...]:
+    """Say what a text is and what to do, in lines without the file's name."""
+    sentence = _REFUSALS.get(kind, f"this is {kind.value}, which is not expected here.")
+    return (sentence,) if kind in _LEADS_BY_ITSELF else (sentence, HOW_TO_DUMP)
+
+
+UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UNPACK: Final = "; unpack it and give the directory"
+_ONCE: Final = "compressed twice; unpack it once"
+_OTHERWISE: Final = "; unpack it, or compress it with gzip, bzip2, xz or zstd"
+_NO_TEXT: Final = "; hlotool reads text"
+_MAGIC: Final = (
+    (b"PK\x03\x04", f"a zip archive{_UNPACK}"),
+    (b"7z\xbc\xaf\x27\x1c", f"a 7z archive{_UNPACK}"),
+    (b"BZh", _ONCE),
+    (b"\x04\x22\x4d\x18", f"compressed with lz4{_OTHERWISE}"),
+    (b"\x1f\x8b", _ONCE),
+    (b"\xfd7zXZ\x00", _ONCE),
+    (b"\x28\xb5\x2f\xfd", _ONCE),
+    (b"\x7fELF", f"machine code (ELF){_NO_TEXT}"),
+    (b"BC\xc0\xde", f"LLVM bitcode{_NO_TEXT}"),
+    (b"ML\xefR", f"MLIR bytecode{_NO_TEXT}"),
+    (b"\x80\x04\x95", f"a Python pickle{_NO_TEXT}"),
+    (b"\x80\x05\x95", f"a Python pickle{_NO_TEXT}"),
+    (b"SQLite format 3\x00", f"an SQLite database{_NO_TEXT}"),
+    (b"\x89PNG", f"a picture{_NO_TEXT}"),
+    (b"%PDF", f"a PDF document{_NO_TEXT}"),
+)
+_TAR: Final = (257, b"ustar")
+
+
+def describe_binary(data: bytes) -> tuple[str, ...]:
+    """Say what binary content this is, in lines; none if it may be text."""
+    what = find_binary_kind(data)
+    if what is None:
+        return ()
+    return (f"this is {what}.", *([HOW_TO_DUMP] if what.endswith(_NO_TEXT) else []))
+
+
+def is_worth_reading(beginning: bytes) -> bool:
+    """Whether what begins so is read to its end: what may be text, a proto, or a profile."""
+    return find_binary_kind(beginning) is None or is_profile(beginning)
+
+
+def find_binary_kind(data: bytes) -> str | None:
+    """Say what binary content this is, as the end of "this is …."; None if it may be text.
+
+    None as well if it is a proto of which a text can be made. A NUL byte is what makes
+    anything else binary: no text dump holds one, but UTF-16 with its mark.
+    """
+    if data.startswith(UTF16_MARKS):
+        return None
+    for magic, what in _MAGIC:
+        if data.startswith(magic):
+            return what
+    if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
+        return f"a tar archive{_UNPACK}"
+    if is_profile(data):
+        return "a profile of runs, which is no part of a dump; give it alone"
+    if b"\x00" not in data or find_proto_head(data) is not None or is_usage_proto(data):
+        return None
+    return f"a binary file{_NO_TEXT}"
+
+
+_GZIP: Final = b"\x1f\x8b"
+_XZ: Final = b"\xfd7zXZ\x00"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_BZIP2: Final = b"BZh"
+_MAGIC_COMPRESSION: Final = (_GZIP, _XZ, _ZSTD, _BZIP2)
+_FIRST_BLOCK_BYTES: Final = 1 << 10
+_LAST_BLOCK_BYTES: Final = 1 << 20
+_TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
+_ZEROS: Final = re.compile(rb"\x00*+")
+
+
+class _Decompressor(Protocol):
+    """What unpacks one member of a file: zlib's, lzma's and zstandard's have this form."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: memoryview, /) -> bytes: ...
+
+
+def find_compression(data: bytes) -> bytes | None:
+    """Return the first bytes that tell how data is compressed, None if it is not."""
+    return next((each for each in _MAGIC_COMPRESSION if data.startswith(each)), None)
+
+
+def unpack_blocks(data: bytes, name: str) -> Iterator[bytes]:
+    """Yield what compressed data holds, in blocks."""
+    magic = find_compression(data)
+    return _unpack(data, magic, _choose_decompressor(magic, name)) if magic else iter((data,))
+
+
+def decompress(data: bytes, name: str) -> bytes:
+    """Undo gzip, bzip2, xz or zstd, told by the first bytes; other data is returned as it is.
+
+    Several compressed members in a row are read as one, as the command-line tools do. Where the
+    beginning is nothing that is read, that is all that comes back: the rest may be a thousand
+    times as much.
+    """
+    magic = find_compression(data)
+    if magic is None:
+        return data
+    blocks: list[bytes] = []
+    size, is_text = 0, False
+    try:
+        for block in _unpack(data, magic, _choose_decompressor(magic, name)):
+            blocks.append(block)
+            size += len(block)
+            if not is_text and size >= _TELLING_BYTES:
+                beginning = b"".join(blocks)
+                if not is_worth_reading(beginning):
+                    return beginning
+                is_text = True
+        return b"".join(blocks)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name}: {describe_error(error)}") from error
+    except MemoryError as error:
+        raise InputError(f"{name}: the file does not fit into memory once unpacked.") from error
+
+
+def read_decompressed(file: BinaryIO, limit_bytes: int, name: str) -> bytes:
+    """Return the first bytes of a file, unpacked, at most `limit_bytes`.
+
+    A compressed file is read in small steps and no further than needed. If it ends too
+    early, what there is comes back: who reads it whole gets the error.
+    """
+    data = file.read(min(limit_bytes, _FIRST_BLOCK_BYTES))
+    magic = find_compression(data)
+    if magic is None:
+        return data + file.read(limit_bytes - len(data))
+    member = _choose_decompressor(magic, name)()
+    blocks: list[bytes] = []
+    size = 0
+    while data and size < limit_bytes and not member.eof:
+        blocks.append(member.decompress(memoryview(data)))
+        size += len(blocks[-1])
+        data = file.read(_FIRST_BLOCK_BYTES)
+    return b"".join(blocks)[:limit_bytes]
+
+
+def describe_error(error: Exception) -> str:
+    """Turn an error of reading or unpacking into a sentence."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file or directory."
+    if isinstance(error, PermissionError):
+        return "the file may not be read (permission denied)."
+    if isinstance(error, IsADirectoryError):
+        return "this is a directory."
+    if isinstance(error, EOFError) or "ended before" in str(error):
+        return "the compressed file is cut off; it was not copied or written to its end."
+    if isinstance(error, zlib.error):
+        return f"the compressed data is damaged ({error})."
+    return f"{getattr(error, 'strerror', None) or error}."
+
+
+def _unpack(data: bytes, magic: bytes, new_member: Callable[[], _Decompressor]) -> Iterator[bytes]:
+    """Unpack all members of a file; zeros after a member are padding.
+
+    Reads in blocks that start small and grow, so that a file of many members takes linear
+    time, however small they are: what was read beyond a member's end is copied.
+    """
+    view, position = memoryview(data), 0
+    while data.startswith(magic, position):
+        member, size = new_member(), _FIRST_BLOCK_BYTES
+        while not member.eof:
+            if position >= len(data):
+                raise EOFError
+            yield member.decompress(view[position : position + size])
+            position += size
+            size = min(2 * size, _LAST_BLOCK_BYTES)
+        position = min(position, len(data)) - len(member.unused_data)
+        padding = _ZEROS.match(data, position)
+        position = padding.end() if padding else position
+    if position < len(data):
+        raise OSError(f"{len(data) - position} bytes of something else follow the compressed data")
+
+
+def _choose_decompressor(magic: bytes, name: str) -> Callable[[], _Decompressor]:
+    """Return what makes a new decompressor for one member of a format."""
+    if magic == _GZIP:
+        return lambda: zlib.decompressobj(wbits=31)
+    if magic == _XZ:
+        import lzma  # noqa: PLC0415  start-up time
+
+        return lambda: _Guarded(lzma.LZMADecompressor(lzma.FORMAT_XZ), lzma.LZMAError)
+    if magic == _BZIP2:
+        import bz2  # noqa: PLC0415  the same
+
+        return lambda: _Guarded(bz2.BZ2Decompressor(), OSError)
+    zstandard = _zstandard(name)
+    return lambda: _Guarded(zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError)
+
+
+class _Guarded:
+    """A member of another format whose errors are those of gzip."""
+
+    def __init__(self, member: _Decompressor, error: type[Exception]) -> None:
+        self._member = member
+        self._error = error
+
+    @property
+    def eof(self) -> bool:
+        """Whether the member is complete."""
+        return bool(self._member.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was fed beyond the end of the member."""
+        return bytes(self._member.unused_data)
+
+    def decompress(self, data: memoryview) -> bytes:
+        """Unpack the next part."""
+        try:
+            return bytes(self._member.decompress(data))
+        except self._error as error:
+            raise zlib.error(str(error)) from error
+
+
+def _zstandard(name: str) -> ModuleType:
+    """Import the optional package for zstd, or say how to get it."""
+    try:
+        return importlib.import_module("zstandard")
+    except ImportError as error:
+        raise InputError(
+            f"{name}: this file is compressed with zstd, which needs one more package: "
+            "pip install 'hlotool[zst]'. Or unpack it with zstd -d."
+        ) from error

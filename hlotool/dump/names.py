@@ -1,0 +1,283 @@
+"""What may a file be to its module, and which texts are read in that role?
+
+The parts of a dump file's name, and what they say of the file.
+
+How is the name of a dump file taken apart? As XLA puts it together.
+
+Follows xla/service/dump.cc (`FilenameFor` and its callers) and the names seen in dumps.
+
+How is one of a directory's files named in a few words?
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from hlotool.dump.find_store import relative_path
+from hlotool.dump.read import display_name
+from hlotool.dump.text_kind import TextKind
+
+
+class Stage(Enum):
+    """Where in the compilation a module text was printed."""
+
+    BEFORE = "before"  # before_optimizations: what XLA was given
+    PASS = "pass"  # noqa: S105  (after one pass; per-pass dumps)
+    OTHER = "other"  # between the two, without a number: after_spmd_partitioner
+    AFTER = "after"  # after_optimizations and, on TPU, its neighbours
+
+
+class Role(Enum):
+    """What a dump file is to its module, as far as the name tells."""
+
+    MODULE = "module text"
+    BUFFERS = "buffer assignment"
+    VALUES = "buffer-assignment values"
+    LIVE_RANGE = "live ranges"
+    MEMORY_REPORT = "memory-usage report"
+    DEBUG_OPTIONS = "debug options"
+    PROTO = "HLO protobuf"
+    OTHER = "other"
+
+
+# A file whose name gives it one of these roles, or that stands in it, holds such a text.
+KINDS_OF_ROLE: Final = {
+    Role.MODULE: (TextKind.MODULE,),
+    Role.PROTO: (TextKind.MODULE,),
+    Role.BUFFERS: (TextKind.ALLOCATIONS, TextKind.BUFFERS),
+    Role.VALUES: (TextKind.VALUES,),
+    Role.LIVE_RANGE: (TextKind.LIVE_RANGE,),
+    Role.MEMORY_REPORT: (TextKind.MEMORY_REPORT,),
+    Role.DEBUG_OPTIONS: (TextKind.DEBUG_OPTIONS,),
+}
+READ_ROLES: Final = (Role.MODULE, Role.BUFFERS, Role.VALUES, Role.LIVE_RANGE)
+ROLE_OF_KIND: Final = {kind: role for role in READ_ROLES for kind in KINDS_OF_ROLE[role]}
+
+_TIMESTAMP: Final = re.compile(r"(?:^|[._\-])[0-9]{13,}\Z")
+# Which of several texts after optimization stands for the program, best first, where no
+# buffer assignment names one: the last that is scheduled and has its memory spaces.
+_AFTER_ORDER: Final = (
+    "after_optimizations",
+    "after_optimizations_after_buffer_assignment",
+    "after_codegen",
+    "after_optimizations_before_buffer_assignment",
+)
+
+
+class DumpFileName(Struct, frozen=True):
+    """The parts of a dump file's name; '' and None where it has no such part."""
+
+    prefix: str  # what stands before `module_`: a timestamp, or what a copy put there
+    number: int | None  # None only for a name that XLA would not give
+    name: str  # the module's; '' where XLA left it out, see `find_dump_file_name`
+    build: int | None  # N of `cl_N`
+    suffix: str  # from after the name to before the extension: `cpu_after_optimizations`
+    role: Role
+    stage: Stage | None
+    step: int | None = None  # position among the per-pass dumps of a module
+    pipeline: str = ""
+    after_pass: str = ""
+    before_pass: str = ""
+    stem: str = ""  # the file name up to the companion's ending: what siblings share
+
+    @property
+    def untimed_prefix(self) -> str:
+        """The prefix without XLA's timestamp: what tells copies of several dumps apart."""
+        return _TIMESTAMP.sub("", self.prefix)
+
+    @property
+    def after_rank(self) -> int:
+        """Rank among several texts after optimization: 0 is the one to choose."""
+        begin = max(self.suffix.find("after_"), 0)
+        own = self.suffix[begin:]
+        return _AFTER_ORDER.index(own) if own in _AFTER_ORDER else len(_AFTER_ORDER)
+
+
+COMPRESSIONS: Final = (".gz", ".xz", ".zst", ".bz2")
+# Endings of the files that stand beside a module text `STEM.txt`.
+COMPANIONS: Final = (
+    ("-buffer-assignment-values.txt", Role.VALUES),
+    ("-buffer-assignment.txt", Role.BUFFERS),
+    ("-live-range.txt", Role.LIVE_RANGE),
+    ("-memory-usage-report.txt", Role.MEMORY_REPORT),
+)
+_ENDINGS: Final = (
+    *COMPANIONS,
+    ("-memory-usage-report.pb", Role.OTHER),
+    (".hlo.pb", Role.PROTO),
+    (".hlo_snapshot.pb", Role.OTHER),
+    (".txt", Role.MODULE),
+    (".hlo", Role.MODULE),
+)
+_OPTIONS: Final = ".debug_options"
+_START: Final = re.compile(r"(?:(?P<prefix>[0-9]+)\.)?module_(?P<number>[0-9]{4,18})\.")
+_LATE_START: Final = re.compile(r"(?P<prefix>.*)[._\-]module_(?P<number>[0-9]{4,18})\.", re.DOTALL)
+_NAME: Final = r"(?:(?P<name>.+?)\.)??"
+_TARGET: Final = r"(?:(?:sm_[0-9]+(?:\.[0-9]+)?[a-z]?|gfx[^.]+|[^._]+)_)?(?:[^._]+_)?"
+_BETWEEN_PASSES: Final = re.compile(
+    r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]*)"
+    r"\.after_(?P<after>.+?)\.before_(?P<before>.+)",
+    re.DOTALL,
+)
+_DURING_PASS: Final = re.compile(
+    r"(?:(?P<name>.+)\.)?(?P<step>[0-9]{4,18})\.(?P<pipeline>[^.]+)\.(?P<after>[^.]+)",
+    re.DOTALL,
+)
+_FIXED: Final = re.compile(
+    rf"{_NAME}(?P<suffix>before_optimizations"
+    rf"|{_TARGET}after_optimizations(?:_(?:before|after)_buffer_assignment)?"
+    r"|after_codegen|after_spmd_partitioner)",
+    re.DOTALL,
+)
+_LAST_PART: Final = re.compile(r"(?:(?P<name>.+)\.)?(?P<suffix>[^.]*)", re.DOTALL)
+_BUILD: Final = re.compile(r"(?:(?P<name>.*)\.)?cl_(?P<build>[0-9]{1,18})", re.DOTALL)
+
+
+def strip_compression(filename: str) -> str:
+    """Return a file name without `.gz` and its like."""
+    for ending in COMPRESSIONS:
+        if filename.endswith(ending):
+            return filename.removesuffix(ending)
+    return filename
+
+
+def find_dump_file_name(filename: str) -> DumpFileName | None:
+    """Take a file name apart, or return None if XLA would not have given it.
+
+    filename := [prefix "."] "module_" NNNN ["." name] [".cl_" N] "." rest [compression]
+    rest     := stage (".txt" | ".hlo.pb" | companion) | "debug_options" | other
+    stage    := "before_optimizations" | [target "_"] "after_optimizations" [tpu]
+              | "after_codegen" | "after_spmd_partitioner"
+              | NNNN "." pipeline ".after_" pass ".before_" pass
+              | NNNN "." pass "." step
+    target   := "cpu" | "gpu" | "sm_9.0a_gpu" | "gfx942_gpu" | …
+    tpu      := "_before_buffer_assignment" | "_after_buffer_assignment"
+    companion := "-buffer-assignment.txt" | "-buffer-assignment-values.txt"
+              | "-live-range.txt" | "-memory-usage-report." ("txt" | "pb")
+    compression := ".gz" | ".xz" | ".zst" | ".bz2"
+
+    The name may hold dots. XLA leaves it out where the file name would exceed 255
+    characters, so files of one module may differ in that. The prefix is a timestamp, or
+    whatever somebody put before the name (then set off by one of `.`, `_`, `-`).
+    """
+    if "module_" not in filename:
+        return None
+    plain = strip_compression(filename)
+    start = _START.match(plain) or _LATE_START.match(plain)
+    if start is None:
+        return None
+    rest = plain[start.end() :]
+    for ending, role in _ENDINGS:
+        if rest.endswith(ending):
+            return _split(start, rest.removesuffix(ending), role, plain.removesuffix(ending))
+    dotted = f".{rest}"
+    is_options = dotted.endswith(_OPTIONS)
+    name, build = _split_build(dotted.removesuffix(_OPTIONS)[1:])
+    role = Role.DEBUG_OPTIONS if is_options else Role.OTHER
+    return DumpFileName(
+        *(start["prefix"] or "", int(start["number"]), name, build, "", role, None),
+        stem=plain.removesuffix(_OPTIONS),
+    )
+
+
+def split_file_name(filename: str) -> DumpFileName:
+    """Take any file name apart; one that XLA would not give has no number.
+
+    Of such a name, a companion's ending and a stage at the end still count; what stands
+    before them is the name.
+    """
+    found = find_dump_file_name(filename)
+    if found is not None:
+        return found
+    plain = strip_compression(filename)
+    matches = ((ending, role) for ending, role in _ENDINGS if plain.endswith(ending))
+    ending, role = next(matches, ("", Role.OTHER))
+    stem = plain.removesuffix(ending)
+    fixed = _FIXED.fullmatch(stem) if role is not Role.OTHER else None
+    if fixed is None:
+        return DumpFileName("", None, stem, None, "", role, None, stem=stem)
+    name, suffix = fixed["name"] or "", fixed["suffix"]
+    return DumpFileName("", None, name, None, suffix, role, _fixed_stage(suffix), stem=stem)
+
+
+def _split(start: re.Match[str], body: str, role: Role, stem: str) -> DumpFileName:
+    """Find name and stage in the part between the number and the ending."""
+    prefix, number = start["prefix"] or "", int(start["number"])
+    step = _BETWEEN_PASSES.fullmatch(body)
+    if fixed := None if step else _FIXED.fullmatch(body):
+        name, build = _split_build(fixed["name"] or "")
+        suffix = fixed["suffix"]
+        stage = _fixed_stage(suffix)
+        return DumpFileName(prefix, number, name, build, suffix, role, stage, stem=stem)
+    if step := step or _DURING_PASS.fullmatch(body):
+        parts = step.groupdict()
+        name, build = _split_build(parts["name"] or "")
+        return DumpFileName(
+            *(prefix, number, name, build, body[step.start("step") :], role, Stage.PASS),
+            *(int(parts["step"]), parts["pipeline"], parts["after"], parts.get("before", "")),
+            stem=stem,
+        )
+    last = _LAST_PART.fullmatch(body)
+    name, build = _split_build((last["name"] or "") if last else "")
+    suffix = last["suffix"] if last else body
+    return DumpFileName(prefix, number, name, build, suffix, role, None, stem=stem)
+
+
+def _split_build(name: str) -> tuple[str, int | None]:
+    """Take `cl_N` off the end of a module name."""
+    build = _BUILD.fullmatch(name)
+    return (build["name"] or "", int(build["build"])) if build else (name, None)
+
+
+def _fixed_stage(suffix: str) -> Stage:
+    """Return the stage of one of the suffixes without a number."""
+    if suffix == "before_optimizations":
+        return Stage.BEFORE
+    return Stage.OTHER if suffix == "after_spmd_partitioner" else Stage.AFTER
+
+
+_PROFILED: Final = re.compile(r"[^#]*\.xplane\.pb(?:\.\w+)?(#\d+)?")  # and the program in it
+_PROFILES: Final = re.compile(r"(^|[/\\])plugins[/\\]profile[/\\]")  # the profiler's own folders
+
+
+def short_path(path: str, directory: str) -> str:
+    """Return where a file lies below a directory, with XLA's number instead of its name.
+
+    `dump/train/module_0001.jit_step.sm_9.0a_gpu_after_optimizations.txt` in `dump` is
+    `train #1`; a file that XLA would not name so keeps its name. The second module of a text
+    is `#2` in that text. A program of a profile is called as the run of the profiler and by the
+    program's number: `plugins/profile/2026_11_22/host.xplane.pb#12` is `2026_11_22 #12`.
+    """
+    file = display_name(directory)
+    if path.startswith(f"{file}#"):
+        return path.removeprefix(file)
+    folder, name = os.path.split(relative_path(path, file))
+    profiled = _PROFILED.fullmatch(name)
+    if profiled:
+        run = _PROFILES.sub(r"\1", f"{folder}/").rstrip("/")
+        return f"{run} {profiled[1]}".strip() if profiled[1] else os.path.join(run, name)
+    found = find_dump_file_name(name)
+    if found is None or found.number is None:
+        return os.path.join(folder, name)
+    parts = (folder, found.untimed_prefix.strip("."), f"#{found.number}")
+    return " ".join(part for part in parts if part)
+
+
+def folder_below(path: str, directory: str) -> str:
+    """Return where a program lies below a directory, without XLA's number and name.
+
+    A file that XLA would not name so is told apart by its own name. What stands in the text that
+    the directory's path names lies nowhere below it: ''.
+    """
+    if path == directory or path.startswith(f"{display_name(directory)}#"):
+        return ""
+    folder, name = os.path.split(relative_path(path, display_name(directory)))
+    found = find_dump_file_name(name)
+    if found is None or found.number is None:
+        return os.path.join(folder, name)
+    return " ".join(part for part in (folder, found.untimed_prefix.strip(".")) if part)

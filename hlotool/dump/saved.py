@@ -1,0 +1,239 @@
+"""JSON documents that hlotool wrote, read again: figures to compare with.
+
+Of newer and older documents what is known is read; a figure that is not there is unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct, ValidationError, convert
+
+from hlotool.errors import InputError
+from hlotool.table.quantity import LARGEST_FIGURE
+from hlotool.text import Source
+
+SUMMARY_SCHEMA: Final = "hlotool/summary/v1"
+DIRECTORY_SCHEMA: Final = "hlotool/summary-directory/v1"
+BASELINE_SCHEMA: Final = "hlotool/baseline/v1"
+PLACE_MARK: Final = " @ "  # between a module's name and its place, in a key
+
+_MOST_DIGITS: Final = len(str(LARGEST_FIGURE)) - 1
+_SHOWN: Final = 20  # characters of a number that is refused
+
+Record: TypeAlias = dict[str, object]  # figures by name, and lists that are no figures
+
+# Where a summary holds the record of each block of metrics.
+_PLACES: Final = {
+    "buffers": ("memory", "totals"),
+    "buffers.estimated": ("memory", "estimated"),
+    "collectives": ("collectives",),
+    "collectives.host": ("host",),
+    "cost": ("cost",),
+    "measured": ("measured",),
+    "module": ("module",),
+    "fusions": ("fusions",),
+    "run_time": ("run_time",),
+}
+
+
+class SavedMemory(Struct, frozen=True, omit_defaults=True):
+    """Figures of a buffer assignment, and of an estimate in its place."""
+
+    totals: Record | None = None
+    estimated: Record | None = None
+
+
+class SavedOpcode(Struct, frozen=True, omit_defaults=True):
+    """How many instructions of an opcode run."""
+
+    opcode: str
+    executed_count: int | None = None
+
+
+class SavedSummary(Struct, frozen=True, omit_defaults=True):
+    """The figures of one module, in the places where a summary holds them."""
+
+    module: Record | None = None
+    memory: SavedMemory | None = None
+    collectives: Record | None = None
+    host: Record | None = None
+    cost: Record | None = None
+    fusions: Record | None = None
+    measured: Record | None = None
+    run_time: Record | None = None
+    opcodes: tuple[SavedOpcode, ...] | None = None
+
+    def record(self, block: str) -> Mapping[str, object]:
+        """Return the record of a block of metrics such as `buffers`, empty if it is not there."""
+        found: object = self
+        for key in _PLACES[block]:
+            found = getattr(found, key, None)
+        return found if isinstance(found, dict) else {}
+
+
+class SavedModule(Struct, frozen=True):
+    """The figures of one module, what it is called, and its place where others have its name."""
+
+    name: str
+    figures: SavedSummary
+    place: str = ""
+
+
+class SummaryDocument(SavedSummary, frozen=True, tag_field="schema", tag=SUMMARY_SCHEMA):
+    """`hlotool summary FILE --json`."""
+
+    def saved_modules(self) -> tuple[SavedModule, ...]:
+        """Return the one module it is about."""
+        return (SavedModule(str((self.module or {}).get("name", "")), self),)
+
+
+class DirectoryRow(Struct, frozen=True):
+    """One program of a directory."""
+
+    module: str = ""
+    path: str = ""
+    place: str = ""
+    instruction_count: int | None = None
+    allocated_bytes: int | None = None
+    temp_bytes: int | None = None
+    peak_bytes: int | None = None
+    collective_count: int | None = None
+    wire_bytes_per_run: int | None = None
+    total_flops_per_run: int | None = None
+
+    def figures(self) -> dict[str, object]:
+        """Return its figures by the names of metrics."""
+        return {
+            "module.instruction_count": self.instruction_count,
+            "buffers.allocated_bytes": self.allocated_bytes,
+            "buffers.temp_bytes": self.temp_bytes,
+            "buffers.peak_bytes": self.peak_bytes,
+            "collectives.count": self.collective_count,
+            "collectives.wire_bytes_per_run": self.wire_bytes_per_run,
+            "cost.total_flops_per_run": self.total_flops_per_run,
+        }
+
+
+class DirectoryDocument(Struct, frozen=True, tag_field="schema", tag=DIRECTORY_SCHEMA):
+    """`hlotool summary DIRECTORY --json`."""
+
+    modules: tuple[DirectoryRow, ...] = ()
+
+    def saved_modules(self) -> tuple[SavedModule, ...]:
+        """Return the programs in the order of their paths, which is that of the directory."""
+        rows = sorted(self.modules, key=lambda row: row.path)
+        names = Counter(row.module for row in rows)
+        return tuple(
+            SavedModule(
+                row.module,
+                make_summary(row.figures()),
+                row.place if names[row.module] > 1 else "",
+            )
+            for row in rows
+        )
+
+
+class BaselineDocument(Struct, frozen=True, tag_field="schema", tag=BASELINE_SCHEMA):
+    """`hlotool check --update-baseline`; modules by their keys (`make_key`)."""
+
+    hlotool_version: str = ""
+    modules: dict[str, SavedSummary] = {}
+
+    def saved_modules(self) -> tuple[SavedModule, ...]:
+        """Return the modules as they stand in the document."""
+        keys = {key: key.partition(PLACE_MARK) for key in self.modules}
+        return tuple(
+            SavedModule(name, self.modules[key], place) for key, (name, _, place) in keys.items()
+        )
+
+
+class SavedDocument(Struct, frozen=True):
+    """A document, and the modules it tells of."""
+
+    path: str
+    schema: str
+    modules: tuple[SavedModule, ...]
+
+
+def read_saved(source: Source) -> SavedDocument:
+    """Read a summary, the summary of a directory, or a baseline.
+
+    Raises InputError for any other document, and where a figure stands in a wrong place.
+    """
+    schema, document = _parse(source)
+    try:
+        found = convert(document, SummaryDocument | DirectoryDocument | BaselineDocument)
+    except ValidationError as error:
+        raise InputError(f"{source.name}: this {schema} document is damaged: {error}.") from error
+    return SavedDocument(source.name, schema, found.saved_modules())
+
+
+def make_key(name: str, place: str) -> str:
+    """Return what a module is called in a saved document.
+
+    key = name [ " @ " place ]
+    """
+    return f"{name}{PLACE_MARK}{place}" if place else name
+
+
+def find_schema(text: str) -> str:
+    """Return what a JSON document says it is, '' for any other text."""
+    try:
+        return _parse(Source(text))[0]
+    except InputError:
+        return ""
+
+
+def make_summary(figures: Mapping[str, object]) -> SavedSummary:
+    """Put figures by the names of metrics where a summary holds them."""
+    made: Record = {}
+    for path, value in figures.items():
+        block, _, name = path.rpartition(".")
+        inner: Any = made
+        for key in _PLACES[block]:
+            inner = inner.setdefault(key, {})
+        inner[name] = value
+    return convert(made, SavedSummary)
+
+
+def _parse(source: Source) -> tuple[str, object]:
+    """Return the schema of a document that can be read, and its JSON."""
+    try:
+        document = json.loads(
+            source.text, parse_int=_read_int, parse_float=_read_float, parse_constant=_refuse
+        )
+    except ValueError as error:
+        raise InputError(f"{source.name}: this is not valid JSON: {error}.") from error
+    except RecursionError as error:
+        raise InputError(f"{source.name}: this JSON is nested too deeply.") from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema not in (SUMMARY_SCHEMA, DIRECTORY_SCHEMA, BASELINE_SCHEMA):
+        raise InputError(
+            f"{source.name}: a {schema} document cannot be compared; give one that "
+            "hlotool summary --json or hlotool check --update-baseline wrote."
+        )
+    return schema, document
+
+
+def _read_int(digits: str) -> int:
+    """Read a whole number; raise ValueError for one that is no size for a figure."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"{digits[:_SHOWN]}… is too large")
+    return int(digits)
+
+
+def _read_float(digits: str) -> float:
+    """Read a number with a point; raise ValueError for one that is no size for a figure."""
+    value = float(digits)
+    if abs(value) > LARGEST_FIGURE:
+        raise ValueError(f"{digits[:_SHOWN]} is too large")
+    return value
+
+
+def _refuse(word: str) -> float:
+    """Refuse what JSON does not have, though Python reads it: NaN and Infinity."""
+    raise ValueError(f"{word} is no number")

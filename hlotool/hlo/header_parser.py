@@ -1,0 +1,190 @@
+"""The `HloModule` line: a name and a set of attributes in any order.
+
+Source: xla/hlo/ir/hlo_module.cc (printing), hlo_parser.cc ParseHloModule (reading).
+
+The index tables between header and first computation.
+
+Source: xla/hlo/ir/hlo_module.cc. Every table is its keyword and one numbered row a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from hlotool.hlo.attribute_values import parse_aliases, parse_donors
+from hlotool.hlo.attributes import skip_value
+from hlotool.hlo.groups import MOST_DEVICES
+from hlotool.hlo.module import DebugInfo, Header, StackFrame
+from hlotool.hlo.scanner import NAME, Scanner, parse_string_map, unquote
+from hlotool.hlo.shape import Shape, TupleShape
+from hlotool.hlo.shape_parser import ShapeCache, parse_shape
+from hlotool.hlo.values import SourceLocation
+from hlotool.text import DeviceCounts
+
+T = TypeVar("T")
+_EntryLayout = tuple[tuple[Shape, ...], Shape]  # parameters and result
+
+_ONE_DEVICE = DeviceCounts(1, 1)
+_NAME = re.compile(NAME)
+_KEY = re.compile(rf"({NAME})=")
+_BOOL = re.compile(r"true|false")
+
+
+def parse_header(scanner: Scanner, shapes: ShapeCache) -> tuple[str, Header]:
+    """Read `HloModule name, key=value…`; the name is '' in fingerprint prints.
+
+    header = "HloModule" [name [":"]] { "," key "=" value }
+
+    Keys this reader does not know are kept raw in `Header.attributes`.
+    """
+    scanner.expect("HloModule", "at the beginning of a module")
+    scanner.skip_blanks()
+    scanner.accept("%")
+    name = scanner.accept_match(_NAME)
+    if name:
+        scanner.accept(":")
+    spans: dict[str, tuple[int, int]] = {}
+    while scanner.accept_token(","):
+        key = scanner.expect_match(_KEY, "an attribute of the module followed by '='")[:-1]
+        if key in spans:
+            end = scanner.pos - 1
+            scanner.fail(f"the attribute {key!r} is given twice", end - len(key), end)
+        spans[key] = skip_value(scanner, key), scanner.pos
+    return name.group() if name else "", _interpret(scanner, spans, shapes)
+
+
+def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: ShapeCache) -> Header:
+    def read(key: str, parse: Callable[[Scanner], T], absent: T) -> T:
+        if key not in spans:
+            return absent
+        value_scanner = Scanner(scanner.source, *spans[key])
+        value = parse(value_scanner)
+        value_scanner.expect_end()
+        return value
+
+    def parse_layout(value: Scanner) -> _EntryLayout | None:
+        return find_entry_layout(value, shapes) or parse_entry_layout(value)
+
+    layout = read("entry_computation_layout", parse_layout, None)
+    counts = scanner.source.counts or _ONE_DEVICE
+    return Header(
+        is_scheduled=read("is_scheduled", _parse_bool, absent=False),
+        replica_count=read("replica_count", _parse_count, counts.replica_count),
+        num_partitions=read("num_partitions", _parse_count, counts.num_partitions),
+        aliases=read("input_output_alias", parse_aliases, ()),
+        donors=read("buffer_donor", parse_donors, ()),
+        entry_parameters=layout[0] if layout else None,
+        entry_result=layout[1] if layout else None,
+        frontend_attributes=read("frontend_attributes", parse_string_map, {}),
+        attributes={key: scanner.text[start:end] for key, (start, end) in spans.items()},
+    )
+
+
+def _parse_bool(scanner: Scanner) -> bool:
+    return scanner.expect_match(_BOOL, "true or false") == "true"
+
+
+def _parse_count(scanner: Scanner) -> int:
+    """Read a number of replicas or partitions."""
+    count = scanner.expect_integer("a count")
+    if not 1 <= count <= MOST_DEVICES:
+        digits = len(str(count))
+        scanner.fail(f"expected a count from 1 to {MOST_DEVICES:,}", scanner.pos - digits)
+    return count
+
+
+def find_entry_layout(scanner: Scanner, shapes: ShapeCache) -> _EntryLayout | None:
+    """Read the entry's layout as machines print it, through the cache of shapes."""
+    begin, _, end = scanner.text[scanner.pos : scanner.end].partition(")->")
+    if not begin.startswith("{(") or not end.endswith("}"):
+        return None
+    parameters, result = shapes.find(begin[1:] + ")"), shapes.find(end[:-1])
+    if not isinstance(parameters, TupleShape) or result is None:
+        return None
+    scanner.pos = scanner.end
+    return parameters.elements, result
+
+
+def parse_entry_layout(scanner: Scanner) -> _EntryLayout:
+    """Read the shapes of the entry's parameters and result, with layouts.
+
+    entry_computation_layout = "{(" [ shape { "," shape } ] ")->" shape "}"
+    """
+    scanner.expect("{", "before the entry's layout")
+    scanner.expect("(", "before the entry's parameters")
+    parameters: list[Shape] = []
+    if not scanner.accept_token(")"):
+        parameters.append(parse_shape(scanner))
+        while scanner.accept_token(","):
+            parameters.append(parse_shape(scanner))
+        scanner.expect(")", "or ',' after a parameter's shape")
+    scanner.expect("->", "after the entry's parameters")
+    result = parse_shape(scanner)
+    scanner.expect("}", "after the entry's layout")
+    return tuple(parameters), result
+
+
+_TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?=\s)")
+_NUMBER = re.compile(r"[0-9]{1,9}(?=\s)")
+_FIELD = re.compile(r"([a-z_]++)=(-?[0-9]{1,19})")
+
+
+def parse_tables(scanner: Scanner) -> DebugInfo:
+    """Read the tables that are there, in any order.
+
+    tables = { "FileNames" { number string } | "FunctionNames" { number string }
+             | "FileLocations" { number fields } | "StackFrames" { number fields } }
+    fields = "{" { name "=" integer [","] } "}"
+
+    `parent_frame_id` is printed one too high (0 and 1 both mean: no parent).
+    """
+    strings: dict[str, dict[int, str]] = {"FileNames": {}, "FunctionNames": {}}
+    rows: dict[str, dict[int, dict[str, int]]] = {"FileLocations": {}, "StackFrames": {}}
+    scanner.skip_blanks()
+    while match := scanner.accept_match(_TABLE):
+        table = match[1]
+        scanner.skip_blanks()
+        while row := scanner.accept_match(_NUMBER):
+            if table in strings:
+                strings[table][int(row[0])] = unquote(scanner.expect_string(f"a row of {table}"))
+            else:
+                rows[table][int(row[0])] = _parse_fields(scanner, table)
+            scanner.skip_blanks()
+    return DebugInfo(
+        {
+            number: SourceLocation(
+                strings["FileNames"].get(fields.get("file_name_id", 0), ""),
+                fields.get("line", 0),
+                fields.get("column", 0),
+                fields.get("end_line", 0),
+                fields.get("end_column", 0),
+                strings["FunctionNames"].get(fields.get("function_name_id", 0), ""),
+            )
+            for number, fields in rows["FileLocations"].items()
+        },
+        {
+            number: StackFrame(
+                fields.get("file_location_id", 0), max(0, fields.get("parent_frame_id", 0) - 1)
+            )
+            for number, fields in rows["StackFrames"].items()
+        },
+    )
+
+
+def _parse_fields(scanner: Scanner, table: str) -> dict[str, int]:
+    """Read `{name=1 name=2}`."""
+    scanner.expect("{", f"in a row of {table}")
+    fields: dict[str, int] = {}
+    while not scanner.accept_token("}"):
+        start = scanner.pos
+        scanner.skip_blanks()
+        match = scanner.accept_match(_FIELD)
+        if match is None:
+            scanner.fail_expected(f"name=number or '}}' in a row of {table}")
+        fields[match[1]] = int(match[2])
+        scanner.accept_token(",")
+        if scanner.pos == start:
+            scanner.fail_expected(f"'}}' in a row of {table}")
+    return fields

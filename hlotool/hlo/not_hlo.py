@@ -1,0 +1,151 @@
+"""Print styles that leave out too much: each is refused with a sentence that says what.
+
+The options are those of HloPrintOptions (xla/hlo/ir/hlo_print_options.h).
+
+Is this a text that is yet to be filled in?
+
+Programs that make HLO keep it with `$0`, `${type}`, `{type}`, `%s` or `TYPE` in the place of
+what varies. No name, number or type of HLO looks so, but in the place of a name `%s` is one.
+
+Is a line that does not read no HLO at all? What else it looks like, for the hint of an error.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hlotool.errors import ParseError
+from hlotool.hlo.module import Instruction, Module
+from hlotool.text import Source
+
+NO_NAMES: Final = (
+    "computation names are missing: this text was printed with print_ids off, and its operands "
+    "cannot be told apart; dump it again with ids"
+)
+NO_SHAPE: Final = (
+    "the shape of {} is missing, and cannot be inferred: write it, or print the text again "
+    "with print_result_shape on"
+)
+NO_OPCODE: Final = (
+    "there is no opcode {0} that hlotool knows, so its shape cannot be inferred: correct the name, "
+    "or write the shape of a newer opcode"
+)
+NO_OPERANDS: Final = (
+    "operand names are missing: this text was printed with print_operand_names off; "
+    "dump it again with operand names"
+)
+CUT_OPERANDS: Final = (
+    "operand names are missing: this text was printed with compact_operands, which cuts long "
+    "lists; dump it again without"
+)
+DELETED_OPERAND: Final = (
+    "an operand is missing: XLA prints 'null' for one that a pass has deleted and not yet replaced"
+)
+
+# One attribute that XLA's own parser insists on (hlo_parser.cc, those marked required), by
+# opcode; the names of computations are not among them, since they are another print option.
+REQUIRED: Final = {
+    "all-gather": "dimensions",
+    "all-gather-start": "dimensions",
+    "collective-permute": "source_target_pairs",
+    "collective-permute-start": "source_target_pairs",
+    "compare": "direction",
+    "concatenate": "dimensions",
+    "convolution": "dim_labels",
+    "custom-call": "custom_call_target",
+    "dynamic-slice": "dynamic_slice_sizes",
+    "gather": "slice_sizes",
+    "get-tuple-element": "index",
+    "iota": "iota_dimension",
+    "pad": "padding",
+    "reduce": "dimensions",
+    "reduce-scatter": "dimensions",
+    "reverse": "dimensions",
+    "scatter": "index_vector_dim",
+    "slice": "slice",
+    "sort": "dimensions",
+    "transpose": "dimensions",
+}
+
+
+def check_style(module: Module) -> None:
+    """Refuse a module without the attributes that belong to opcodes, as one print style is.
+
+    The first instruction that needs one shows the print style. A single attribute that is
+    missing further on is an error where it is asked for.
+    """
+    for instruction in module.instructions():
+        key = REQUIRED.get(instruction.opcode)
+        if key in instruction.attributes:
+            return
+        if key:
+            _refuse(instruction, key)
+
+
+def _refuse(instruction: Instruction, key: str) -> None:
+    raise ParseError(
+        f"{instruction.opcode} needs {key}=, which is missing; a text printed with "
+        "print_extra_attributes off lacks it too: then dump it again with extra attributes",
+        instruction.module.source,
+        instruction.start - 1,
+        instruction.start,
+    )
+
+
+_MARK: Final = "$"
+_WORD: Final = re.compile(r"\$(?:\{[^}\n]*+\}|\w++)")
+# Behind one of these nothing is told of a `$`: all of a string or comment is passed over.
+_TOKEN: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"|//[^\n]*+|/\*(?s:.*?)\*/|(\$)', re.DOTALL)
+_PLACEHOLDER: Final = re.compile(
+    r"%[a-z](?![\w.\-])|\{[A-Za-z_]\w*+\}(?=\[)|[A-Z][A-Z0-9_]*+(?=[\[(\],])"
+)
+
+NAMELESS: Final = frozenset(("a shape", "a dimension", "an opcode", "a count"))  # no names there
+
+
+def check_template(source: Source) -> None:
+    """Raise ParseError at the first `$` outside strings and comments: HLO has none."""
+    text = source.text
+    at = text.find(_MARK)
+    while at >= 0:
+        line = text[text.rfind("\n", 0, at) + 1 : at]
+        if (line.count('"') - line.count('\\"')) % 2 == 0:  # it may stand in no string
+            break
+        at = text.find(_MARK, at + 1)
+    else:
+        return
+    for token in _TOKEN.finditer(text):
+        if token[1] and (word := _WORD.match(text, token.start())):
+            raise ParseError(describe_template(word.group()), source, *word.span())
+
+
+def find_placeholder(text: str, at: int) -> str | None:
+    """Return the word at an offset where none of HLO can stand, if it is one to be replaced."""
+    match = _WORD.match(text, at) or _PLACEHOLDER.match(text, at)
+    return match.group() if match else None
+
+
+def describe_template(word: str) -> str:
+    """Say that a text is a template, and which word of it shows that."""
+    return f"this text is a template, in which {word!r} stands for something else; fill it in first"
+
+
+_OTHER_COMMENT: Final = re.compile(r"\s*+[;#]")
+# As absl and glog, Python's logging and most others begin a line: level and date, or a date.
+_LOG: Final = re.compile(r"\s*+\[?(?:[IWEF]\d{4}\ |\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2})")
+_COLOR: Final = re.compile(r"\x1b\[[\d;]*+m")
+
+
+def describe_foreign_line(line: str) -> str:
+    """Return a hint where a line is none of HLO, '' where nothing tells.
+
+    foreign = ( ";" | "#" ) … | prefix-of-a-log … | … colour-code …
+    """
+    if _OTHER_COMMENT.match(line):
+        return "inside a module only // and /* */ make a comment; ; and # do not"
+    if _LOG.match(line):
+        return "this looks like a line of a log that stands inside the module"
+    if _COLOR.search(line):
+        return "the line holds codes for colours: save the text without them"
+    return ""

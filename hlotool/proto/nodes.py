@@ -1,0 +1,159 @@
+"""What do the ids in a module point to? Each is followed once; one that points nowhere is refused.
+
+As XLA does, only the low 32 bits of an instruction's id count, and they count within its
+computation. Operands stand before their users, callees before their callers: so nothing in a
+module that this returns goes in a circle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from msgspec import Struct, field
+
+from hlotool.errors import InputError
+from hlotool.proto.messages import HloComputationProto, HloInstructionProto, HloModuleProto
+
+_LOCAL: Final = (1 << 32) - 1
+_NAME: Final = re.compile(r"[^\s\"'(){}\[\]=,%/*]++")
+_OPCODE: Final = re.compile(r"[a-z][a-z0-9\-]*+")
+_ASYNC_START: Final = "async-start"
+_LATER_ASYNC: Final = ("async-update", "async-done")
+
+
+class Node(Struct, eq=False):
+    """An instruction with what its ids point to."""
+
+    proto: HloInstructionProto
+    name: str
+    opcode: str
+    operands: list[Node]
+    predecessors: list[Node]  # by control
+    callees: list[Block]
+    place: int  # in the list of its computation
+    wrapped: Block | None  # the computation that an asynchronous operation runs
+    is_used: bool = False
+
+
+class Block(Struct, eq=False):
+    """A computation with its instructions in the order of their ids."""
+
+    proto: HloComputationProto
+    name: str
+    number: int  # its id
+    nodes: list[Node] = field(default_factory=list)
+    by_id: dict[int, Node] = field(default_factory=dict)
+    root: Node | None = None
+    is_called: bool = False
+    is_wrapped: bool = False  # run by an asynchronous operation
+    is_single: bool = False  # one instruction and parameters: XLA writes it where it is called
+
+
+def link_module(module: HloModuleProto, name: str) -> list[Block]:
+    """Return the computations of a module in their order; `name` is the file's, for errors."""
+    blocks: dict[int, Block] = {}
+    for proto in module.computations:
+        block = Block(proto, _check_name(proto.name, name), proto.id)
+        if block.number in blocks:
+            raise InputError(f"{name}: two computations of the module have the id {block.number}.")
+        _link_block(block, blocks, name)
+        blocks[block.number] = block
+    return list(blocks.values())
+
+
+def _link_block(block: Block, blocks: dict[int, Block], name: str) -> None:
+    """Fill a computation with its instructions."""
+    by_id = block.by_id
+    for proto in block.proto.instructions:
+        opcode = proto.opcode
+        if not _is_opcode(opcode):
+            raise InputError(f"{name}: {proto.name!r} has no opcode, but {opcode!r}.")
+        key = proto.id & _LOCAL
+        if key in by_id:
+            raise InputError(f"{name}: two instructions of {block.name!r} have the id {key}.")
+        operands = [_find(by_id, one, proto, block, name) for one in proto.operand_ids]
+        callees = [_find_callee(blocks, one, proto, name) for one in proto.called_computation_ids]
+        node = Node(
+            proto,
+            _check_name(proto.name, name),
+            opcode,
+            operands,
+            [_find(by_id, one, proto, block, name) for one in proto.control_predecessor_ids],
+            callees,
+            0,
+            _find_wrapped(opcode, operands, callees),
+        )
+        for operand in node.operands:
+            operand.is_used = True
+        for callee in node.callees:
+            callee.is_called = True
+            callee.is_wrapped = callee.is_wrapped or opcode == _ASYNC_START
+        by_id[key] = node
+    block.nodes = [by_id[key] for key in sorted(by_id)]
+    for place, node in enumerate(block.nodes):
+        node.place = place
+    block.root = by_id.get(block.proto.root_id & _LOCAL)
+    if block.root is None:
+        what = "root" if block.nodes else "instructions"
+        raise InputError(f"{name}: the computation {block.name!r} has no {what}.")
+    block.is_single = all(node is block.root or node.opcode == "parameter" for node in block.nodes)
+
+
+@lru_cache
+def _is_opcode(text: str) -> bool:
+    return _OPCODE.fullmatch(text) is not None
+
+
+def _find_wrapped(opcode: str, operands: list[Node], callees: list[Block]) -> Block | None:
+    """Return the computation that an asynchronous operation runs; its start calls it."""
+    if opcode == _ASYNC_START:
+        return callees[0] if callees else None
+    return operands[0].wrapped if opcode in _LATER_ASYNC and operands else None
+
+
+def _find(
+    by_id: dict[int, Node], number: int, proto: HloInstructionProto, block: Block, name: str
+) -> Node:
+    """Return the instruction of an id; it stands before the one that names it."""
+    node = by_id.get(number & _LOCAL)
+    if node is None:
+        raise InputError(
+            f"{name}: {proto.name!r} in {block.name!r} names an instruction by the id "
+            f"{number & _LOCAL}; none before it has that."
+        )
+    return node
+
+
+def _find_callee(
+    blocks: dict[int, Block], number: int, proto: HloInstructionProto, name: str
+) -> Block:
+    """Return the computation of an id; it stands before the one that calls it."""
+    block = blocks.get(number)
+    if block is None:
+        raise InputError(
+            f"{name}: {proto.name!r} calls a computation by the id {number}; none before its own "
+            "has that."
+        )
+    return block
+
+
+def _check_name(text: str, name: str) -> str:
+    """Return a name, or raise if the text of HLO could not hold it."""
+    if not _NAME.fullmatch(text):
+        raise InputError(f"{name}: {text[:80]!r} is no name that HLO allows.")
+    return text
+
+
+def find_scheduled(block: Block, ids: Iterable[int], name: str) -> list[Node]:
+    """Return the instructions that a schedule lists by their ids."""
+    nodes = [block.by_id.get(number & _LOCAL) for number in ids]
+    found = [node for node in nodes if node is not None]
+    if len(found) != len(nodes) or len(found) != len(block.nodes):
+        raise InputError(
+            f"{name}: the schedule of {block.name!r} does not list its instructions: of "
+            f"{len(block.nodes)} it has {len({id(node) for node in found})}."
+        )
+    return found

@@ -1,0 +1,205 @@
+"""How an answer becomes JSON, JSON Lines, CSV or TSV: every figure exact, in its declared name."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from hlotool.table.document import INPUT_BLOCK, Document
+from hlotool.table.field import Field, Unit
+from hlotool.table.rows import Block, Group, Grouping, Selection
+from hlotool.text import encode_json, escape
+
+Json = dict[str, object]
+
+# What a spreadsheet would run, unless it is a number; an apostrophe before it says it is text.
+_FORMULA: Final = re.compile("'*+[=+\\-@\uff1d\uff0b\uff0d\uff20]")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?")
+_QUOTED: Final = re.compile(r'[",]|^\s*+::')  # the last begins a command of a CI system
+
+_COUNT: Final = Field("count", Unit.COUNT, "rows in the group")
+_OF_GROUPS: Final = (
+    Field("share", Unit.PERCENT, "the group's part of the whole, as a fraction"),
+    Field("is_lower_bound", Unit.FLAG, "whether a part of a sum is unknown"),
+    Field("is_upper_bound", Unit.FLAG, "whether a part of a sum may not happen"),
+)
+
+
+def render_json(document: Document, selections: Sequence[Selection], version: str) -> Iterator[str]:
+    """Yield the document as JSON, row by row; `selections` are the row lists it holds, in order."""
+    spec = document.spec
+    made: Json = {"schema": spec.schema, "hlotool_version": version}
+    made["input"] = _block_json(INPUT_BLOCK, document.input)
+    if spec.scalars is not None:
+        made |= _record_json(spec.scalars.fields, document.scalars)
+    for block in spec.blocks:
+        if block.name in document.blocks:
+            made[block.name] = _block_json(block, document.blocks[block.name])
+    for selection in selections:
+        made |= _selection_json(selection)
+    before = "{\n  "
+    for key, value in made.items():
+        yield f"{before}{encode_json(key)}: "
+        yield from _write_rows(value) if isinstance(value, Iterator) else (_write(value, "  "),)
+        before = ",\n  "
+    yield "\n}\n"
+
+
+def _write_rows(rows: Iterator[object]) -> Iterator[str]:
+    """Yield the JSON of a list that stands in the document, one row at a time."""
+    before = "[\n    "
+    for row in rows:
+        yield before + _write(row, "    ")
+        before = ",\n    "
+    yield "[]" if before[0] == "[" else "\n  ]"
+
+
+def _write(value: object, margin: str) -> str:
+    """Return the JSON of a value that stands behind a margin; strings hold no line breaks."""
+    return encode_json(value, indent=2).replace("\n", f"\n{margin}")
+
+
+def render_jsonl(selection: Selection) -> Iterator[str]:
+    """Yield the rows alone, one JSON object a line; groups are flattened to the innermost."""
+    return (f"{encode_json(row)}\n" for row in flat_rows(selection))
+
+
+def render_csv(selection: Selection) -> Iterator[str]:
+    """Yield the rows alone as CSV with a header; null is empty, a list is JSON."""
+    names = [field.name for field in flat_fields(selection)]
+    yield _csv_line(names)
+    for row in flat_rows(selection):
+        yield _csv_line([row[name] for name in names])
+
+
+def render_tsv(selection: Selection) -> Iterator[str]:
+    """Yield the rows alone with tabs between, each value on its line; null is empty."""
+    names = [field.name for field in flat_fields(selection)]
+    yield "\t".join(names) + "\n"
+    for row in flat_rows(selection):
+        yield "\t".join(_plain_cell(row[name]) for name in names) + "\n"
+
+
+def _csv_line(values: Sequence[object]) -> str:
+    """Write one line; an empty one would be no row at all."""
+    return (",".join(map(_csv_cell, values)) or '""') + "\n"
+
+
+def _csv_cell(value: object) -> str:
+    """Write a value as JSON has it, but null empty, and text bare, on one line, and never run."""
+    text = _plain_cell(value)
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(text) else text
+
+
+def _plain_cell(value: object) -> str:
+    """Write a value without quotes around it; line breaks and tabs in text are escaped."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return encode_json(value)
+    text = escape(value)
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def flat_fields(selection: Selection) -> tuple[Field, ...]:
+    """Return the columns of `flat_rows`, in order."""
+    grouping = selection.grouping
+    if grouping is None:
+        return selection.columns
+    return (*grouping.by, _COUNT, *grouping.summed, *_OF_GROUPS)
+
+
+def flat_rows(selection: Selection) -> Iterator[Json]:
+    """Yield what JSON Lines, CSV and Parquet hold."""
+    if selection.grouping is not None:
+        yield from _leaves(selection.grouping, selection.grouping.groups, {})
+        return
+    yield from _rows_json(selection.columns, selection.rows)
+
+
+def _selection_json(selection: Selection) -> Json:
+    """Return the selected rows under their name, yet to be made, and what a limit left out."""
+    made: Json = {}
+    grouping = selection.grouping
+    if grouping is None:
+        made[selection.row_list.name] = _rows_json(selection.columns, selection.rows)
+        omitted = selection.rest.count if selection.rest else 0
+        total = selection.rows_total
+    else:
+        made["grouped_by"] = [field.name for field in grouping.by]
+        made["groups"] = (_group_json(grouping, group, 0) for group in grouping.groups)
+        omitted = grouping.rest.count if grouping.rest else 0
+        total = len(grouping.groups) + omitted
+    if selection.has_chosen_columns:
+        made["columns"] = [field.name for field in selection.columns]
+    if selection.is_limited:
+        made |= {"rows_total": total, "rows_omitted": omitted}
+    return made
+
+
+def _group_json(grouping: Grouping, group: Group, depth: int) -> Json:
+    """Return one group and the groups it consists of; as deep as --by is long."""
+    made = _figures(grouping, group, {grouping.by[depth].name: _json_value(group.label)})
+    if depth + 1 < len(grouping.by):
+        made["groups"] = [_group_json(grouping, each, depth + 1) for each in group.groups]
+    return made
+
+
+def _leaves(grouping: Grouping, groups: Sequence[Group], labels: Json) -> Iterator[Json]:
+    """Yield the innermost groups, each with the labels of those around it."""
+    name = grouping.by[len(labels)].name
+    for group in groups:
+        named = {**labels, name: _json_value(group.label)}
+        if len(named) < len(grouping.by):
+            yield from _leaves(grouping, group.groups, named)
+        else:
+            yield _figures(grouping, group, named)
+
+
+def _figures(grouping: Grouping, group: Group, labels: Json) -> Json:
+    """Return a group's labels, counts and sums."""
+    sums = {
+        field.name: _json_value(total.value)
+        for field, total in zip(grouping.summed, group.sums, strict=True)
+    }
+    return {
+        **labels,
+        "count": group.count,
+        **sums,
+        "share": _json_value(group.share),
+        "is_lower_bound": any(
+            total.is_lower_bound for total in group.sums if total.value is not None
+        ),
+        "is_upper_bound": any(total.is_upper_bound for total in group.sums),
+    }
+
+
+def _block_json(block: Block, record: object | None) -> Json | None:
+    """Return a record of scalars and the blocks inside it."""
+    if record is None:
+        return None
+    made = _record_json(block.fields, record)
+    for inner in block.blocks:
+        made[inner.name] = _block_json(inner, getattr(record, inner.name))
+    for rows in block.row_lists:
+        made[rows.name] = list(_rows_json(rows.fields, getattr(record, rows.name)))
+    return made
+
+
+def _record_json(fields: Sequence[Field], record: object) -> Json:
+    """Return the declared fields of a record."""
+    return next(_rows_json(fields, (record,)))
+
+
+def _rows_json(fields: Sequence[Field], rows: Sequence[object]) -> Iterator[Json]:
+    """Yield the declared fields of many records."""
+    readers = [(field.name, field.getter()) for field in fields]
+    for row in rows:
+        yield {name: _json_value(read(row)) for name, read in readers}
+
+
+def _json_value(value: object) -> object:
+    """Return what JSON can say: what is no number is unknown. Lists hold no fractions."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

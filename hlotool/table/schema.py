@@ -1,0 +1,165 @@
+"""The JSON Schema of a document, made from its declaration.
+
+msgspec makes the schemas of figures from the types of their records; what is made here is the
+document around them, and what row options do to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.json import schema_components
+from msgspec.structs import fields as fields_in
+
+from hlotool.table.document import INPUT_BLOCK, DocumentSpec
+from hlotool.table.field import Field
+from hlotool.table.rows import Block, RowList
+
+Json = dict[str, object]
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_GROUP_KEYS: Final[Mapping[str, Json]] = {
+    "count": {"type": "integer", "description": "rows, folded ones counted singly"},
+    "share": {
+        "type": ["number", "null"],
+        "description": "the group's part of the whole, as a fraction",
+    },
+    "is_lower_bound": {"type": "boolean", "description": "whether a part is unknown"},
+    "is_upper_bound": {"type": "boolean", "description": "whether a part may not happen"},
+    "groups": {"type": "array", "items": {"$ref": "#/$defs/group"}},
+}
+_GROUP: Final[Json] = {
+    "description": "rows that agree in one field: that field's value, counts and sums",
+    "type": "object",
+    "properties": _GROUP_KEYS,
+    "required": ["count", "share", "is_lower_bound", "is_upper_bound"],
+}
+_OPTIONS: Final[Mapping[str, Json]] = {
+    "columns": {
+        "description": "with --columns: the only fields the rows hold",
+        "type": "array",
+        "items": {"type": "string"},
+    },
+    "grouped_by": {
+        "description": "with --by: the fields that group the rows, outermost first",
+        "type": "array",
+        "items": {"type": "string"},
+    },
+    "groups": {
+        "description": "with --by: the groups, in place of their rows",
+        "type": "array",
+        "items": {"$ref": "#/$defs/group"},
+    },
+    "rows_total": {
+        "description": "with -n: rows or groups that --where kept",
+        "type": "integer",
+    },
+    "rows_omitted": {"description": "with -n: those that are not shown", "type": "integer"},
+}
+
+# The keys of answers that are no figures.
+KEY_MEANINGS: Final[Mapping[str, str]] = {
+    "schema": "which document an answer is, and the version of its meaning",
+    "hlotool_version": "the version of hlotool that made the answer",
+    INPUT_BLOCK.name: INPUT_BLOCK.meaning,
+    **{
+        key: str(one["description"])
+        for key, one in (*_OPTIONS.items(), *_GROUP_KEYS.items())
+        if "description" in one
+    },
+}
+
+
+def make_schema(spec: DocumentSpec) -> Json:
+    """Return the schema of a document as JSON prints it.
+
+    More keys may come; a key that is there keeps its name, type and meaning.
+    """
+    lists = {rows.name: _array(rows) for rows in spec.row_lists}
+    scalars = _figures(spec.scalars.record, spec.scalars.fields) if spec.scalars else {}
+    required = ["schema", "hlotool_version", "input", *scalars]
+    return {
+        "$schema": _DIALECT,
+        "$id": spec.schema,
+        "title": spec.schema,
+        "description": spec.meaning,
+        "type": "object",
+        "properties": {
+            "schema": {"const": spec.schema},
+            "hlotool_version": {"type": "string"},
+            "input": _block(INPUT_BLOCK),
+            **scalars,
+            **{block.name: _block(block) for block in spec.blocks},
+            **lists,
+            **(_OPTIONS if lists else {}),
+        },
+        "required": required + [block.name for block in spec.blocks if not block.is_optional],
+        **(_conditions(spec.row_lists) if lists else {}),
+        **({"$defs": {"group": _GROUP}} if lists else {}),
+    }
+
+
+def make_line_schema(record: type[Struct], schema: str, meaning: str) -> Json:
+    """Return the schema of a line of JSON Lines, which msgspec makes of its record."""
+    _, components = schema_components([record])
+    return {
+        "$schema": _DIALECT,
+        "$id": schema,
+        **components[record.__name__],
+        "title": schema,
+        "description": meaning,
+    }
+
+
+def describe_line(record: type[Struct]) -> Mapping[str, str]:
+    """Return what is said of the keys of a line of JSON Lines."""
+    _, components = schema_components([record])
+    properties = components[record.__name__]["properties"]
+    return {key: one["description"] for key, one in properties.items() if "description" in one}
+
+
+def _conditions(row_lists: Sequence[RowList]) -> Json:
+    """Require every row list unless it is grouped, and every field unless columns are chosen."""
+    always = [rows.name for rows in row_lists if not rows.is_optional]
+    full = {
+        rows.name: {"items": {"required": [field.name for field in rows.fields]}}
+        for rows in row_lists
+    }
+    return {
+        "allOf": [
+            {"if": {"required": ["grouped_by"]}, "else": {"required": always}},
+            {"if": {"required": ["columns"]}, "else": {"properties": full}},
+        ]
+    }
+
+
+def _array(rows: RowList) -> Json:
+    """Return the schema of a row list."""
+    return {
+        "description": rows.meaning,
+        "type": "array",
+        "items": {"type": "object", "properties": _figures(rows.record, rows.fields)},
+    }
+
+
+def _block(block: Block) -> Json:
+    """Return the schema of a record of scalars and the blocks inside it."""
+    properties = {
+        **_figures(block.record, block.fields),
+        **{inner.name: _block(inner) for inner in block.blocks},
+        **{rows.name: _array(rows) for rows in block.row_lists},
+    }
+    return {
+        "description": block.meaning,
+        "type": ["object", "null"] if block.is_nullable else "object",
+        "properties": properties,
+        "required": list(properties),
+    }
+
+
+def _figures(record: type[Struct], fields: Sequence[Field]) -> Json:
+    """Return the schemas of figures of a record by their names; none has parts of its own."""
+    types = {each.name: each.type for each in fields_in(record)}
+    schemas, _ = schema_components([types[field.attribute] for field in fields])
+    return {field.name: schema for field, schema in zip(fields, schemas, strict=True)}

@@ -1,0 +1,91 @@
+r"""How does foreign text stay text? Names, paths, options and expressions may hold anything.
+
+A terminal acts on control characters, a reader is misled by marks that turn the direction of
+writing, and a CI system takes some lines for commands. Whoever writes an answer or a message
+escapes the text of others here: a line break becomes `\\n`, ESC `\\x1b`, U+202E `\\u202e`, and a
+byte of a file name that is no UTF-8 `\\xff`. What is escaped already is left as it is.
+
+Text with a name: everything downstream speaks in offsets into it.
+
+Lines and columns are worked out only when somebody asks, which is when an error is
+printed; no reader counts newlines.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+# What actions/runner looks for (src/Runner.Common/ActionCommand.cs): the first anywhere in a
+# line, the second behind its leading blanks.
+_COMMAND: Final = "##["
+_NO_COMMAND: Final = r"\x23#["
+_COMMAND_LINE: Final = re.compile(r"^([^\S\n]*+):(?=:)", re.MULTILINE)
+_NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_UNDECODED: Final = range(0xDC80, 0xDD00)  # how Python holds the bytes that are no UTF-8
+
+
+def escape(text: str) -> str:
+    """Write one line of foreign text: what cannot be printed, or starts a command, as escapes."""
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else _escape(char) for char in text)
+    return text.replace(_COMMAND, _NO_COMMAND)
+
+
+def disarm_lines(text: str) -> str:
+    """Change what a CI system would take for a command in the lines of a finished text."""
+    text = _COMMAND_LINE.sub(r"\1\\x3a", text) if "::" in text else text
+    return text.replace(_COMMAND, _NO_COMMAND)
+
+
+def encode_json(value: object, indent: int | None = None) -> str:
+    """Write JSON in printable ASCII, every text exact."""
+    import json  # noqa: PLC0415  start-up time
+
+    text = json.dumps(value, indent=indent, allow_nan=False)
+    return text.replace("\x7f", "\\u007f").replace(_COMMAND, "\\u0023#[")
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code in _UNDECODED:
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x80:  # noqa: PLR2004  ASCII
+        return _NAMED.get(char) or f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004  one unit
+
+
+class DeviceCounts(Struct, frozen=True):
+    """How many replicas and partitions a module runs on, None where nobody knows."""
+
+    replica_count: int | None
+    num_partitions: int | None
+
+
+class Source(Struct, frozen=True):
+    """The text of one dump; `name` is the path as the user typed it.
+
+    It may be a part of a file, whole lines of it: `first_line` is the number there of the first.
+    `counts` are given where the text was made of something that does not say them itself: the
+    header of a text that leaves them out means one of each. `proto` are the bytes it was made of,
+    where they hold a buffer assignment as well.
+    """
+
+    text: str
+    name: str = "<string>"
+    first_line: int = 1
+    counts: DeviceCounts | None = None
+    proto: bytes | None = None
+
+    def location(self, pos: int) -> tuple[int, int]:
+        """Return the 1-based (line, column) of an offset in the file, both in characters."""
+        line = self.first_line + self.text.count("\n", 0, pos)
+        return line, pos - self.text.rfind("\n", 0, pos)
+
+    def line_at(self, pos: int) -> str:
+        """Return the line that holds an offset, without its line ending."""
+        start = self.text.rfind("\n", 0, pos) + 1
+        end = self.text.find("\n", pos)
+        return self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
