@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tables import find_cases
+
 from hlotool.analysis.collectives.machine import Machine, add_nodes, find_machine
 from hlotool.analysis.collectives.mesh import parse_mesh_axes
 from hlotool.analysis.collectives.report import NO_OPTIONS, CollectiveOptions, CollectiveReport
@@ -23,8 +25,7 @@ from hlotool.program.program import Program
 from hlotool.text import Source
 
 ROOT = Path(__file__).resolve().parents[1]
-CASES = sorted((ROOT / "testdata/collectives").glob("*.txt"))
-assert CASES, "no cases in testdata/collectives"
+CASES = find_cases(ROOT / "testdata/collectives")
 
 _LINE = re.compile(
     r"^// (?P<what>options|totals|host_totals|row|host)(?: (?P<name>\S+))?:(?P<pairs> .*=.*)$",

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dump_files import TESTDATA, find_file, find_folders, read_json, read_text
+from tables import find_cases, is_case
 
 from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module
@@ -34,6 +35,8 @@ class Case:
     @property
     def name(self) -> str:
         """For test ids."""
+        if is_case(self.path):
+            return self.path.name
         name = self.path.name.removesuffix(".gz").removesuffix(".txt")
         return "/".join((*self.path.parts[-3:-1], name.partition("jit")[2]))
 
@@ -89,9 +92,9 @@ def _read_folder(folder: Path) -> list[Case]:
 def list_corpus() -> list[Case]:
     """Return the small modules of testdata/cost, whose last line holds XLA's figures."""
     cases = []
-    for path in sorted((TESTDATA / "cost").glob("*.txt")):
-        figures = path.read_text(encoding="utf-8").rpartition("// xla: ")[2]
-        cases.append(Case(path, XlaCost(*map(float, figures.split(",")))))
+    for case in find_cases(TESTDATA / "cost"):
+        figures = case.text.rpartition("// xla: ")[2]
+        cases.append(Case(case.path, XlaCost(*map(float, figures.split(",")))))
     return cases
 
 

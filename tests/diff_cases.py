@@ -1,6 +1,6 @@
 """Edits of one small module, and texts rewritten so that only names or order differ.
 
-A case of testdata/diff/cases is a list of hunks over testdata/diff/base.txt: lines with `-`
+A case of testdata/diff/changes.cases is a list of hunks over testdata/diff/base.txt: lines with `-`
 must stand there once, and lines with `+` take their place. Lines with `=` say what is found.
 """
 
@@ -10,6 +10,8 @@ import random
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from tables import find_cases
 
 from hlotool.compare.changes.header import compare_headers
 from hlotool.compare.changes.instructions import compare_instructions, compare_order
@@ -22,7 +24,6 @@ from hlotool.text import Source
 
 ROOT = Path(__file__).parents[1]
 DIFF = ROOT / "testdata" / "diff"
-CASES = sorted((DIFF / "cases").glob("*.txt"))
 BASE = (DIFF / "base.txt").read_text(encoding="utf-8")
 
 _NAME = re.compile(r"%([\w.\-]+)")
@@ -32,19 +33,24 @@ _COMPUTATION = re.compile(r"^((?:ENTRY )?%[^\n]*\{)\n(.*?)^\}", re.MULTILINE | r
 
 
 @dataclass(frozen=True)
-class Case:
+class Edit:
     """One case: the edited text, and the lines that are to be found."""
 
+    name: str
     text: str
     expected: list[str]
     is_strict: bool
 
 
-def read_case(path: Path) -> Case:
-    """Apply a case's hunks to the base."""
+def read_edits(table: Path) -> list[Edit]:
+    """Apply the hunks of each case to the base."""
+    return [_read_edit(case.name, case.text) for case in find_cases(table)]
+
+
+def _read_edit(name: str, hunk_text: str) -> Edit:
     text, expected, is_strict = BASE, [], False
     hunks: list[tuple[list[str], list[str]]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in hunk_text.splitlines():
         rest = line[1:].removeprefix(" ")
         if line == "--strict":
             is_strict = True
@@ -57,9 +63,12 @@ def read_case(path: Path) -> Case:
         elif line.startswith("+"):
             hunks[-1][1].append(rest)
     for old, new in hunks:
-        assert text.count("\n".join(old)) == 1, f"{path.name}: not once in the base: {old}"
+        assert text.count("\n".join(old)) == 1, f"{name}: not once in the base: {old}"
         text = text.replace("\n".join(old), "\n".join(new))
-    return Case(text, sorted(expected), is_strict)
+    return Edit(name, text, sorted(expected), is_strict)
+
+
+CASES = read_edits(DIFF / "changes.cases")
 
 
 def parse(text: str, name: str = "<test>") -> Module:

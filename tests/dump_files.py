@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import ENDING, TableCase, find_cases, is_case, read_case
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTDATA = ROOT / "testdata"
@@ -26,7 +27,9 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
 
 
 def read_text(path: Path) -> str:
-    """Read a file, whether it is compressed or not."""
+    """Read a file, whether it is compressed or not, or a case of a table: TABLE/NAME."""
+    if is_case(path):
+        return read_case(path).text
     data = path.read_bytes()
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
 
@@ -60,9 +63,10 @@ def find_texts(folder: Path) -> list[Path]:
 
 
 def find_modules(*roots: Path) -> list[Path]:
-    """Find every HLO text below some folders; large ones in pairs are left out."""
+    """Find every HLO text below some folders, cases too; large ones in pairs are left out."""
     left_out = {ODD, PAIRS}
-    found = [path for root in roots for path in root.rglob("*.txt*")]
+    found = {path for root in roots for path in root.rglob("*.txt*")}
+    found |= {case.path for root in roots for case in find_table_cases(root)}
     return [
         path
         for path in sorted(found)
@@ -70,7 +74,14 @@ def find_modules(*roots: Path) -> list[Path]:
     ]
 
 
+def find_table_cases(root: Path) -> list[TableCase]:
+    """Find the cases of every table below a folder."""
+    return [case for table in sorted(root.rglob(f"*{ENDING}")) for case in find_cases(table)]
+
+
 def _begin(path: Path) -> bytes:
+    if is_case(path):
+        return read_text(path)[:10].encode()
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         return file.read(10)
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dump_files import TESTDATA
+from tables import TableCase, find_cases
 
 from hlotool.dump.files import DumpedProgram, DumpFile, Input
 from hlotool.dump.find import find_inputs
 from hlotool.dump.siblings import NamedFiles
 
 INPUTS = TESTDATA / "inputs"
-BAD = TESTDATA / "bad" / "inputs"
+KINDS = {case.name: case for case in find_cases(INPUTS / "kinds")}
 
 
 TEXT = "HloModule jit_f, is_scheduled=true\n\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n"
@@ -43,23 +44,28 @@ def file_names(found: Input) -> list[str | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A directory and the programs to be found in it: `=== NAME` before each file."""
+class Directory:
+    """A directory and the programs to be found in it."""
 
+    name: str
     files: dict[str, str]
     expected: str
 
 
-def read_case(path: Path) -> Case:
-    """Read a case: a sentence, then `=== NAME` and content, last `=== PROGRAMS`."""
-    _, *sections = path.read_text(encoding="utf-8").split("=== ")
-    files = dict(section.split("\n", 1) for section in sections)
-    return Case(files, files.pop("PROGRAMS"))
+def _read_directory(case: TableCase) -> Directory:
+    """Read a case: a sentence, then a part for each file, last the part PROGRAMS."""
+    files = dict(case.parts)
+    return Directory(case.name, files, files.pop("PROGRAMS"))
 
 
-def write_case(case: Case, directory: Path, padding: str = "") -> None:
+DIRECTORIES = {
+    case.name: _read_directory(case) for case in find_cases(INPUTS / "directories.cases")
+}
+
+
+def write_directory(described: Directory, directory: Path, padding: str = "") -> None:
     """Make the directory that a case describes."""
-    for name, text in case.files.items():
+    for name, text in described.files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.replace("@PADDING@", padding), encoding="utf-8")

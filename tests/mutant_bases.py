@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dump_files import TESTDATA
+from tables import find_cases
 
 _MOST_BYTES = 3_000
-_FOLDERS = ("async", "collectives", "cost", "custom_calls", "executions", "hlo_forms", "traffic")
+_FAMILIES = (
+    "async",
+    "collectives",
+    "cost",
+    "custom_calls",
+    "executions.cases",
+    "hlo_forms",
+    "traffic.cases",
+)
 _STAGE = "after_optimizations"
 COMPUTATION = re.compile(r"^%\S+ \(.*\{\n(?:  .*\n){2,9}\}\n", re.MULTILINE)
 
@@ -30,9 +39,9 @@ class Base:
 
 def list_module_bases() -> list[Base]:
     """List small modules, and some computations of real dumps."""
-    paths = [path for name in _FOLDERS for path in sorted((TESTDATA / name).glob("*.txt"))]
-    small = [path for path in paths if path.stat().st_size < _MOST_BYTES]
-    bases = [_module(path.stem, path.read_bytes().decode()) for path in small]
+    cases = [case for name in _FAMILIES for case in find_cases(TESTDATA / name)]
+    small = [case for case in cases if len(case.text.encode()) < _MOST_BYTES]
+    bases = [_module(case.name, case.text) for case in small]
     for path in sorted((TESTDATA / "hlo").glob("*.txt")):
         computations = COMPUTATION.findall(path.read_text(encoding="utf-8"))
         alone = [text for text in computations if not re.search(r"=%|\w+=\{%", text)]

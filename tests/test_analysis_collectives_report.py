@@ -14,6 +14,7 @@ from dump_files import PRINTED, SEEDS, SHARED, TESTDATA, find_modules, needs_sha
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tables import TableCase
 
 from hlotool.analysis.collectives.host_rows import HostTransferRow
 from hlotool.analysis.collectives.rows import CollectiveRow
@@ -25,15 +26,14 @@ from hlotool.program.program import Program
 from hlotool.text import Source
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_case(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    report = analyze(text, read_options(text))
-    expect_rows(report.rows, read_rows(text))
-    expect_rows(report.host.rows, read_rows(text, "host"))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case: TableCase) -> None:
+    report = analyze(case.text, read_options(case.text))
+    expect_rows(report.rows, read_rows(case.text))
+    expect_rows(report.host.rows, read_rows(case.text, "host"))
     for record, totals in (
-        (report.totals, read_totals(text)),
-        (report.host.totals, read_totals(text, "host_totals")),
+        (report.totals, read_totals(case.text)),
+        (report.host.totals, read_totals(case.text, "host_totals")),
     ):
         assert {field: write(getattr(record, field)) for field in totals} == totals
 
@@ -210,9 +210,9 @@ FOREIGN = ("-1", "0", "99999999999999999999", "{}", "()", "f32[]", "token[]", "?
 
 @settings(max_examples=300)
 @given(st.sampled_from(CASES), st.randoms(use_true_random=False))
-def test_damage_gives_an_answer_or_an_error(path: Path, chance: random.Random) -> None:
+def test_damage_gives_an_answer_or_an_error(case: TableCase, chance: random.Random) -> None:
     """Words left out, exchanged or replaced: never anything but a report or an HlotoolError."""
-    text = path.read_text(encoding="utf-8")
+    text = case.text
     options = read_options(text)
     for _ in range(chance.randint(1, 3)):
         words = list(WORDS.finditer(text))

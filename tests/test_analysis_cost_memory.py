@@ -1,4 +1,4 @@
-"""Memory traffic: small modules in testdata/traffic, whose first lines derive what is expected."""
+"""Memory traffic: modules of testdata/traffic.cases, whose first lines derive what is expected."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from dump_files import TESTDATA, find_folders, find_texts, read_text
+from tables import TableCase, find_cases, read_case
 
 from hlotool.analysis.cost.traffic import MAIN_SPACE
 from hlotool.hlo import Module
@@ -14,13 +15,13 @@ from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.text import Source
 
-CASES = sorted((TESTDATA / "traffic").glob("*.txt"))
+TABLE = TESTDATA / "traffic.cases"
+CASES = find_cases(TABLE)
 _EXPECTED = re.compile(r"^// memory (\d+): ([\d +*()]+?)( and more)?$", re.MULTILINE)
 
 
-def read(path: Path) -> tuple[str, Module]:
-    text = path.read_text(encoding="utf-8")
-    return text, parse_module(Source(text, path.name))
+def read(case: TableCase) -> Module:
+    return parse_module(Source(case.text, case.name))
 
 
 def expected_of(text: str) -> dict[int, int]:
@@ -29,22 +30,22 @@ def expected_of(text: str) -> dict[int, int]:
     return found
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_one_run_moves_what_the_case_derives(path: Path) -> None:
-    text, module = read(path)
-    cost = Program("", module).cost
-    assert cost.memory_bytes_per_run == expected_of(text)[MAIN_SPACE]
-    assert cost.is_memory_lower_bound == (" and more" in text)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_one_run_moves_what_the_case_derives(case: TableCase) -> None:
+    cost = Program("", read(case)).cost
+    assert cost.memory_bytes_per_run == expected_of(case.text)[MAIN_SPACE]
+    assert cost.is_memory_lower_bound == (" and more" in case.text)
 
 
 def test_each_space_has_its_own() -> None:
-    text, module = read(TESTDATA / "traffic" / "spaces.txt")
+    case = read_case(TABLE / "spaces")
+    module = read(case)
     costs = Program("", module).costs
     sums: dict[int, int] = {}
     for one in module.entry.instructions:
         for space, size in costs.memory_by_space(one):
             sums[space] = sums.get(space, 0) + size
-    assert sums == expected_of(text)
+    assert sums == expected_of(case.text)
 
 
 @pytest.mark.parametrize("folder", find_folders(), ids=lambda path: "/".join(path.parts[-2:]))

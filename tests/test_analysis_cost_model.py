@@ -24,7 +24,7 @@ def test_the_cases_are_there() -> None:
     assert len(DUMPS) >= 16
 
 
-@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.path.stem)
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
 def test_small_module_costs_what_xla_says(case: Case) -> None:
     """Equal to the last digit, but for the -1 of XLA's custom calls."""
     cost = Program("", case.module).costs.of_computation(case.module.entry)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from dump_files import SHARED, TESTDATA, find_folders, find_texts, read_text
+from tables import TableCase, find_cases
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.graph.calls import read_call_graph
@@ -15,8 +16,7 @@ from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 
-CASES = sorted((TESTDATA / "executions").glob("*.txt"))
-assert CASES, "no cases in testdata/executions"
+CASES = find_cases(TESTDATA / "executions.cases")
 FOLDERS = find_folders()
 TEXTS = [path for folder in FOLDERS for path in find_texts(folder)]
 TRANSFORMERS = [one for one in FOLDERS if one.name.startswith("transformer_train")]
@@ -32,16 +32,15 @@ def trip_counts(executions: Executions) -> dict[str, int | None]:
     return {loop.instruction.name: loop.trip_count for loop in executions.loops}
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_case(path: Path) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case: TableCase) -> None:
     """A case says what it expects.
 
     `// loop FULL_NAME: COUNT SOURCE DEPTH`, `// runs COMPUTATION: N`. Each loop is listed once,
     behind the loop around it. A printed count has `contradicting N` behind it where the loop
     itself comes to N.
     """
-    text = path.read_text()
-    module, executions = load(text, path.name)
+    module, executions = load(case.text, case.name)
     loops = {
         loop.instruction.full_name: f"{loop.trip_count} {loop.trip_count_source} {loop.depth}"
         + (
@@ -51,14 +50,14 @@ def test_case(path: Path) -> None:
         )
         for loop in executions.loops
     }
-    assert loops == dict(re.findall(r"// loop (\S+): (.+)", text))
+    assert loops == dict(re.findall(r"// loop (\S+): (.+)", case.text))
     around: list[str | None] = []
     rows = list_loops(executions)
     assert sorted(loops) == sorted(row.name for row in rows)
     for row in rows:
         around[row.depth :] = [row.name]
         assert [row.parent] == (around[-2:-1] or [None])
-    expected = re.findall(r"// runs (\S+): (\S+)( conditional)?", text)
+    expected = re.findall(r"// runs (\S+): (\S+)( conditional)?", case.text)
     assert expected
     for name, runs, conditional in expected:
         computation = module.computations[name]

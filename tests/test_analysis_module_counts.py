@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tables import read_case
 
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import read_call_graph
@@ -51,8 +52,8 @@ def test_backend_is_told_by_content(path: Path) -> None:
 
 
 def test_loops_stand_behind_the_loop_around_them() -> None:
-    path = ROOT / "testdata/executions/nested.txt"
-    module, _ = load(path)
+    case = read_case(ROOT / "testdata/executions.cases/nested")
+    module = parse_module(Source(case.text))
     loops = list_loops(count_executions(module, read_call_graph(module)))
     assert [(row.name, row.parent, row.depth) for row in loops] == [
         ("outer", None, 0),

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from dump_files import TESTDATA
+from tables import TableCase, find_cases, read_case
 
 import hlotool
 from hlotool.analysis.fusions.body import expand_fusion
 from hlotool.compare.match.pairing_steps import compare_structure
 from hlotool.program.program import Program
 
-PAIRS = sorted(TESTDATA.glob("async/*.sugared.txt"))
+TABLE = TESTDATA / "async/pairs.cases"
+PAIRS = [case for case in find_cases(TABLE) if case.name.endswith(".sugared")]
 MEBIBYTE = 1 << 20
 
 
-def plain(sugared: Path) -> Path:
-    return sugared.with_name(sugared.name.replace(".sugared", ""))
+def load(name: str) -> hlotool.Dump:
+    return hlotool.load(read_case(TABLE / name).text)
 
 
-def load(path: Path) -> hlotool.Dump:
-    return hlotool.load(path.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("sugared", PAIRS, ids=lambda path: path.stem)
-def test_sugar_changes_no_answer(sugared: Path) -> None:
+@pytest.mark.parametrize("sugared", PAIRS, ids=lambda case: case.name)
+def test_sugar_changes_no_answer(sugared: TableCase) -> None:
     """The wrapped computations of the plain text have the names that sugar is undone with."""
-    ours, expected = load(sugared), load(plain(sugared))
-    assert "async-start" not in sugared.read_text(encoding="utf-8")
+    ours, expected = load(sugared.name), load(sugared.name.removesuffix(".sugared"))
+    assert "async-start" not in sugared.text
     assert ours.summary() == expected.summary()
     assert ours.fusions() == expected.fusions()
     assert ours.program.find_missed(0) == expected.program.find_missed(0)
@@ -41,8 +38,8 @@ def test_sugar_changes_no_answer(sugared: Path) -> None:
 
 def test_every_sugar_is_there() -> None:
     words = set()
-    for path in PAIRS:
-        words |= set(re.findall(r" ([a-z\-]+)-start\(", path.read_text(encoding="utf-8")))
+    for case in PAIRS:
+        words |= set(re.findall(r" ([a-z\-]+)-start\(", case.text))
     assert words >= {
         "all-gather", "all-reduce", "all-to-all", "call", "collective-permute", "copy",
         "custom-call", "dot", "dynamic-slice", "dynamic-update-slice", "fusion",
@@ -93,7 +90,7 @@ def test_what_an_asynchronous_fusion_makes_inside_is_no_memory() -> None:
 
 
 def test_an_asynchronous_fusion_hides_a_collective() -> None:
-    collectives = load(TESTDATA / "async" / "collectives.sugared.txt").collectives()
+    collectives = load("collectives.sugared").collectives()
     rows = {row.name: row for row in collectives.rows}
     beside = rows["scatter.begin"]  # the fusion begins there: 64 x 64 multiplications
     assert (beside.overlap_instructions, beside.overlap_flops) == (1, 4096)
@@ -111,7 +108,7 @@ def test_a_fusion_is_found_by_its_start(name: str) -> None:
 
 def test_operands_bound_late_reach_the_operation() -> None:
     """What an update brings is live until the done."""
-    dump = load(TESTDATA / "async" / "late.sugared.txt")
+    dump = load("late.sugared")
     (row,) = dump.collectives().rows
     assert row.payload_bytes == 128 * 64 * 4
     rows = {row.value: row for row in dump.buffers().rows}

@@ -23,6 +23,7 @@ from dump_files import TESTDATA
 from mutant_judge import Outcome, ask
 from mutant_tally import Tally
 from profile_builder import GPU, TPU, Plane, metadata
+from tables import find_cases
 from test_profiles import LABEL, stream, tpu
 
 from hlotool.proto.kind import write_field
@@ -107,7 +108,7 @@ def pack_tar(folder: Path) -> bytes:
 
 
 DUMP = TESTDATA / "folders" / "cpu.several"
-MESSAGES = tuple(map(unpack, sorted((TESTDATA / "out_of_memory").glob("*.txt"))))
+MESSAGES = tuple(case.text.encode() for case in find_cases(TESTDATA / "out_of_memory"))
 PROFILES = (
     metadata((LABEL, TPU)) + tpu(0).to_bytes(),
     metadata(("jit_loop(7)", GPU)) + stream(0).to_bytes(),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from dump_files import TESTDATA
 from msgspec.json import encode
+from tables import TableCase, find_cases, read_case
 
 from hlotool.api import load
 from hlotool.check.config import compile_call_costs, read_config
@@ -21,7 +22,7 @@ from hlotool.commands import COMMANDS as COMMAND_NAMES
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.program.program import Program
 
-CASES = sorted((TESTDATA / "custom_calls").glob("*.txt"))
+CASES = find_cases(TESTDATA / "custom_calls")
 KERNEL = """
 [[custom_call]]
 target = "kernel"
@@ -52,19 +53,18 @@ MISFITS = {
 }
 
 
-def read(path: Path, folder: Path) -> tuple[Program, list[dict[str, Any]]]:
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
+def read(case: TableCase, folder: Path) -> tuple[Program, list[dict[str, Any]]]:
+    lines = case.text.splitlines()
     config = folder / "hlotool.toml"
     config.write_text("\n".join(one[4:] for one in lines if one.startswith("//|")), "utf-8")
     expected = [json.loads(one[4:]) for one in lines if one.startswith("//= ")]
     assert expected
-    return load(path, config=config).program, expected
+    return load(case.text, config=config).program, expected
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_census(path: Path, tmp_path: Path) -> None:
-    program, expected = read(path, tmp_path)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_census(case: TableCase, tmp_path: Path) -> None:
+    program, expected = read(case, tmp_path)
     found: list[dict[str, Any]] = [json.loads(encode(row)) for row in program.custom_calls]
     rows = [one for one in expected if "cost" not in one]
     known = [{key: row[key] for key in wanted} for row, wanted in zip(found, rows, strict=False)]
@@ -72,9 +72,9 @@ def test_census(path: Path, tmp_path: Path) -> None:
     assert len(found) == len(rows)
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_the_module_adds_them_up(path: Path, tmp_path: Path) -> None:
-    program, expected = read(path, tmp_path)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_module_adds_them_up(case: TableCase, tmp_path: Path) -> None:
+    program, expected = read(case, tmp_path)
     for one in expected:
         if one.pop("cost", False):
             assert {key: getattr(program.cost, key) for key in one} == one
@@ -121,9 +121,9 @@ def test_a_target_that_is_no_pattern(tmp_path: Path) -> None:
 def test_python_looks_for_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, f"{KERNEL}flops = 1")
     monkeypatch.chdir(tmp_path)
-    path = TESTDATA / "custom_calls" / "rules.txt"
-    assert load(path).summary().cost.custom_call_flops_per_run == 0
-    found = load(path, config="hlotool.toml").summary().cost
+    text = read_case(TESTDATA / "custom_calls/calls.cases/rules").text
+    assert load(text).summary().cost.custom_call_flops_per_run == 0
+    found = load(text, config="hlotool.toml").summary().cost
     assert found.custom_call_flops_per_run == 4
 
 

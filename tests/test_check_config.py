@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tables import TableCase, find_cases
 
 from hlotool.check.budget import Budget, TableLines
 from hlotool.check.config import Config, compile_call_costs, find_config, read_config
 from hlotool.check.rule import compile_rule
 from hlotool.errors import QueryError, UsageError
 
-BAD = sorted((Path(__file__).parents[1] / "testdata" / "check" / "bad").glob("*.toml"))
+BAD = find_cases(Path(__file__).parents[1] / "testdata" / "check" / "bad.cases")
 BUDGET = """
 [[budget]]
 metric = "buffers.temp_bytes"
@@ -31,14 +32,14 @@ def test_there_are_refusals() -> None:
     assert len(BAD) > 10
 
 
-@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
-def test_refusals_name_the_line(path: Path, tmp_path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
+def test_refusals_name_the_line(case: TableCase, tmp_path: Path) -> None:
     copy = tmp_path / "bad.toml"
-    copy.write_text(text, encoding="utf-8")
+    copy.write_text(case.text, encoding="utf-8")
     with pytest.raises(UsageError) as caught:
         read_config(str(copy))
-    assert str(caught.value).removeprefix(f"{tmp_path}/") == text.splitlines()[0].removeprefix("# ")
+    message = case.text.splitlines()[0].removeprefix("# ")
+    assert str(caught.value).removeprefix(f"{tmp_path}/") == message
     assert caught.value.exit_code == 2
 
 

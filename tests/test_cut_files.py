@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from dump_files import TESTDATA
+from tables import read_case
 
 from hlotool import cli
 
@@ -109,8 +110,8 @@ def test_old_single_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_text_without_header(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = TESTDATA / "hlo_forms"
-    path = Path(shutil.copy(folder / "no_header.txt", tmp_path / "x.after_optimizations.txt"))
+    path = tmp_path / "x.after_optimizations.txt"
+    path.write_text(read_case(TESTDATA / "hlo_forms/modules.cases/no_header").text, "utf-8")
     assert check_cuts(path, path, capsys) > 0
 
 

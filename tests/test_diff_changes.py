@@ -11,9 +11,9 @@ import pytest
 from diff_cases import (
     BASE,
     CASES,
+    Edit,
     found_changes,
     read,
-    read_case,
     renamed,
     reordered,
     without_metadata,
@@ -52,24 +52,21 @@ def test_there_is_something_to_test() -> None:
     assert len(DUMPS) > 10
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_one_change(path: Path) -> None:
-    case = read_case(path)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_one_change(case: Edit) -> None:
     assert found_changes(BASE, case.text, is_strict=case.is_strict) == case.expected
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_one_change_whatever_the_names_and_the_order(path: Path) -> None:
-    case = read_case(path)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_one_change_whatever_the_names_and_the_order(case: Edit) -> None:
     found = found_changes(BASE, reordered(renamed(case.text)), is_strict=case.is_strict)
     assert [line for line in found if not line.startswith("moved")] == [
         line for line in case.expected if not line.startswith("moved")
     ]
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_a_module_equals_itself(path: Path) -> None:
-    case = read_case(path)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_module_equals_itself(case: Edit) -> None:
     assert found_changes(case.text, case.text) == ["identical"]
 
 

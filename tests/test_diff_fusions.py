@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from diff_cases import BASE, DIFF, parse, read_case, renamed
+from diff_cases import BASE, DIFF, Edit, parse, read_edits, renamed
 
 from hlotool.compare.inputs import DiffSide
 from hlotool.compare.report import DiffOptions, compare_programs
 from hlotool.program.program import Program
 
-CASES = sorted((DIFF / "fusions").glob("*.txt"))
+CASES = read_edits(DIFF / "fusions.cases")
 ONLY = DiffOptions(only=("fusions",))
 
 
@@ -30,16 +28,14 @@ def test_there_are_cases() -> None:
     assert len(CASES) > 4
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_what_became_of_fusions(path: Path) -> None:
-    case = read_case(path)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_became_of_fusions(case: Edit) -> None:
     assert found_fusions(BASE, case.text) == case.expected
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_the_other_way_round(path: Path) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_other_way_round(case: Edit) -> None:
     """What was split one way is merged the other; what was added is removed."""
-    case = read_case(path)
     there, back = found_fusions(BASE, case.text), found_fusions(case.text, BASE)
     words = {"changed split": "changed merged", "added": "removed"}
     starts = [line.split(":")[0] for line in there]
@@ -48,7 +44,6 @@ def test_the_other_way_round(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_names_do_not_count(path: Path) -> None:
-    case = read_case(path)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_names_do_not_count(case: Edit) -> None:
     assert found_fusions(case.text, renamed(case.text)) == []

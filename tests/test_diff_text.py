@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from diff_cases import BASE, CASES, read, read_case, renamed, reordered
+from diff_cases import BASE, CASES, Edit, read, renamed, reordered
 
 from hlotool.compare.changes.text import TextBlock, write_texts
 from hlotool.compare.match.pairing_steps import compare_structure
@@ -17,9 +15,9 @@ def texts(left: str, right: str, only: str = "") -> tuple[TextBlock, ...]:
     return write_texts(compare_structure(read(left), read(right)), only)
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_every_instruction_is_a_line(path: Path) -> None:
-    other = read_case(path).text
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_instruction_is_a_line(case: Edit) -> None:
+    other = case.text
     blocks = texts(BASE, other)
     marks = [line.mark for block in blocks for line in block.lines]
     left, right = (
@@ -29,9 +27,9 @@ def test_every_instruction_is_a_line(path: Path) -> None:
     assert len(marks) - marks.count("removed") == right
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_equal_programs_have_equal_texts(path: Path) -> None:
-    text = read_case(path).text
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_equal_programs_have_equal_texts(case: Edit) -> None:
+    text = case.text
     assert not any(block.differs for block in texts(text, reordered(renamed(text))))
 
 

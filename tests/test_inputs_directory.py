@@ -1,4 +1,4 @@
-"""Directories: each file of testdata/inputs/directories describes one and what is in it."""
+"""Directories: each case of testdata/inputs/directories.cases describes one and what is in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from dump_files import SEEDS, SHARED, TESTDATA, find_folders, find_texts, needs_shared
-from input_cases import INPUTS, format_programs, read_case, write_case
+from input_cases import DIRECTORIES, Directory, format_programs, write_directory
 
 from hlotool.dump.directory import find_programs
 from hlotool.dump.files import DumpedProgram, DumpFile, Inputs
@@ -19,21 +19,19 @@ from hlotool.dump.names import Stage, short_path
 from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 
-CASES = sorted((INPUTS / "directories").glob("*.txt"))
 HEADER = "HloModule jit_f, is_scheduled=true\n"
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_programs_of_a_directory(path: Path, tmp_path: Path) -> None:
-    case = read_case(path)
-    write_case(case, tmp_path, padding="x" * HEAD_BYTES)
+@pytest.mark.parametrize("case", DIRECTORIES.values(), ids=DIRECTORIES)
+def test_programs_of_a_directory(case: Directory, tmp_path: Path) -> None:
+    write_directory(case, tmp_path, padding="x" * HEAD_BYTES)
     programs, notes = find_programs(str(tmp_path))
     assert format_programs(programs, str(tmp_path), notes) == case.expected
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_no_file_is_in_two_programs(path: Path, tmp_path: Path) -> None:
-    write_case(read_case(path), tmp_path)
+@pytest.mark.parametrize("case", DIRECTORIES.values(), ids=DIRECTORIES)
+def test_no_file_is_in_two_programs(case: Directory, tmp_path: Path) -> None:
+    write_directory(case, tmp_path)
     found = [file.path for each in find_programs(str(tmp_path))[0] for file in _files(each)]
     assert found
     assert len(found) == len(set(found))
@@ -46,10 +44,9 @@ def _files(program: DumpedProgram) -> list[DumpFile]:
     return [each for each in [*named, program.live_range, *passes, *program.others] if each]
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_compressed_files_make_no_difference(path: Path, tmp_path: Path) -> None:
-    case = read_case(path)
-    write_case(case, tmp_path, padding="x" * HEAD_BYTES)
+@pytest.mark.parametrize("case", DIRECTORIES.values(), ids=DIRECTORIES)
+def test_compressed_files_make_no_difference(case: Directory, tmp_path: Path) -> None:
+    write_directory(case, tmp_path, padding="x" * HEAD_BYTES)
     for each in list(tmp_path.rglob("*.txt")):
         each.with_name(f"{each.name}.gz").write_bytes(gzip.compress(each.read_bytes()))
         each.unlink()
@@ -62,13 +59,12 @@ def test_compressed_files_make_no_difference(path: Path, tmp_path: Path) -> None
 def test_a_copy_with_a_prefix_gives_the_same_programs(separator: str, tmp_path: Path) -> None:
     """All cases with XLA's names, copied into one directory under a prefix each."""
     count = 0
-    for path in CASES:
-        case = read_case(path)
+    for case in DIRECTORIES.values():
         if not all(name.startswith("module_") and "/" not in name for name in case.files):
             continue
         count += case.expected.count(", number ")
         for name, text in case.files.items():
-            copy = tmp_path / f"{path.stem}{separator}{name}"
+            copy = tmp_path / f"{case.name}{separator}{name}"
             copy.write_text(text.replace("@PADDING@", ""), encoding="utf-8")
     programs, _ = find_programs(str(tmp_path))
     assert count > 10
@@ -76,7 +72,7 @@ def test_a_copy_with_a_prefix_gives_the_same_programs(separator: str, tmp_path: 
 
 
 def test_stage_chooses(tmp_path: Path) -> None:
-    write_case(read_case(INPUTS / "directories" / "plain_cpu.txt"), tmp_path)
+    write_directory(DIRECTORIES["plain_cpu"], tmp_path)
     (tmp_path / "own.hlo").write_text("ENTRY e { ROOT p = f32[] parameter(0) }", encoding="utf-8")
 
     def stages(choice: str) -> list[Stage | None]:
@@ -192,7 +188,7 @@ def test_a_plain_file_wins_over_its_compressed_copy(tmp_path: Path) -> None:
 
 def test_the_file_read_is_checked_again(tmp_path: Path) -> None:
     """A text in the place of a module is an error of its row, not of the directory."""
-    write_case(read_case(INPUTS / "directories" / "broken_text.txt"), tmp_path)
+    write_directory(DIRECTORIES["broken_text"], tmp_path)
     first, second = find_inputs(str(tmp_path)).inputs
     assert first.module
     assert second.module

@@ -1,7 +1,7 @@
-"""Modules in company: of a log, of a test file, several in one text; a file of testdata each.
+"""Modules in company: of a log, of a test file, several in one text.
 
-testdata/inputs/company/NAME.txt, and NAME.json beside it: the notes, and for each module its
-name, stage, first and last line, and instructions. --update-golden rewrites the latter.
+Each is a file of testdata/inputs/company. The table beside them has the notes, and for each
+module its name, stage, first and last line, and instructions; --update-golden rewrites it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from input_cases import INPUTS
+from tables import TableCase, find_cases, format_json, rewrite
 
 import hlotool
 from hlotool.dump.files import Input
@@ -27,7 +28,8 @@ from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 
 COMPANY = INPUTS / "company"
-TEXTS = sorted(COMPANY.glob("*.txt"))
+CASES = find_cases(COMPANY)
+TEXTS = [case.path for case in CASES]
 ONE = "HloModule m, is_scheduled=true\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
 OTHER = "HloModule n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT q = f32[2] negate(p)\n}\n"
 VLOG = "I0000 00:00:1700000000.000002   12345 hlo_pass_pipeline.cc:87] "
@@ -47,15 +49,14 @@ def describe(one: Input) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
-def test_modules(path: Path, request: pytest.FixtureRequest) -> None:
-    found = find_inputs(str(path), "all")
-    notes = [note.removeprefix(f"{path}: ") for note in found.notes]
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_modules(case: TableCase, request: pytest.FixtureRequest) -> None:
+    found = find_inputs(str(case.path), "all")
+    notes = [note.removeprefix(f"{case.path}: ") for note in found.notes]
     described = {"notes": notes, "modules": [describe(one) for one in found.inputs]}
-    expected = path.with_suffix(".json")
     if request.config.getoption("--update-golden"):
-        expected.write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
-    assert described == json.loads(expected.read_text(encoding="utf-8"))
+        rewrite(case, modules=format_json(described))
+    assert described == json.loads(case.parts["modules"])
     assert found.is_directory == (len(found.inputs) > 1)
 
 

@@ -11,6 +11,7 @@ import pytest
 import zstandard
 from dump_files import TESTDATA, find_folders, find_texts
 from input_cases import BUFFERS, SIBLINGS, STEM, TEXT, file_names, only_input
+from tables import TableCase, find_cases
 
 from hlotool.dump.find import find_inputs
 from hlotool.dump.names import Stage
@@ -151,10 +152,12 @@ def test_siblings_in_the_dumps_of_xla(folder: Path) -> None:
         file.read()
 
 
-FORMS = sorted((TESTDATA / "hlo_forms").glob("*.txt"))
+FORMS = find_cases(TESTDATA / "hlo_forms")
 
 
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_every_form_of_hlo_is_one_program(path: Path) -> None:
+@pytest.mark.parametrize("case", FORMS, ids=lambda case: case.name)
+def test_every_form_of_hlo_is_one_program(case: TableCase, tmp_path: Path) -> None:
     """A module in a string of another, a recovery table, is not a second program."""
+    path = tmp_path / f"{case.name}.txt"
+    path.write_text(case.text, encoding="utf-8", newline="")
     assert len(find_inputs(str(path)).inputs) == 1

@@ -1,4 +1,4 @@
-"""What is no dump: one file of testdata/bad/inputs a mistake, and beside it the message."""
+"""What is no dump: the cases of testdata/bad/inputs, a mistake and its message each."""
 
 from __future__ import annotations
 
@@ -8,26 +8,41 @@ import sys
 from pathlib import Path
 
 import pytest
-from input_cases import BAD
+from dump_files import ROOT, TESTDATA
+from input_cases import KINDS
+from tables import TableCase, find_cases
 
 from hlotool.dump.find import find_inputs
 from hlotool.dump.read import read_source
 from hlotool.errors import HlotoolError, InputError
 
-EXPECTATIONS = sorted(BAD.glob("*.expect"))
+BAD = TESTDATA / "bad" / "inputs"
+TABLE = BAD / "refusals.cases"
+CASES = find_cases(TABLE)
+with_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
-@pytest.mark.parametrize("path", EXPECTATIONS, ids=lambda path: path.stem)
-def test_message(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(BAD)
+def read_content(case: TableCase) -> bytes:
+    """Return the bytes of a mistake: of the file that is called so, of a kind, or of the case."""
+    beside = TABLE.with_name(case.name)
+    if beside.exists():
+        return beside.read_bytes()
+    kind = case.parts.get("kind")
+    return (KINDS[kind.strip()] if kind else case).text.encode()
+
+
+@with_cases
+def test_message(case: TableCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(case.name).write_bytes(read_content(case))
     with pytest.raises(InputError) as raised:
-        find_inputs(path.stem)
-    assert f"{raised.value}\n" == path.read_text(encoding="utf-8")
+        find_inputs(case.name)
+    assert f"{raised.value}\n" == case.parts["message"]
 
 
 def test_every_mistake_has_a_message() -> None:
-    files = {path.name for path in BAD.iterdir() if path.suffix != ".expect"}
-    assert {path.stem for path in EXPECTATIONS} == files
+    files = {path.name for path in BAD.iterdir()} - {TABLE.name}
+    assert files <= {case.name for case in CASES}
 
 
 NOWHERE = {
@@ -112,19 +127,19 @@ def test_without_the_zstandard_package(tmp_path: Path) -> None:
         "except Exception as error: print(type(error).__name__, error)\n"
     )
     command = [sys.executable, "-c", script, str(path)]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=BAD.parents[2])
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert shown.stdout == (
         f"InputError {path}: this file is compressed with zstd, which needs one more package: "
         "pip install 'hlotool[zst]'. Or unpack it with zstd -d.\n"
     )
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXPECTATIONS))
-def test_a_broken_file_does_not_break_a_directory(name: str, tmp_path: Path) -> None:
+@with_cases
+def test_a_broken_file_does_not_break_a_directory(case: TableCase, tmp_path: Path) -> None:
     """In the place of a module text it is an error of its row, beside it nothing at all."""
-    (tmp_path / "module_0000.jit_f.after_optimizations.txt").write_bytes((BAD / name).read_bytes())
+    (tmp_path / "module_0000.jit_f.after_optimizations.txt").write_bytes(read_content(case))
     (tmp_path / "module_0002.jit_g.after_optimizations.txt").write_text("HloModule jit_g\n")
-    (tmp_path / "neighbour").write_bytes((BAD / name).read_bytes())
+    (tmp_path / "neighbour").write_bytes(read_content(case))
     inputs = find_inputs(str(tmp_path)).inputs
     modules = {each.module.path: each.module for each in inputs if each.module}
     broken = modules[str(tmp_path / "module_0000.jit_f.after_optimizations.txt")]

@@ -1,31 +1,28 @@
-"""One small text for each kind, in testdata/inputs/kinds; the file's name says which."""
+"""Small texts of each kind, in testdata/inputs/kinds; the name of a case says which."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from dump_files import ODD, SHARED, TESTDATA, needs_shared
 from hypothesis import given
 from hypothesis import strategies as st
-from input_cases import INPUTS
+from input_cases import KINDS
+from tables import TableCase
 
 from hlotool.dump.text_kind import TextKind, detect_kind
 
-TEXTS = sorted((INPUTS / "kinds").glob("*.txt"))
 
-
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
-def test_kind_is_told_from_content(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    expected = TextKind[path.name.split(".")[0]]
+@pytest.mark.parametrize("case", KINDS.values(), ids=KINDS)
+def test_kind_is_told_from_content(case: TableCase) -> None:
+    text = case.text
+    expected = TextKind[case.name.split(".")[0]]
     assert detect_kind(text).kind is expected
     assert detect_kind("\n \n" + text).kind is expected
     assert detect_kind("// comment\n" + text).kind is expected
 
 
 def test_every_kind_has_a_text() -> None:
-    assert {path.name.split(".")[0] for path in TEXTS} == {kind.name for kind in TextKind}
+    assert {name.split(".")[0] for name in KINDS} == {kind.name for kind in TextKind}
 
 
 def test_begin_is_where_the_first_word_stands() -> None:

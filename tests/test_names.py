@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from diff_cases import BASE, CASES, read_case
+from diff_cases import BASE, CASES
 from dump_files import TESTDATA, find_folders, find_texts, read_text
 from same_names import (
     Naming,
@@ -20,6 +20,7 @@ from same_names import (
     unique,
     write_back,
 )
+from tables import TableCase, find_cases
 
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.fusions.body import expand_fusion, find_fusion
@@ -46,10 +47,10 @@ TEXTS = [
     if len(read_text(path)) < LARGEST
 ]
 HAND_WRITTEN = [
-    path
-    for folder in ("collectives", "cost", "executions")
-    for path in sorted((TESTDATA / folder).glob("*.txt"))
-    if "canonical" not in path.name  # bodies in place of names
+    case
+    for name in ("collectives", "cost", "executions.cases")
+    for case in find_cases(TESTDATA / name)
+    if "canonical" not in case.name  # bodies in place of names
 ]
 
 
@@ -119,11 +120,11 @@ def test_repeated_names_change_no_answer(path: Path) -> None:
     check(read_text(path), counted)
 
 
-@pytest.mark.parametrize("path", HAND_WRITTEN, ids=lambda path: path.stem)
-def test_names_of_small_texts_change_no_answer(path: Path) -> None:
+@pytest.mark.parametrize("case", HAND_WRITTEN, ids=lambda case: case.name)
+def test_names_of_small_texts_change_no_answer(case: TableCase) -> None:
     """Most of these texts repeat names already."""
-    check(read_text(path), unique())
-    check(read_text(path), by_opcode)
+    check(case.text, unique())
+    check(case.text, by_opcode)
 
 
 def compare(left: Program, right: Program) -> DiffReport:
@@ -161,7 +162,7 @@ def list_changes(left: Program, right: Program, names: OldNames) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("left", "right"), [*pairwise(MLPS), *((BASE, read_case(path).text) for path in CASES)]
+    ("left", "right"), [*pairwise(MLPS), *((BASE, case.text) for case in CASES)]
 )
 def test_repeated_names_change_no_difference(left: str, right: str) -> None:
     old = read(left), read(right)

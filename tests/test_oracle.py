@@ -7,12 +7,14 @@ opcode, operand names and, from XLA's parser in testdata, users.
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dump_files import TESTDATA, find_file, find_folders, read_json, read_text
+from tables import TableCase, find_cases
 
 from hlotool.hlo import Computation, Layout, Shape
 from hlotool.hlo.parser import parse_module
@@ -109,18 +111,17 @@ def test_the_module_is_what_xla_reads(oracle: Path) -> None:
     assert ours == theirs
 
 
-FORMS = TESTDATA / "hlo_forms"
-FORM_ANSWERS: dict[str, Any] = read_json(FORMS / "oracle.json")
-READ_FORMS = [name for name, answer in FORM_ANSWERS.items() if "computations" in answer]
+FORMS = find_cases(TESTDATA / "hlo_forms")
+READ_FORMS = [case for case in FORMS if "computations" in json.loads(case.parts["xla"])]
 
 
-@pytest.mark.parametrize("name", READ_FORMS)
-def test_the_form_is_what_xla_reads(name: str) -> None:
+@pytest.mark.parametrize("case", READ_FORMS, ids=lambda case: case.name)
+def test_the_form_is_what_xla_reads(case: TableCase) -> None:
     """Compare by position, since XLA renames what has a name twice and invents names.
 
     Shapes too: XLA prints the ones it infers where a text states none.
     """
-    module = parse_module(Source((FORMS / f"{name}.txt").read_bytes().decode()))
+    module = parse_module(Source(case.text))
     ours = []
     for computation in module.computations.values():
         place = {one: number for number, one in enumerate(computation.instructions)}
@@ -140,7 +141,7 @@ def test_the_form_is_what_xla_reads(name: str) -> None:
             [spell(opcode), operands, users, outline(parse_shape(Scanner(Source(shape))))]
             for opcode, operands, users, shape in rows
         ]
-        for rows in FORM_ANSWERS[name]["computations"]
+        for rows in json.loads(case.parts["xla"])["computations"]
     ]
     assert sorted(ours) == sorted(theirs)  # XLA puts the computations it makes elsewhere
 
@@ -156,5 +157,5 @@ def outline(shape: Shape) -> list[Any]:
 
 
 def test_every_form_was_shown_to_xla() -> None:
-    assert set(FORM_ANSWERS) == {path.stem for path in FORMS.glob("*.txt")}
+    assert all("xla" in case.parts for case in FORMS)
     assert len(READ_FORMS) >= 20

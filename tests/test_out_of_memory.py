@@ -1,6 +1,6 @@
-"""Out-of-memory messages: a file of testdata/out_of_memory each, and what it says beside it.
+"""Out-of-memory messages: the cases of testdata/out_of_memory, and what each says.
 
-NAME.txt is a message, or a log with some; NAME.json holds what of the answer is no null.
+A text is a message, or a log with some; `answer` holds what of the answer is no null.
 --update-golden rewrites the latter.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from _pytest.capture import CaptureResult
 from linear import assert_linear
+from tables import TableCase, find_cases, format_json, rewrite
 
 from hlotool.cli import run
 from hlotool.dump.find import find_inputs
@@ -27,7 +28,7 @@ from hlotool.text import Source
 
 ROOT = Path(__file__).parent.parent
 MESSAGES = ROOT / "testdata" / "out_of_memory"
-TEXTS = sorted(MESSAGES.glob("*.txt"))
+CASES = find_cases(MESSAGES)
 MODULE = "HloModule m\nENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
 HEAD = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1024 bytes.\n"
 LOAD = (
@@ -51,6 +52,12 @@ def show_beside(
     return capsys.readouterr()
 
 
+def write_text(case: TableCase, folder: Path) -> Path:
+    path = folder / f"{case.name}.txt"
+    path.write_text(case.text, encoding="utf-8")
+    return path
+
+
 def parse(text: str) -> OutOfMemory:
     return parse_out_of_memory(Source(text))
 
@@ -61,15 +68,15 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
     return made
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_messages(
-    path: Path,
+    case: TableCase,
     request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(ROOT)
-    made = answer(capsys, str(path.relative_to(ROOT)))
+    path = write_text(case, tmp_path)
+    made = answer(capsys, str(path))
     assert made.pop("schema") == "hlotool/out-of-memory/v1"
     del made["hlotool_version"], made["input"]
     rows = made["rows"]
@@ -78,11 +85,9 @@ def test_messages(
     known["rows"] = [
         {key: value for key, value in row.items() if value is not None} for row in rows
     ]
-    expected = path.with_suffix(".json")
     if request.config.getoption("--update-golden"):
-        text = json.dumps(known, indent=1, ensure_ascii=False)
-        expected.write_text(f"{text}\n", encoding="utf-8")
-    assert known == json.loads(expected.read_text(encoding="utf-8"))
+        rewrite(case, answer=format_json(known))
+    assert known == json.loads(case.parts["answer"])
 
 
 @pytest.mark.parametrize(
@@ -238,10 +243,10 @@ def test_a_message_without_a_name_takes_the_only_program(
     assert "is that of the message, which is called jit_other" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
-def test_cut_and_damaged_messages_have_answers(path: Path) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_cut_and_damaged_messages_have_answers(case: TableCase) -> None:
     """As far as they go: nothing but an answer, or that there is no message."""
-    text = path.read_text(encoding="utf-8")
+    text = case.text
     chance = random.Random(17)  # noqa: S311
     damaged = [text[:end] for end in range(0, len(text), max(len(text) // 60, 1))]
     damaged += [text[begin:] for begin in range(0, len(text), max(len(text) // 60, 1))]
@@ -295,8 +300,10 @@ def test_the_first_line_adds_up_in_its_digits(capsys: pytest.CaptureFixture[str]
 def test_a_row_says_who_it_is(
     name: str,
     shown: tuple[str, ...],
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run(["buffers", str(MESSAGES / f"{name}.txt")]) == 0
+    (case,) = (case for case in CASES if case.name == name)
+    assert run(["buffers", str(write_text(case, tmp_path))]) == 0
     printed = capsys.readouterr().out
     assert [word for word in shown if word not in printed] == []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from buffer_dumps import read_ranges
+from tables import TableCase, find_cases
 
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.hlo.assignment.parser import parse_buffer_assignment
@@ -15,7 +16,7 @@ from hlotool.hlo.buffers import BufferAssignment, LiveRange, UsedValue
 from hlotool.text import Source
 
 BUFFERS = Path(__file__).parent.parent / "testdata" / "buffers"
-BAD = sorted((BUFFERS / "bad").glob("*.txt"))
+BAD = find_cases(BUFFERS / "bad")
 SMALL = BUFFERS / "tuple_fusion.txt"
 VALUES_START = "\nTotal bytes used"
 LIVE_RANGE_START = "HloLiveRange"
@@ -161,13 +162,13 @@ def test_mutated_dumps_never_crash() -> None:
             parse_buffer_assignment(Source(cut))
 
 
-@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
-def test_bad_dump(path: Path) -> None:
-    text, _, expectation = path.read_text(encoding="utf-8").rpartition("// expect ")
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
+def test_bad_dump(case: TableCase) -> None:
+    text, _, expectation = case.text.rpartition("// expect ")
     place, _, message = expectation.strip().partition(" ")
     with pytest.raises(ParseError) as caught:
-        parse_buffer_assignment(Source(text, path.name))
-    assert str(caught.value).splitlines()[0] == f"{path.name}:{place}: {message}"
+        parse_buffer_assignment(Source(text, case.name))
+    assert str(caught.value).splitlines()[0] == f"{case.name}:{place}: {message}"
 
 
 def test_bad_dumps_are_there() -> None:

@@ -1,7 +1,7 @@
 """Every form HLO text takes, as one small module each, with all that is to be read from it.
 
-A case is testdata/hlo_forms/NAME.txt and the NAME.json beside it; --update-golden rewrites
-the latter. Both readers must say the same.
+The tables of testdata/hlo_forms have the text and its `reading`; --update-golden rewrites the
+latter. Both readers must say the same.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 from described import describe_module, format_description
+from tables import TableCase, find_cases, rewrite
 
 from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module, read_module
 from hlotool.text import Source
 
-FORMS = sorted((Path(__file__).parents[1] / "testdata" / "hlo_forms").glob("*.txt"))
+FORMS = find_cases(Path(__file__).parents[1] / "testdata" / "hlo_forms")
 READERS = {"both readers": parse_module, "descent alone": partial(read_module, is_slow=True)}
 
 
@@ -27,16 +28,14 @@ def test_there_are_forms() -> None:
 
 
 @pytest.mark.parametrize("parse", READERS.values(), ids=READERS)
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("case", FORMS, ids=lambda case: case.name)
 def test_form(
-    path: Path, parse: Callable[[Source], Module], request: pytest.FixtureRequest
+    case: TableCase, parse: Callable[[Source], Module], request: pytest.FixtureRequest
 ) -> None:
-    text = path.read_bytes().decode("utf-8")  # as it is: one of them has carriage returns
-    found = describe_module(parse(Source(text, path.name)))
-    expected = path.with_suffix(".json")
+    found = describe_module(parse(Source(case.text, case.name)))
     if request.config.getoption("--update-golden") and parse is parse_module:
-        expected.write_text(format_description(found), encoding="utf-8")
-    assert json.loads(json.dumps(found)) == json.loads(expected.read_text(encoding="utf-8"))
+        rewrite(case, reading=format_description(found))
+    assert json.loads(json.dumps(found)) == json.loads(case.parts["reading"])
 
 
 @pytest.mark.parametrize("parse", READERS.values(), ids=READERS)

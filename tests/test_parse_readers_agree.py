@@ -26,7 +26,7 @@ parse_module_slowly = partial(read_module, is_slow=True)
 def find_dumps() -> list[Path]:
     """Find every HLO text there is, in the project and beside it, each once."""
     found = find_modules(TESTDATA, SHARED / "dumps", SEEDS)
-    different = {path.read_bytes(): path for path in found if path.parent.name != "inputs"}
+    different = {read_text(path): path for path in found if path.parent.name != "inputs"}
     return list(different.values())
 
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from dump_files import TESTDATA
+from dump_files import TESTDATA, find_table_cases
 
 from hlotool.proto.decode import decode_module, print_head, print_module
 from hlotool.proto.kind import find_proto_head
@@ -79,7 +79,8 @@ def test_the_head_is_the_first_line(path: Path) -> None:
 
 def find_texts() -> list[Path]:
     """Return all texts of testdata that may hold a module."""
-    found = [*TESTDATA.rglob("*.txt"), *TESTDATA.rglob("*.txt.gz")]
+    found = {*TESTDATA.rglob("*.txt"), *TESTDATA.rglob("*.txt.gz")}
+    found |= {case.path for case in find_table_cases(TESTDATA)}
     return sorted(path for path in found if path.parent != FOLDER)
 
 

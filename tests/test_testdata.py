@@ -9,7 +9,7 @@ import pytest
 from dump_files import TESTDATA, find_file, find_folders, read_json
 
 DUMPS = [path for path in find_folders() if path.is_relative_to(TESTDATA)]
-COPIES = sorted(TESTDATA.glob("hlo/*.txt"))
+ALONE = sorted(TESTDATA.glob("hlo/*.txt"))
 FOLDERS = sorted(TESTDATA.glob("folders/*"))
 PRINTED = read_json(TESTDATA / "printed/oracle.json")
 # A home folder other than /home/user, or the folders sessions and temporary files live in.
@@ -42,7 +42,7 @@ def test_every_backend_is_there() -> None:
     backends = {path.parent.name for path in DUMPS}
     assert backends >= {"cpu", "gpu_h100", "tpu_v5e", "tpu_v6e", "cpu_jax_0.4.30"}
     assert {"cpu_train_step.txt", "gpu_train_step.txt", "tpu_train_step.txt"} == {
-        path.name for path in COPIES
+        path.name for path in ALONE
     }
 
 
@@ -54,7 +54,7 @@ def test_all_of_the_catalogue_is_there_and_nothing_else(monkeypatch: pytest.Monk
     places = [f"{'packed' if one.packed else 'dumps'}/{one.folder}/{one.name}" for one in single]
     assert sorted(places) == sorted(map(place, DUMPS))
     assert sorted(one.whole for one in LISTED if one.whole) == [path.name for path in FOLDERS]
-    assert sorted(one.copy_as for one in LISTED if one.copy_as) == [path.name for path in COPIES]
+    assert sorted(one.alone_as for one in LISTED if one.alone_as) == [path.name for path in ALONE]
 
 
 @pytest.mark.parametrize("folder", DUMPS, ids=place)
@@ -137,10 +137,24 @@ def test_printed_styles(style: str) -> None:
         assert PRINTED[style]["error"].startswith("INVALID_ARGUMENT: Syntax error")
 
 
-@pytest.mark.parametrize("copy", COPIES, ids=name)
-def test_copy_is_one_of_the_dumps(copy: Path) -> None:
-    originals = [path.read_bytes() for path in TESTDATA.glob("dumps/*/*/*after_optimizations.txt")]
-    assert copy.read_bytes() in originals
+@pytest.mark.parametrize("link", ALONE, ids=name)
+def test_a_text_alone_is_that_of_a_dump(link: Path) -> None:
+    assert link.is_symlink()
+    assert link.resolve() in TESTDATA.glob("dumps/*/*/*after_optimizations.txt")
+
+
+def test_nothing_is_there_twice() -> None:
+    """What is shown in two places is a link in one; compilers may write a file twice."""
+    made = ("dumps", "packed", "folders", "gains", "protos", "printed")
+    found = [path for path in TESTDATA.rglob("*") if path.is_file() and not path.is_symlink()]
+    by_hand = [path for path in found if place(path).partition("/")[0] not in made]
+    originals = {path.read_bytes(): path for path in found if path not in by_hand}
+    twice = []
+    for path in by_hand:
+        if path.stat().st_size and path.suffix != ".pyc":
+            other = originals.setdefault(path.read_bytes(), path)
+            twice += [] if other == path else [f"{place(path)}: {place(other)}"]
+    assert twice == []
 
 
 def test_no_path_of_a_machine() -> None:

@@ -1,8 +1,8 @@
-"""Ask XLA to print the modules of this folder with async sugar: NAME.sugared.txt of NAME.txt.
+"""Ask XLA to print the modules of this folder with async sugar: NAME.sugared of NAME.
 
-    python testdata/async/print_sugared.py        (needs jaxlib, pinned in pyproject.toml)
+    PYTHONPATH=tests python testdata/async/print_sugared.py  (needs jaxlib)
 
-XLA's open parser refuses operands that are bound late; late.sugared.txt is written by hand,
+XLA's open parser refuses operands that are bound late; late.sugared is written by hand,
 after what libtpu prints in dumps/tpu_v6e/pipeline.gather.
 """
 
@@ -11,7 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+from tables import find_cases, rewrite
+
+FOLDER = Path(__file__).resolve().parent
 BY_HAND = "late"
 
 # In a process of its own: some texts abort XLA.
@@ -24,14 +26,18 @@ print(_hlo.hlo_module_from_text(sys.stdin.read()).to_string(_hlo.HloPrintOptions
 
 def main() -> None:
     """Write the sugared texts."""
-    for path in sorted(FOLDER.glob("*.txt")):
-        if path.stem == BY_HAND or path.stem.endswith(".sugared"):
+    cases = {case.name: case for case in find_cases(FOLDER)}
+    for name, case in cases.items():
+        if name == BY_HAND or name.endswith(".sugared"):
             continue
         done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", _CHILD], input=path.read_bytes(), capture_output=True, check=True
+            [sys.executable, "-c", _CHILD],
+            input=case.text.encode(),
+            capture_output=True,
+            check=True,
         )
         text = re.sub(r"\n{3,}", "\n\n", done.stdout.decode().strip())
-        path.with_suffix(".sugared.txt").write_text(f"{text}\n", encoding="utf-8")
+        rewrite(cases[f"{name}.sugared"], f"{text}\n")
 
 
 if __name__ == "__main__":

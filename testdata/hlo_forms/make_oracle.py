@@ -1,6 +1,6 @@
-"""Ask XLA's own parser to read the forms, and freeze its answers in oracle.json.
+"""Ask XLA's own parser to read the forms, and freeze its answers in `xla` of each.
 
-    python testdata/hlo_forms/make_oracle.py        (needs jaxlib, pinned in pyproject.toml)
+    PYTHONPATH=tests python testdata/hlo_forms/make_oracle.py  (needs jaxlib)
 
 One row an instruction: opcode, positions of operands, positions of users, shape. Names are left
 out, because XLA makes them unique in the module and invents some. Forms that XLA refuses,
@@ -11,8 +11,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-FOLDER = Path(__file__).parent
+from tables import find_cases, rewrite
+
+FOLDER = Path(__file__).resolve().parent
 
 # In a process of its own: some texts abort XLA.
 _CHILD = r"""
@@ -42,15 +45,23 @@ print(json.dumps({"computations": computations}))
 
 
 def main() -> None:
-    """Write oracle.json."""
-    answers = {}
-    for path in sorted(FOLDER.glob("*.txt")):
+    """Write XLA's reading into the tables."""
+    for case in find_cases(FOLDER):
         done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", _CHILD], input=path.read_bytes(), capture_output=True, check=True
+            [sys.executable, "-c", _CHILD],
+            input=case.text.encode(),
+            capture_output=True,
+            check=True,
         )
-        answers[path.stem] = json.loads(done.stdout)
-    lines = ",\n".join(f'"{name}": {json.dumps(answer)}' for name, answer in answers.items())
-    (FOLDER / "oracle.json").write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+        rewrite(case, xla=_format(json.loads(done.stdout)))
+
+
+def _format(answer: dict[str, Any]) -> str:
+    """Write a line for each computation."""
+    if "computations" not in answer:
+        return f"{json.dumps(answer)}\n"
+    lines = ",\n".join(map(json.dumps, answer["computations"]))
+    return f'{{"computations": [\n{lines}\n]}}\n'
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class Dump:
     variant: str = ""
     flags: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()  # parts of names of files that are not kept
-    copy_as: str = ""  # a second copy of the final text, alone, in testdata/hlo
+    alone_as: str = ""  # a link in testdata/hlo: the final text with no buffer assignment beside it
     whole: str = (
         ""  # keep the whole folder, without oracles, below testdata/folders under this name
     )
@@ -140,7 +140,7 @@ NO_CODE = (".ll", ".o", ".ptx", "thunk")
 
 DUMPS = (
     Dump("cpu", "mlp_train"),
-    Dump("cpu", "scan_train", copy_as="cpu_train_step.txt", leave_out=SHORT),
+    Dump("cpu", "scan_train", alone_as="cpu_train_step.txt", leave_out=SHORT),
     Dump("cpu", "transformer_train", packed=True, leave_out=UNREAD),
     Dump("cpu", "pipeline", leave_out=SHORT),
     Dump("cpu", "nested_loops"),
@@ -173,7 +173,7 @@ DUMPS = (
     Dump("gpu_h100", "mlp_train", "batch2x", leave_out=SHORT),
     Dump("gpu_h100", "mlp_train", "bf16", leave_out=SHORT),
     Dump("gpu_h100", "mlp_train", "remat", leave_out=SHORT),
-    Dump("gpu_h100", "transformer_train", copy_as="gpu_train_step.txt", leave_out=SHORT),
+    Dump("gpu_h100", "transformer_train", alone_as="gpu_train_step.txt", leave_out=SHORT),
     Dump("gpu_h100", "transformer_train", "batch2x", packed=True, leave_out=UNREAD),
     Dump("gpu_h100", "pipeline"),
     Dump(
@@ -202,7 +202,7 @@ DUMPS = (
         flags=("--xla_dump_include_timestamp=true",),
     ),
     Dump("tpu_v5e", "mlp_train"),
-    Dump("tpu_v5e", "scan_train", copy_as="tpu_train_step.txt"),
+    Dump("tpu_v5e", "scan_train", alone_as="tpu_train_step.txt"),
     Dump("tpu_v5e", "transformer_train", packed=True, leave_out=UNREAD),
     Dump("tpu_v5e", "pipeline"),
     Dump("tpu_v5e", "ragged"),

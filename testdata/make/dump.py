@@ -132,6 +132,8 @@ def make_dump(dump: Dump, backend: Backend, python: str, out: Path) -> None:
         write_oracles(final.with_suffix(".hlo.pb"), target, facts)
     if dump.packed:
         pack(target)
-    if dump.copy_as:
-        (out / "hlo").mkdir(exist_ok=True)
-        shutil.copyfile(target / final.name, out / "hlo" / dump.copy_as)
+    if dump.alone_as:
+        link = out / "hlo" / dump.alone_as
+        link.parent.mkdir(exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(Path("..") / target.relative_to(out) / final.name)

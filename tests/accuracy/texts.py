@@ -1,9 +1,9 @@
-"""How many of the texts at hand are read, refused with a reason, and refused wrongly?
+"""How many of the texts at hand are read, refused with a reason, and refused wrongly.
 
-A text is a file of testdata or `../shared` that holds a module or a buffer assignment. It is
-read when every attribute of every module is. Those of the folders `bad` are there to be
-refused; others that are refused stand, with the reason, in refused.csv. Whatever else is refused
-is refused wrongly.
+A text is a file, or a case of a table, of testdata or `../shared` that holds a module or a buffer
+assignment. It is read when every attribute of every module is. Those of the folders `bad` are
+there to be refused; others that are refused stand, with the reason, in refused.csv. Whatever else
+is refused is refused wrongly.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from described import describe_module
-from dump_files import SHARED, TESTDATA
+from dump_files import SHARED, TESTDATA, find_table_cases, read_text
+from tables import is_case
 
 from hlotool.dump.find import find_inputs
 from hlotool.dump.read import read_source
@@ -26,9 +28,9 @@ _SUFFIXES = {".txt", ".hlo", ".gz", ".zst"}
 REFUSED = Path(__file__).with_name("refused.csv")
 _BEGINNINGS = ("HloModule", "BufferAssignment:")
 # Pieces of texts, sessions, and descriptions of folders and pairs that tests make.
-_NO_TEXTS = (TESTDATA / "inputs", TESTDATA / "diff" / "cases", TESTDATA / "golden")
+_NO_TEXTS = (TESTDATA / "inputs", TESTDATA / "diff" / "changes.cases", TESTDATA / "golden")
 # The parser refuses it; where a file is read, what stands behind a module is cut away.
-_CUT = TESTDATA / "bad" / "text_behind_the_end.txt"
+_CUT = TESTDATA / "bad" / "foreign.cases" / "text_behind_the_end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +78,25 @@ def list_reasons() -> dict[str, str]:
 
 
 def find_texts_below(root: Path) -> Iterator[Path]:
-    """Find files whose text names a module or a buffer assignment."""
-    for path in sorted(root.rglob("*")):
+    """Find files and cases whose text names a module or a buffer assignment."""
+    files = {
+        path
+        for path in root.rglob("*")
+        if path.suffix in _SUFFIXES and ".json" not in path.suffixes and path.is_file()
+    }
+    for path in sorted(files | {case.path for case in find_table_cases(root)}):
         is_left_out = any(path.is_relative_to(folder) for folder in _NO_TEXTS)
-        is_json = ".json" in path.suffixes
-        if (
-            path.suffix in _SUFFIXES
-            and not is_json
-            and not is_left_out
-            and path.is_file()
-            and _is_text(path)
-        ):
+        if not is_left_out and _is_text(path):
             yield path
 
 
 def is_read(path: Path) -> bool:
     """Whether every program of a text is there, each with what the text says of it."""
+    if is_case(path):
+        with TemporaryDirectory() as folder:
+            copy = Path(folder, f"{path.name}.txt")
+            copy.write_text(read_text(path), encoding="utf-8", newline="")
+            return is_read(copy)
     try:
         for found in find_inputs(str(path)).inputs:
             program = load_program(found, str(path), with_buffers=True)
@@ -104,7 +109,7 @@ def is_read(path: Path) -> bool:
 
 def _is_text(path: Path) -> bool:
     try:
-        text = read_source(str(path)).text
+        text = read_text(path) if is_case(path) else read_source(str(path)).text
     except InputError:
         return False
     return any(word in text for word in _BEGINNINGS)
