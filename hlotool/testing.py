@@ -22,7 +22,7 @@ from hlotool.api import load
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.results import write_sentence
-from hlotool.check.rule import compile_rule, expect_budget_words, list_strangers
+from hlotool.check.rule import compile_rule, expect_budget_words, list_unknown_values
 from hlotool.dump.jax_compiled import Compiled
 from hlotool.hlo import Module
 from hlotool.program.program import ROW_LISTS, Program
@@ -53,7 +53,7 @@ def assert_budget(compiled: Dumped, *budgets: str, module: str | None = None) ->
     program = _read(compiled, module)
     rules = [compile_rule(Budget(expression=text)) for text in budgets]
     for rule in rules:
-        expect_budget_words(rule, [list_strangers(rule, program)])
+        expect_budget_words(rule, [list_unknown_values(rule, program)])
     results = [judge_rule(rule, program) for rule in rules]
     failed = [write_sentence(one, format_field) for one in results if one.status != "pass"]
     if failed:

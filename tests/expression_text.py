@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import asdict, replace
+
 from hlotool.table.expression.tree import (
     Aggregate,
     And,
@@ -17,11 +19,22 @@ from hlotool.table.expression.tree import (
     Negative,
     Not,
     Or,
+    Part,
     Relation,
 )
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _FACTOR, _VALUE = range(8)
 _WORDS: Final = {True: "true", False: "false", None: "null"}
+
+
+def drop_places(tree: Expression) -> Expression:
+    """Return a tree that equals one that says the same elsewhere in a text."""
+    parts = {
+        name: tuple(map(drop_places, part)) if name in {"operands", "items"} else drop_places(part)
+        for name, part in asdict(tree).items()
+        if name in {"operands", "items"} or isinstance(part, Part)
+    }
+    return replace(tree, start=0, end=0, **parts)
 
 
 def format_expression(tree: Expression) -> str:

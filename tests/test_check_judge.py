@@ -18,8 +18,7 @@ from hlotool.dump.saved import SavedSummary, make_summary
 from hlotool.errors import HlotoolError, QueryError, UsageError
 from hlotool.program.program import METRICS, ROW_LISTS, Program
 from hlotool.table import Unit
-from hlotool.table.expression.check import find_unit
-from hlotool.table.expression.grammar import parse_expression
+from hlotool.table.expression.check import parse_condition
 from hlotool.table.units import format_field
 
 ROOT = Path(__file__).parents[1]
@@ -311,7 +310,7 @@ def test_mistakes(
     ],
 )
 def test_units(text: str, unit: Unit) -> None:
-    assert find_unit(parse_expression(text, "x"), VOCABULARY) is unit
+    assert parse_condition(text, VOCABULARY, "x").type.unit is unit
 
 
 def test_a_limit_in_percent_is_shown_so() -> None:

@@ -10,9 +10,9 @@ from sample_rows import SAMPLES, Sample
 
 from hlotool.errors import QueryError
 from hlotool.table import Field, Unit
-from hlotool.table.expression.check import Vocabulary
+from hlotool.table.expression.check import Vocabulary, parse_condition, parse_number
+from hlotool.table.expression.compile import Measured, measure
 from hlotool.table.expression.tree import Aggregate, find_reads
-from hlotool.table.expression.where import Measured, measure, parse_condition, parse_number
 
 VOCABULARY = Vocabulary(
     {
@@ -46,7 +46,7 @@ class Figures:
 
 
 def measured(text: str, figures: Figures | None = None) -> Measured:
-    return measure(parse_condition(text, VOCABULARY, "x"), VOCABULARY, figures or Figures())
+    return measure(parse_condition(text, VOCABULARY, "x"), figures or Figures())
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_rows_are_asked_for_once() -> None:
     ],
 )
 def test_numbers(text: str, value: float | None, is_lower: bool) -> None:
-    found = measure(parse_number(text, VOCABULARY, "x"), VOCABULARY, Figures())
+    found = measure(parse_number(text, VOCABULARY, "x"), Figures())
     assert (found.value, found.is_lower_bound) == (value, is_lower)
     assert (found.left, found.right) == (None, None)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hlotool.check.budget import Budget
-from hlotool.check.rule import compile_rule, expect_budget_words, list_strangers
+from hlotool.check.rule import compile_rule, expect_budget_words, list_unknown_values
 from hlotool.cli import run
 from hlotool.errors import QueryError
 from hlotool.hlo.parser import parse_module
@@ -77,7 +77,7 @@ def test_what_nothing_ever_is_names_the_nearest_word(path: str, text: str, near:
 
 def test_a_budget_may_name_what_one_of_several_modules_holds() -> None:
     rule = compile_rule(Budget(expression='summary.opcodes.count(opcode == "teleport") == 0'))
-    found = [list_strangers(rule, program(text)) for text in (TEXT, OLDER)]
+    found = [list_unknown_values(rule, program(text)) for text in (TEXT, OLDER)]
     assert [len(each) for each in found] == [0, 1]
     expect_budget_words(rule, found)
     with pytest.raises(QueryError, match='opcode is never "teleport"'):

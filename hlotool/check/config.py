@@ -52,9 +52,8 @@ from hlotool.dump.files import StageChoice
 from hlotool.dump.read import display_name, read_bytes
 from hlotool.errors import UsageError
 from hlotool.program.call_rules import CallRule
-from hlotool.table.expression.check import Vocabulary
+from hlotool.table.expression.check import Vocabulary, parse_number
 from hlotool.table.expression.tree import Expression
-from hlotool.table.expression.where import parse_number
 from hlotool.table.names import either, suggest
 
 TABLES: Final = {"budget": "budgets", "custom_call": "custom calls"}  # of which there are many

@@ -14,12 +14,12 @@ from hlotool.analysis.findings.finding import Finding
 from hlotool.check.estimates import find_measured, find_unestimated
 from hlotool.check.limits import Limits, Number, compare_margin, find_margin, tidy
 from hlotool.check.results import RuleResult, Status
-from hlotool.check.rule import VOCABULARY, Rule, face_limit
+from hlotool.check.rule import Rule
 from hlotool.compare.saved import SavedFigures
 from hlotool.program.program import ROW_LISTS, Program
 from hlotool.table import Unit
-from hlotool.table.expression.check import find_unit
-from hlotool.table.expression.compile import as_number, compile_condition
+from hlotool.table.expression.check import face_limit
+from hlotool.table.expression.compile import Measured, as_number, compile_condition, measure
 from hlotool.table.expression.tree import (
     Aggregate,
     And,
@@ -31,7 +31,7 @@ from hlotool.table.expression.tree import (
     Relation,
     find_reads,
 )
-from hlotool.table.expression.where import Measured, measure
+from hlotool.table.quantity import to_base_unit
 
 _OPPOSITES: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _BASE_UNITS: Final = {Unit.BYTES: "B", Unit.SECONDS: "s"}
@@ -65,7 +65,7 @@ def _list_broken(
     rule: Rule, tree: Expression, program: Program, *, is_wanted: bool
 ) -> Iterator[str]:
     """Describe what keeps a condition from being true, or from being false inside `not`."""
-    found = measure(tree, VOCABULARY, program)
+    found = measure(tree, program)
     if (found.value is True) is is_wanted:
         return
     match tree:
@@ -83,11 +83,11 @@ def _list_broken(
 def _describe(rule: Rule, tree: Relation, program: Program, *, is_wanted: bool) -> str:
     """Write a comparison with what it compares: `buffers.peak_bytes is 2.1 GiB, not <= 1GiB`."""
     faced = face_limit(tree)
-    found = measure(faced, VOCABULARY, program)
+    found = measure(faced, program)
     if found.left is None or found.right is None:
         return f"{_cut(rule, tree)} {'does not hold' if is_wanted else 'holds'}"
     suffix = faced.right.suffix if isinstance(faced.right, Literal) else ""
-    suffix = suffix or _BASE_UNITS.get(find_unit(faced, VOCABULARY), "")
+    suffix = suffix or _BASE_UNITS.get(faced.type.unit, "")
     is_lower, is_upper = find_bounds(faced, program, found)
     mark = "at least " * is_lower + "at most " * is_upper
     operator = faced.operator if is_wanted else _OPPOSITES[faced.operator]
@@ -100,7 +100,7 @@ def _describe(rule: Rule, tree: Relation, program: Program, *, is_wanted: bool) 
 
 def _write(value: Number, other: Number, suffix: str) -> str:
     """Write a figure in a unit of expressions, with the digits that its limit asks for."""
-    scale = Literal(1, suffix).number
+    scale = to_base_unit(1, suffix) if suffix else 1
     known, beside = value / scale, other / scale
     forms = _LARGE if abs(known) >= _FROM_LARGE else _SMALL
     texts = [format(known, ",.0f" if known.is_integer() else form) for form in forms]
@@ -173,7 +173,7 @@ def _find_rows(counted: Aggregate, program: Program) -> Sequence[object]:
     rows = program.rows(counted.rows)
     if counted.where is None:
         return rows
-    keeps = compile_condition(counted.where, ROW_LISTS[counted.rows].fields)
+    keeps = compile_condition(counted.where)
     return [row for row in rows if keeps(row)]
 
 
@@ -214,7 +214,7 @@ def judge_rule(
     unknown = _find_unknown(rule, program)
     if unknown:
         return _result(rule, program, "no-match", reason=unknown)
-    found = measure(rule.tree, VOCABULARY, program)
+    found = measure(rule.tree, program)
     if rule.limits is None:
         return _judge_condition(rule, program, found)
     earlier = _measure_baseline(rule, baseline, missing)
@@ -330,7 +330,7 @@ def _measure_baseline(
         if path in ROW_LISTS and not baseline.knows_rows(path):
             is_saved = isinstance(baseline, SavedFigures)
             return None, _NO_SAVED_ROWS if is_saved else f"the baseline does not tell of {path}"
-    found = as_number(measure(rule.tree, VOCABULARY, baseline).value)
+    found = as_number(measure(rule.tree, baseline).value)
     return found, "" if found is not None else f"the baseline does not tell of {rule.budget.text}"
 
 

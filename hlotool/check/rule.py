@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -22,17 +21,18 @@ from hlotool.pattern import Pattern
 from hlotool.program.program import METRICS, ROW_LISTS, Program
 from hlotool.table import Unit
 from hlotool.table.expression.check import (
-    Stranger,
     Vocabulary,
-    find_misfit,
-    find_strangers,
-    find_unit,
-    refuse_stranger,
+    expect_unit,
+    face_limit,
+    make_count,
+    parse_condition,
+    parse_number,
 )
-from hlotool.table.expression.compile import row_compiler
+from hlotool.table.expression.compile import compile_value, read_row
 from hlotool.table.expression.tree import Aggregate, Expression, Relation, find_reads
-from hlotool.table.expression.where import parse_condition, parse_number
+from hlotool.table.expression.where import UnknownValue, find_unknown_values, refuse_value
 from hlotool.table.names import suggest
+from hlotool.table.quantity import find_share
 from hlotool.text import Source
 
 VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS)
@@ -40,7 +40,6 @@ VOCABULARY: Final = Vocabulary(METRICS, ROW_LISTS)
 _ROWS: Final = re.compile(
     r"\s*(?P<rows>[a-z_]+(?:\.[a-z_]+)*)\s*(?::(?P<condition>.*))?", re.DOTALL
 )
-_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _PERCENTAGE: Final = re.compile(r"\s*[0-9]+(?:\.(?P<decimals>[0-9]+))?\s*%\s*")
 _NO_ROW: Final = Limits(max=0)
 _ANY_ROW: Final = Limits(min=1)
@@ -124,7 +123,7 @@ def _find_unit(budget: Budget, tree: Expression) -> tuple[Unit, int]:
 
     A ratio is in percent where a limit is.
     """
-    unit = find_unit(tree, VOCABULARY)
+    unit = tree.type.unit
     limits = [str(budget.max), str(budget.min)]
     if isinstance(tree, Relation):
         limits = [budget.text[tree.right.start : tree.right.end]]
@@ -132,14 +131,6 @@ def _find_unit(budget: Budget, tree: Expression) -> tuple[Unit, int]:
     if unit is not Unit.RATIO or not matches:
         return unit, 0
     return Unit.PERCENT, max(len(match["decimals"] or "0") for match in matches) - 1
-
-
-def face_limit(tree: Relation) -> Relation:
-    """Return a comparison with what is constant on the right: `2ms >= x` is `x <= 2ms`."""
-    if any(find_reads(tree.left)) or not any(find_reads(tree.right)):
-        return tree
-    operator = _MIRRORED.get(tree.operator, tree.operator)
-    return replace(tree, operator=operator, left=tree.right, right=tree.left)
 
 
 def _split_rows(text: str, place: str) -> tuple[str, str]:
@@ -157,7 +148,7 @@ def _count_rows(rows: str, condition: Source) -> Aggregate:
     """Return the figure that says how many rows fulfil a condition, '' for any."""
     fields = Vocabulary.of_row(ROW_LISTS[rows].fields)
     where = parse_condition(condition.text, fields, condition.name) if condition.text else None
-    return Aggregate("count", rows, where=where)
+    return make_count(rows, ROW_LISTS[rows], where)
 
 
 def _read_limits(budget: Budget, config: str, metric: Expression) -> Limits:
@@ -179,13 +170,10 @@ def _read_limit(limit: str, place: str, budget: Budget, metric: Expression) -> N
     tree = parse_number(limit, VOCABULARY, place)
     found: Number | None = None
     if not any(find_reads(tree)):
-        found = row_compiler(()).value(tree)(None)
+        found = compile_value(tree, read_row)(None)
     if found is None:
         raise UsageError(f"{place}: expected a number, a size or a time, found {limit!r}.")
-    misfit = find_misfit(metric, tree, budget.text, VOCABULARY)
-    if misfit is not None:
-        literal, message = misfit
-        raise QueryError(message, Source(limit, place), literal.start, literal.end)
+    expect_unit(metric, tree, budget.text, Source(limit, place))
     return tidy(found)
 
 
@@ -193,10 +181,10 @@ def _read_share(limit: Limit, place: str) -> Fraction | None:
     """Read `2%`; a bare number would leave open whether it is a part or an amount."""
     if limit is None:
         return None
-    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*", str(limit))
-    if match is None:
+    share = find_share(str(limit))
+    if share is None:
         raise UsageError(f"{place}: expected a percentage such as 2%, found {str(limit)!r}.")
-    return Fraction(match[1]) / 100
+    return share
 
 
 def _describe_limits(budget: Budget) -> str:
@@ -210,25 +198,23 @@ def _describe_limits(budget: Budget) -> str:
     return " and ".join(parts)
 
 
-def list_strangers(rule: Rule, program: Program) -> tuple[Stranger, ...]:
+def list_unknown_values(rule: Rule, program: Program) -> tuple[UnknownValue, ...]:
     """Return the words of a budget that neither hlotool knows nor the program holds."""
     return tuple(
         found
         for one in find_reads(rule.tree)
         if isinstance(one, Aggregate) and one.where is not None
-        for found in find_strangers(
-            one.where, ROW_LISTS[one.rows].fields, program.rows(one.rows), program.find_words
-        )
+        for found in find_unknown_values(one.where, program.rows(one.rows), program.find_words)
     )
 
 
-def expect_budget_words(rule: Rule, found: Iterable[Sequence[Stranger]]) -> None:
-    """Raise QueryError where a word of a budget is strange to every module it was held against.
+def expect_budget_words(rule: Rule, found: Iterable[Sequence[UnknownValue]]) -> None:
+    """Raise QueryError where a word of a budget is unknown to every module it was held against.
 
-    `found` are the strangers of each. Where there is none, nobody knows.
+    `found` are those of each. Where there is none, nobody knows.
     """
     first, *others = [*found] or [()]
     for one in first:
-        places = [{each.start for each in strangers} for strangers in others]
+        places = [{each.start for each in unknown} for unknown in others]
         if all(one.start in starts for starts in places):
-            raise refuse_stranger(one, rule.source)
+            raise refuse_value(one, rule.source)

@@ -13,7 +13,7 @@ from hlotool.check.baseline import find_entry
 from hlotool.check.history import HistoryLine, measure_line
 from hlotool.check.judge import NO_BASELINE, Baseline, judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
-from hlotool.check.rule import Rule, expect_budget_words, list_strangers
+from hlotool.check.rule import Rule, expect_budget_words, list_unknown_values
 from hlotool.compare.inputs import Candidate, read_side
 from hlotool.dump.files import Inputs
 from hlotool.dump.workers import Failure, map_inputs
@@ -21,7 +21,7 @@ from hlotool.errors import InputError, NothingCheckedError
 from hlotool.program.load import input_paths, load_program
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions
 from hlotool.table import InputPaths
-from hlotool.table.expression.check import Stranger
+from hlotool.table.expression.where import UnknownValue
 
 _RANKS: Final = {"error": 0, "fail": 1, "no-match": 2, "pass": 3}
 
@@ -93,7 +93,8 @@ class _Checked(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     paths: InputPaths | None = None
     line: HistoryLine | None = None
-    strangers: tuple[tuple[Stranger, ...] | None, ...] = ()  # a budget, None if not held against it
+    # A tuple for each budget, None where it was not held against the module.
+    unknown_values: tuple[tuple[UnknownValue, ...] | None, ...] = ()
 
 
 def plan_run(
@@ -163,14 +164,14 @@ def run_plan(plan: Plan, progress: Callable[[int], None]) -> Run:
 
 
 def _expect_words(rules: Sequence[Rule], checked: Sequence[_Checked]) -> None:
-    """Raise QueryError for a word of a budget that is strange to all modules.
+    """Raise QueryError for a word of a budget that is unknown to all modules.
 
     Where one could not be read, nobody knows what it holds.
     """
     for number, rule in enumerate(rules):
         about = [one for one in checked if rule.applies_to(one.name)]
-        if all(one.strangers for one in about):
-            expect_budget_words(rule, (one.strangers[number] or () for one in about))
+        if all(one.unknown_values for one in about):
+            expect_budget_words(rule, (one.unknown_values[number] or () for one in about))
 
 
 def _check(
@@ -188,9 +189,9 @@ def _check(
     about = [rule for rule in rules if rule.applies_to(program.name)]
     judged = (judge_rule(rule, program, earlier, task.missing) for rule in about)
     results = tuple(replace(one, place=task.module.place or None) for one in judged)
-    strangers = tuple(list_strangers(rule, program) if rule in about else None for rule in rules)
+    unknown = tuple(list_unknown_values(rule, program) if rule in about else None for rule in rules)
     line = measure_line(program, task.module.key, results) if is_recorded else None
-    return _Checked(program.name, results, program.notes(), program.paths, line, strangers)
+    return _Checked(program.name, results, program.notes(), program.paths, line, unknown)
 
 
 def _broken(module: Candidate, failure: Failure, rules: Sequence[Rule]) -> _Checked:

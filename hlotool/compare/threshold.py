@@ -12,7 +12,7 @@ from msgspec import Struct
 from hlotool.compare.changes.figures import MetricRow
 from hlotool.errors import UsageError
 from hlotool.table import Unit
-from hlotool.table.quantity import parse_size, parse_time
+from hlotool.table.quantity import PERCENT, TIMES, find_share, parse_size, parse_time
 
 # Of these less is better; of a count, of fusions say, that is not so.
 JUDGED: Final = frozenset(
@@ -25,8 +25,7 @@ JUDGED: Final = frozenset(
     )
 )  # fmt: skip
 _OPTION: Final = "--threshold"
-_SHARE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?%")
-_TIME: Final = re.compile(r"[0-9.eE+-]+ ?(?:s|ms|us|µs|ns)")
+_PART: Final = re.compile(r"[0-9.eE+-]+ ?(?P<unit>%|s|ms|us|µs|ns)")
 
 
 class Threshold(Struct, frozen=True):
@@ -63,10 +62,12 @@ def parse_threshold(text: str) -> Threshold:
     found: dict[str, Fraction | int | float] = {}
     value: Fraction | int | float
     for part in (one.strip() for one in text.split(",")):
-        share = _SHARE.fullmatch(part)
-        if share:
-            name, value = "share", Fraction(share[1]) / 100
-        elif _TIME.fullmatch(part):
+        match = _PART.fullmatch(part)
+        unit = match["unit"] if match else ""
+        share = find_share(part) if unit == PERCENT else None
+        if share is not None:
+            name, value = "share", share
+        elif unit in TIMES:
             name, value = "seconds", parse_time(part, _OPTION)
         else:
             name, value = "size_bytes", parse_size(part, _OPTION)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.cost.custom_calls import FindStated, StatedCost, read_call_figures
 from hlotool.hlo import Instruction
 from hlotool.pattern import Pattern
-from hlotool.table.expression.compile import Compiler, Reader, as_number
-from hlotool.table.expression.tree import Expression
+
+if TYPE_CHECKING:
+    from hlotool.table.expression.tree import Expression, Read
 
 _Figures: TypeAlias = Mapping[str, int]
 _Count: TypeAlias = Callable[[_Figures], int | None]
@@ -56,20 +57,20 @@ def _compile(tree: Expression | None) -> _Count:
     """Return the function that evaluates an expression over the figures of a call."""
     if tree is None:
         return lambda _: None
-    read = Compiler[_Figures](_read_name).value(tree)
-    return lambda figures: _as_count(read(figures))
+    from hlotool.table.expression.compile import as_number, compile_value  # noqa: PLC0415
+    from hlotool.table.expression.tree import Name  # noqa: PLC0415
 
+    def find_reader(read: Read) -> Callable[[_Figures], int | None]:
+        return lambda figures: figures.get(read.path) if isinstance(read, Name) else None
 
-def _read_name(name: str) -> Reader[_Figures]:
-    return lambda figures: figures.get(name)
+    read = compile_value(tree, find_reader)
 
+    def count(figures: _Figures) -> int | None:
+        """Round to whole operations or bytes; what is below 0 or without end is unknown."""
+        number = as_number(read(figures))
+        return round(number) if number is not None and 0 <= number < math.inf else None
 
-def _as_count(value: object) -> int | None:
-    """Round to whole operations or bytes; what is below 0 or without end is unknown."""
-    number = as_number(value)
-    if number is None or not 0 <= number < math.inf:
-        return None
-    return round(number)
+    return count
 
 
 def _first(counts: Iterable[int | None]) -> int | None:

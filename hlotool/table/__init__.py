@@ -1,10 +1,14 @@
-"""What a command's answer consists of: declared once, before anything is computed.
+"""What a user asks of a list of records, and how numbers with units are read.
+
+`expression` is the language of `--where` and of budgets, `quantity` a number with its unit.
+
+What a command's answer consists of: declared once, before anything is computed.
 
 `figure` puts unit, meaning and heading beside a record's field; a `Field` is what queries and
 renderers read of it. `rows` has the `Block`, a record in a document, and the `RowList`, a list
 of records. `document` puts them together: a `DocumentSpec` is all that a command can answer, a
-`Document` one answer. `selection` is what the row options leave of a list. `quantity` reads
-sizes, rates and times. `paths` says what paths into the user's program share.
+`Document` one answer. `selection` is what the row options leave of a list. `paths` says what
+paths into the user's program share.
 
 The table, the JSON, CSV and markdown, `--where`, `--sort`, `--by`, `--columns`, the field list
 in `--help`, the JSON Schemas and docs/fields.md are all made from these declarations.

@@ -1,9 +1,10 @@
-"""A number and its unit, as the value of an option: `80GiB`, `450 GB/s`, `5us`.
+"""A number with a unit, as a user writes it: `80GiB`, `450 GB/s`, `5us`, `2%`.
 
     quantity = number unit
     number   = digits [ "." digits ] [ "e" [ "+" | "-" ] digits ]
 
-The units of sizes and times are those of expressions, too, whose grammar reads its own numbers.
+The values of options are read here. A literal of an expression has the same units, but may be
+written in more ways (`1_000`, `.5`), which only the grammar of expressions knows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from hlotool.errors import UsageError
+from hlotool.table.field import Unit
 
 SIZES: Final = {
     "B": 1,
@@ -37,6 +39,14 @@ TIMES: Final = {
     "μs": Fraction(1, 10**6),
     "ns": Fraction(1, 10**9),
 }
+PERCENT: Final = "%"
+_SCALES: Final[dict[str, Fraction | int]] = {PERCENT: Fraction(1, 100), **SIZES, **TIMES}
+# In which unit a figure is that may be written with one of these behind it.
+UNITS: Final = {
+    PERCENT: Unit.PERCENT,
+    **dict.fromkeys(SIZES, Unit.BYTES),
+    **dict.fromkeys(TIMES, Unit.SECONDS),
+}
 # What a bare number may have been meant to be.
 _SIZE_UNITS: Final = ("GiB", "GB", "B")
 _SPEED_UNITS: Final = ("GB/s", "B/s")
@@ -46,6 +56,16 @@ LARGEST_FIGURE: Final = 10**300
 _QUANTITY: Final = re.compile(
     r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?)\s*(\S*)\s*"
 )
+_SHARE: Final = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*")
+
+
+def to_base_unit(number: float, unit: str) -> int | float:
+    """Return bytes, seconds or a fraction; whole numbers as integers.
+
+    Through `Fraction`, as `1.1 * 10**9` is not 1,100,000,000 in floating point.
+    """
+    exact = Fraction(repr(number)) * _SCALES[unit]
+    return exact.numerator if exact.denominator == 1 else float(exact)
 
 
 def parse_size(text: str, option: str) -> int:
@@ -87,6 +107,15 @@ def parse_time(text: str, option: str) -> float:
     if not number or unit not in TIMES:
         raise UsageError(f"{option} {text}: expected a time, as in 5us.")
     return float(Fraction(number) * TIMES[unit])
+
+
+def find_share(text: str) -> Fraction | None:
+    """Return a percentage as the exact part it stands for, None where the text is no percentage.
+
+    A bare number is none: it would leave open whether a part or an amount is meant.
+    """
+    match = _SHARE.fullmatch(text)
+    return Fraction(match[1]) / 100 if match else None
 
 
 def _either(number: str, units: tuple[str, ...]) -> str:

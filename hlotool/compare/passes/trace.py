@@ -12,7 +12,6 @@ from hlotool.compare.passes.answer import Ending, Traced, TraceFacts, TraceRow
 from hlotool.compare.passes.walk import NamedChanges, Snapshot
 from hlotool.hlo import Instruction
 from hlotool.table import fields_of
-from hlotool.table.expression.where import compile_where, expect_row_words
 
 
 def describe(one: Instruction) -> Traced:
@@ -38,6 +37,8 @@ class Tracer:
 
     def __init__(self, expression: str) -> None:
         """Raise QueryError where the expression is none, or names what no instruction has."""
+        from hlotool.table.expression.where import compile_where  # noqa: PLC0415  slow to import
+
         self.expression = expression
         self._holds: Callable[[object], bool] = compile_where(
             expression, fields_of(Traced), "--trace"
@@ -92,6 +93,8 @@ class Tracer:
 
     def expect_words(self) -> None:
         """Raise QueryError where the expression names an opcode that nobody knows or uses."""
+        from hlotool.table.expression.where import expect_row_words  # noqa: PLC0415  the same
+
         fields = fields_of(Traced)
         expect_row_words(self.expression, fields, (), lambda: self._opcodes, "--trace")
 

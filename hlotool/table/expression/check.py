@@ -1,33 +1,26 @@
-"""Can a field ever be the word that it is compared with? Asked with the rows at hand.
+"""Whether an expression makes sense for the names that it may use, before any row is read.
 
-A dump may be newer than hlotool: its opcodes are words, whether hlotool knows them or not. So what
-nobody knows is a mistake only where the dump does not hold it either.
-
-What an expression may name: the fields of a row, or metrics and lists of rows.
-
-In which unit the value of an expression is measured.
-
-Can a figure be measured against a literal, by its unit: a size, a time or a percentage?
-
-Whether an expression makes sense for the fields it names, before any row is read.
+One walk from the leaves up returns the tree with a `Type` on every part, so that what a message,
+a unit or a word needs to know of a part is asked once. A part is checked before what stands to its
+right and before what holds it, so that the error is about the first mistake in the text, mostly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hlotool.errors import QueryError
 from hlotool.pattern import PatternError, parse_pattern
 from hlotool.table.expression.tree import (
-    PERCENT,
     Aggregate,
     And,
     Arithmetic,
     Expression,
+    Kind,
     Listing,
     Literal,
     Match,
@@ -37,81 +30,19 @@ from hlotool.table.expression.tree import (
     Not,
     Or,
     Relation,
+    Type,
+    find_reads,
 )
 from hlotool.table.field import Field, Unit
 from hlotool.table.names import suggest, suggest_field
-from hlotool.table.quantity import SIZES, TIMES
+from hlotool.table.quantity import UNITS
 from hlotool.table.rows import RowList
 from hlotool.text import Source
 
-# The opcodes that a program holds; asked for only where a word is not known.
-FindHeld: TypeAlias = Callable[[], Collection[str]]
-_EQUALITY = frozenset(("==", "!="))
-
-
-class Stranger(Struct, frozen=True):
-    """A word that a field of some rows can never be, and where it stands in the expression.
-
-    `known` are the words that it can be.
-    """
-
-    name: str
-    word: str
-    start: int
-    end: int
-    known: tuple[str, ...]
-
-
-def find_strangers(
-    tree: Expression,
-    fields: Iterable[Field],
-    rows: Sequence[object],
-    find_held: FindHeld,
-) -> Iterator[Stranger]:
-    """Yield the words of a valid expression that are neither known nor in the rows, nor held.
-
-    Several words joined with commas are known where each is.
-    """
-    named = {field.name: field for field in fields}
-    for name, literal in _find_compared(tree, named):
-        field, word = named[name.path], str(literal.written)
-        if field.words.issuperset(word.split(",")):
-            continue
-        present = {value for row in rows if isinstance(value := field.getter()(row), str)}
-        if word not in present and word not in find_held():
-            known = (*sorted(present), *sorted(field.words - present))
-            yield Stranger(field.name, word, literal.start, literal.end, known)
-
-
-def refuse_stranger(found: Stranger, source: Source) -> QueryError:
-    """Make the error that names the nearest words."""
-    message = f'{found.name} is never "{found.word}"'
-    return QueryError(message, source, found.start, found.end, suggest(found.word, found.known))
-
-
-def _find_compared(tree: Expression, fields: Mapping[str, Field]) -> Iterator[tuple[Name, Literal]]:
-    """Yield each name of a field that has words, with a text that it is compared with."""
-    match tree:
-        case Not():
-            yield from _find_compared(tree.operand, fields)
-        case And() | Or():
-            for operand in tree.operands:
-                yield from _find_compared(operand, fields)
-        case Relation() if tree.operator in _EQUALITY:
-            for one, other in ((tree.left, tree.right), (tree.right, tree.left)):
-                yield from _pair(one, (other,), fields)
-        case Membership(right=Listing(items=items)):
-            yield from _pair(tree.left, items, fields)
-
-
-def _pair(
-    name: Expression, others: Sequence[Expression], fields: Mapping[str, Field]
-) -> Iterator[tuple[Name, Literal]]:
-    if not isinstance(name, Name) or not fields[name.path].words:
-        return
-    for other in others:
-        if isinstance(other, Literal) and isinstance(other.written, str):
-            yield name, other
+_KINDS: Final = {Unit.TEXT: Kind.TEXT, Unit.FLAG: Kind.FLAG, Unit.LIST: Kind.LIST}
+_ORDERED: Final = frozenset({"<", "<=", ">", ">="})
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MEASURES: Final = {Unit.BYTES: "a size", Unit.SECONDS: "a time"}
 
 
 class Vocabulary(Struct, frozen=True):
@@ -126,197 +57,124 @@ class Vocabulary(Struct, frozen=True):
         return cls({each.name: each for each in fields})
 
 
-def find_unit(tree: Expression, vocabulary: Vocabulary) -> Unit:
-    """Return the unit of an expression's value; of a comparison that of its sides."""
-    match tree:
-        case Relation():
-            left = find_unit(tree.left, vocabulary)
-            return find_unit(tree.right, vocabulary) if left is Unit.NUMBER else left
-        case Name():
-            field = vocabulary.fields.get(tree.path)
-            return field.unit if field else Unit.NUMBER
-        case Aggregate():
-            if tree.value is None:
-                return Unit.COUNT
-            return find_unit(tree.value, Vocabulary.of_row(vocabulary.row_lists[tree.rows].fields))
-        case Negative():
-            return find_unit(tree.operand, vocabulary)
-        case Arithmetic():
-            return _combine([find_unit(one, vocabulary) for one in tree.operands], tree.operators)
-        case Literal():
-            if tree.suffix in TIMES:
-                return Unit.SECONDS
-            if tree.suffix:
-                return Unit.PERCENT if tree.suffix == PERCENT else Unit.BYTES
-    return Unit.NUMBER
+def parse_condition(text: str, vocabulary: Vocabulary, name: str) -> Expression:
+    """Read what is true or false; `name` says where the text stands.
 
-
-def _combine(units: list[Unit], operators: tuple[str, ...]) -> Unit:
-    """Return the unit of a sum or product; RATIO where units cancel or mix."""
-    known = [unit for unit in units if unit not in {Unit.NUMBER, Unit.PERCENT}]
-    if not known:
-        return Unit.RATIO if "/" in operators else Unit.NUMBER
-    if {"+", "-"} >= set(operators):
-        return known[0] if len(set(known)) == 1 else Unit.RATIO
-    return known[0] if len(known) == 1 and known[0] is units[0] else Unit.RATIO
-
-
-_RATIOS: Final = frozenset({Unit.RATIO, Unit.PERCENT})
-_SUM: Final = frozenset("+-")
-# What a literal is by its suffix, and of which unit a figure then has to be.
-_SIZE: Final = ("a size", Unit.BYTES)
-_TIME: Final = ("a time", Unit.SECONDS)
-_NAMES: Final = {unit: name for name, unit in (_SIZE, _TIME)}
-
-
-def find_misfit(
-    figure: Expression, other: Expression, text: str, vocabulary: Vocabulary
-) -> tuple[Literal, str] | None:
-    """Return a literal that a figure, called `text`, is never measured in, and why that is so."""
-    unit = find_sure_unit(figure, vocabulary)
-    for literal in list_literals(other):
-        message = "" if unit is None else _explain(unit, literal.suffix, text)
-        if message:
-            return literal, message
-    return None
-
-
-def _explain(unit: Unit, suffix: str, text: str) -> str:
-    """Say why a figure of a unit is never measured with a suffix, '' where it may be."""
-    if not suffix or unit is Unit.MEASURE:
-        return ""
-    if suffix == PERCENT:
-        return "" if unit in _RATIOS else f"this is a percentage, but {text} is not a ratio"
-    name, wanted = _SIZE if suffix in SIZES else _TIME
-    return "" if unit is wanted else f"this is {name}, but {text} is {_NAMES.get(unit, 'not')}"
-
-
-def find_sure_unit(tree: Expression, vocabulary: Vocabulary) -> Unit | None:
-    """Return the unit of a field or metric, of one added up, or of a sum of them, else None.
-
-    What is divided by its like is a ratio. Any other product may have any unit, as nobody knows
-    what a number in it stands for.
+    Raises QueryError where it does not parse, is no condition, or names what does not exist.
     """
-    match tree:
-        case Name():
-            field = vocabulary.fields.get(tree.path)
-            return field.unit if field else None
-        case Aggregate(value=None):
-            return Unit.COUNT
-        case Aggregate(value=value) if value is not None:
-            inner = Vocabulary.of_row(vocabulary.row_lists[tree.rows].fields)
-            return find_sure_unit(value, inner)
-        case Negative():
-            return find_sure_unit(tree.operand, vocabulary)
-        case Arithmetic() if _SUM.issuperset(tree.operators):
-            units = (find_sure_unit(one, vocabulary) for one in tree.operands)
-            return next((unit for unit in units if unit is not None), None)
-        case Arithmetic(operators=("/",), operands=(one, other)):
-            unit = find_sure_unit(one, vocabulary)
-            is_like = unit is not None and unit is find_sure_unit(other, vocabulary)
-            return Unit.RATIO if is_like else None
-    return None
+    return _Checker(Source(text, name), vocabulary).condition(_parse(text, name))
 
 
-def list_literals(tree: Expression) -> Iterator[Literal]:
-    """Yield the literals that an expression is a sum of, or is itself."""
-    match tree:
-        case Literal():
-            yield tree
-        case Negative():
-            yield from list_literals(tree.operand)
-        case Arithmetic() if _SUM.issuperset(tree.operators):
-            for operand in tree.operands:
-                yield from list_literals(operand)
+def parse_number(text: str, vocabulary: Vocabulary, name: str) -> Expression:
+    """Read what yields a number; raises QueryError as `parse_condition` does."""
+    tree = _Checker(Source(text, name), vocabulary).check(_parse(text, name))
+    if tree.type.kind is not Kind.NUMBER:
+        raise QueryError("expected a number", Source(text, name), tree.start, tree.end)
+    return tree
 
 
-class ValueKind(Enum):
-    """What an expression yields, in the words of messages."""
+def _parse(text: str, name: str) -> Expression:
+    from hlotool.table.expression.grammar import parse_expression  # noqa: PLC0415  slow to import
 
-    NUMBER = "a number"
-    TEXT = "text"
-    FLAG = "true or false"
-    LIST = "a list"
-    NULL = "null"
+    return parse_expression(text, name)
 
 
-_ORDERED: Final = frozenset({"<", "<=", ">", ">="})
-_KINDS: Final = {Unit.TEXT: ValueKind.TEXT, Unit.FLAG: ValueKind.FLAG, Unit.LIST: ValueKind.LIST}
+def expect_unit(figure: Expression, other: Expression, text: str, source: Source) -> None:
+    """Refuse a size, time or percentage that a figure, called `text`, is not measured in.
+
+    `source` is that of `other`. Raises QueryError.
+    """
+    unit = figure.type.sure_unit
+    if unit is None or unit is Unit.MEASURE:  # each row has a unit of its own
+        return
+    for literal in other.type.literals:
+        written = UNITS.get(literal.suffix)
+        if written is Unit.PERCENT and unit not in {Unit.RATIO, Unit.PERCENT}:
+            message = f"this is a percentage, but {text} is not a ratio"
+        elif written in _MEASURES and written is not unit:
+            message = f"this is {_MEASURES[written]}, but {text} is {_MEASURES.get(unit, 'not')}"
+        else:
+            continue
+        raise QueryError(message, source, literal.start, literal.end)
 
 
-def expect_condition(tree: Expression, source: Source, vocabulary: Vocabulary) -> None:
-    """Raise QueryError unless the expression is true or false for every row."""
-    _Validator(source, vocabulary).expect_condition(tree)
+def make_count(rows: str, row_list: RowList, where: Expression | None) -> Aggregate:
+    """Return the checked figure that says how many rows fulfil a checked condition."""
+    counted = Type(Kind.NUMBER, Unit.COUNT, Unit.COUNT)
+    return Aggregate("count", rows, where=where, row_list=row_list, type=counted)
 
 
-def expect_number(tree: Expression, source: Source, vocabulary: Vocabulary) -> None:
-    """Raise QueryError unless the expression yields a number."""
-    if _Validator(source, vocabulary).kind_of(tree) is not ValueKind.NUMBER:
-        raise QueryError("expected a number", source, tree.start, tree.end)
+def face_limit(tree: Relation) -> Relation:
+    """Return a checked comparison with what is constant on the right: `2ms >= x` is `x <= 2ms`."""
+    if any(find_reads(tree.left)) or not any(find_reads(tree.right)):
+        return tree
+    operator = _MIRRORED.get(tree.operator, tree.operator)
+    return _type_relation(replace(tree, operator=operator), tree.right, tree.left)
 
 
-class _Validator:
-    """Walks one expression; a method a rule."""
+class _Checker(Struct, frozen=True):
+    """Checks the parts of one text against one vocabulary."""
 
-    def __init__(self, source: Source, vocabulary: Vocabulary) -> None:
-        self.source = source
-        self.vocabulary = vocabulary
+    source: Source
+    vocabulary: Vocabulary
 
-    def fail(self, message: str, tree: Expression, hint: str = "") -> QueryError:
-        """Make the error that points at a part of the expression."""
-        return QueryError(message, self.source, tree.start, tree.end, hint)
-
-    def expect_condition(self, tree: Expression) -> None:
-        """Expect an expression whose truth is asked for."""
-        kind = self.kind_of(tree)
-        if kind is not ValueKind.FLAG:
-            hint = f"compare it, as in {self.text(tree)} > 0" if kind is ValueKind.NUMBER else ""
+    def condition(self, tree: Expression) -> Expression:
+        """Check what is asked whether it is true."""
+        checked = self.check(tree)
+        kind = checked.type.kind
+        if kind is not Kind.FLAG:
+            hint = f"compare it, as in {self.cut(tree)} > 0" if kind is Kind.NUMBER else ""
             raise self.fail(f"expected a condition, found {kind.value}", tree, hint)
+        return checked
 
-    def expect_number(self, tree: Expression, where: str) -> None:
-        """Expect an expression that is calculated with."""
-        kind = self.kind_of(tree)
-        if kind is not ValueKind.NUMBER:
-            raise self.fail(f"{where} needs numbers, found {kind.value}", tree)
+    def number(self, tree: Expression, where: str) -> Expression:
+        """Check what is calculated with."""
+        checked = self.check(tree)
+        if checked.type.kind is not Kind.NUMBER:
+            message = f"{where} needs numbers, found {checked.type.kind.value}"
+            raise self.fail(message, tree)
+        return checked
 
-    def kind_of(self, tree: Expression) -> ValueKind:
-        """Return what a checked expression yields."""
+    def check(self, tree: Expression) -> Expression:
+        """Return a part with its type, and those of all parts of it."""
         match tree:
             case Literal():
-                return _literal_kind(tree)
+                return replace(tree, type=_type_literal(tree))
             case Name():
-                return _KINDS.get(self.field(tree).unit, ValueKind.NUMBER)
+                found = self.find_field(tree)
+                kind = _KINDS.get(found.unit, Kind.NUMBER)
+                return replace(tree, field=found, type=Type(kind, found.unit, found.unit))
             case Negative():
-                self.expect_number(tree.operand, "'-'")
-                return ValueKind.NUMBER
+                operand = self.number(tree.operand, "'-'")
+                return replace(tree, operand=operand, type=operand.type)
             case Arithmetic():
-                self.expect_arithmetic(tree)
-                return ValueKind.NUMBER
+                return self.arithmetic(tree)
             case Aggregate():
-                self.expect_aggregate(tree)
-                return ValueKind.NUMBER
+                return self.aggregate(tree)
             case Listing():
                 raise self.fail("a list stands only after 'in'", tree)
             case _:
-                self.expect_truth(tree)
-                return ValueKind.FLAG
+                return self.truth(tree)
 
-    def expect_truth(self, tree: Expression) -> None:
-        """Expect an expression that is true or false by its form."""
+    def truth(self, tree: Relation | Match | Membership | Not | And | Or) -> Expression:
+        """Check what is true or false by its form."""
         match tree:
             case Relation():
-                self.expect_relation(tree)
+                return self.relation(tree)
             case Match():
-                self.expect_match(tree)
+                return self.match(tree)
             case Membership():
-                self.expect_membership(tree)
+                return self.membership(tree)
             case Not():
-                self.expect_condition(tree.operand)
+                operand = self.condition(tree.operand)
+                flag = Type(Kind.FLAG, compared=operand.type.compared)
+                return replace(tree, operand=operand, type=flag)
             case And() | Or():
-                for operand in tree.operands:
-                    self.expect_condition(operand)
+                operands = tuple(self.condition(each) for each in tree.operands)
+                compared = tuple(pair for each in operands for pair in each.type.compared)
+                return replace(tree, operands=operands, type=Type(Kind.FLAG, compared=compared))
 
-    def field(self, name: Name) -> Field:
+    def find_field(self, name: Name) -> Field:
         """Return the field that a name means."""
         found = self.vocabulary.fields.get(name.path)
         if found is None:
@@ -325,42 +183,45 @@ class _Validator:
             raise self.fail(f"there is no {what} {name.path!r}", name, hint)
         return found
 
-    def text(self, tree: Expression) -> str:
-        """Return how a part of the expression was written."""
-        return self.source.text[tree.start : tree.end]
+    def arithmetic(self, tree: Arithmetic) -> Arithmetic:
+        """Check a sum or a product, and what literals are added to."""
+        operators = (tree.operators[0], *tree.operators)  # the first operand has the first one's
+        operands = tuple(
+            self.number(operand, repr(operator))
+            for operator, operand in zip(operators, tree.operands, strict=True)
+        )
+        checked = replace(tree, operands=operands, type=_type_arithmetic(tree.operators, operands))
+        expect_unit(checked, checked, "what it is added to", self.source)
+        return checked
 
-    def expect_arithmetic(self, tree: Arithmetic) -> None:
-        """Expect a sum or a product."""
-        for place, operand in enumerate(tree.operands):
-            self.expect_number(operand, f"{tree.operators[max(0, place - 1)]!r}")
-        self.refuse_other_unit(tree, tree, "what it is added to")
-
-    def expect_relation(self, tree: Relation) -> None:
-        """Expect `==` and its kin: both sides of one kind, order for numbers only."""
-        left = self.kind_of(tree.left)
-        self.refuse_bare_words(left, tree.right)
-        right = self.kind_of(tree.right)
+    def relation(self, tree: Relation) -> Relation:
+        """Check `==` and its kin: both sides of one kind, order for numbers only."""
+        left = self.check(tree.left)
+        if left.type.kind is Kind.TEXT:
+            self.refuse_bare_words(tree.right)
+        right = self.check(tree.right)
+        kinds = {left.type.kind, right.type.kind}
         if tree.operator in _ORDERED:
-            for kind, side in ((left, tree.left), (right, tree.right)):
-                if kind is not ValueKind.NUMBER:
-                    message = f"{tree.operator!r} compares numbers, found {kind.value}"
+            for side in (left, right):
+                if side.type.kind is not Kind.NUMBER:
+                    message = f"{tree.operator!r} compares numbers, found {side.type.kind.value}"
                     raise self.fail(message, side)
-        elif ValueKind.LIST in {left, right} and ValueKind.NULL not in {left, right}:
-            side = tree.left if left is ValueKind.LIST else tree.right
-            hint = f'ask for one of its items: "…" in {self.text(side)}'
+        elif Kind.LIST in kinds and Kind.NULL not in kinds:
+            side = left if left.type.kind is Kind.LIST else right
+            hint = f'ask for one of its items: "…" in {self.cut(side)}'
             raise self.fail(f"{tree.operator!r} cannot compare lists", side, hint)
-        elif left is not right and ValueKind.NULL not in {left, right}:
-            message = f"this is {right.value}, but {self.text(tree.left)} is {left.value}"
-            raise self.fail(message, tree.right)
-        self.refuse_misfit(tree.left, tree.right)
-        self.refuse_misfit(tree.right, tree.left)
+        elif len(kinds) > 1 and Kind.NULL not in kinds:
+            raise self.fail_other_kind(right, left)
+        self.refuse_misfit(left, right)
+        self.refuse_misfit(right, left)
+        return _type_relation(tree, left, right)
 
-    def expect_match(self, tree: Match) -> None:
-        """Expect `~`: text or a list of texts against a literal that is a regular expression."""
-        kind = self.kind_of(tree.left)
-        if kind not in {ValueKind.TEXT, ValueKind.LIST}:
-            raise self.fail(f"'~' searches in text, found {kind.value}", tree.left)
-        self.refuse_bare_words(ValueKind.TEXT, tree.right)
+    def match(self, tree: Match) -> Match:
+        """Check `~`: text or a list of texts against a literal that is a regular expression."""
+        left = self.check(tree.left)
+        if left.type.kind not in {Kind.TEXT, Kind.LIST}:
+            raise self.fail(f"'~' searches in text, found {left.type.kind.value}", left)
+        self.refuse_bare_words(tree.right)
         literal = tree.right
         if not isinstance(literal, Literal) or not isinstance(literal.written, str):
             raise self.fail("'~' needs a regular expression in quotes", literal)
@@ -369,86 +230,146 @@ class _Validator:
         except PatternError as error:
             message = f"this is not a regular expression: {error}"
             raise QueryError(message, self.source, literal.start + 1, literal.end - 1) from None
+        return replace(tree, left=left, right=self.check(literal), type=Type(Kind.FLAG))
 
-    def expect_membership(self, tree: Membership) -> None:
-        """Expect `in`: a value in a listing of its kind, or a literal in a list field."""
-        kind = self.kind_of(tree.left)
+    def membership(self, tree: Membership) -> Membership:
+        """Check `in`: a value in a listing of its kind, or a literal in a list field."""
+        left = self.check(tree.left)
         if isinstance(tree.right, Listing):
-            if kind is ValueKind.LIST:
-                hint = f'ask for one item at a time: "…" in {self.text(tree.left)}'
-                raise self.fail("a list cannot be in a list", tree.left, hint)
-            for item in tree.right.items:
-                found = _literal_kind(item)
-                if found not in {kind, ValueKind.NULL}:
-                    message = f"this is {found.value}, but {self.text(tree.left)} is {kind.value}"
-                    raise self.fail(message, item)
-                self.refuse_misfit(tree.left, item)
-        elif self.kind_of(tree.right) is not ValueKind.LIST:
-            raise self.fail("'in' needs a list, as in [a, b], or a field that is one", tree.right)
-        elif isinstance(tree.right, Name):
-            wanted = (
-                ValueKind.TEXT if self.field(tree.right).items is Unit.TEXT else ValueKind.NUMBER
-            )
-            if kind is not wanted:
-                items = "text" if wanted is ValueKind.TEXT else "numbers"
-                message = f"{tree.right.path} lists {items}, but this is {kind.value}"
-                raise self.fail(message, tree.left)
-            self.refuse_misfit(tree.right, tree.left)
+            listing = self.listing(tree.right, left)
+            compared = tuple(_find_compared(left, listing.items))
+            return replace(tree, left=left, right=listing, type=Type(Kind.FLAG, compared=compared))
+        right = self.check(tree.right)
+        if not isinstance(right, Name) or right.type.kind is not Kind.LIST:
+            raise self.fail("'in' needs a list, as in [a, b], or a field that is one", right)
+        wanted, items = Kind.NUMBER, "numbers"
+        if self.find_field(right).items is Unit.TEXT:
+            wanted, items = Kind.TEXT, "text"
+        if left.type.kind is not wanted:
+            message = f"{right.path} lists {items}, but this is {left.type.kind.value}"
+            raise self.fail(message, left)
+        self.refuse_misfit(right, left)
+        return replace(tree, left=left, right=right, type=Type(Kind.FLAG))
 
-    def expect_aggregate(self, tree: Aggregate) -> None:
-        """Expect an aggregate: its rows, and its arguments against their fields."""
+    def listing(self, tree: Listing, left: Expression) -> Listing:
+        """Check the list that a value may be in."""
+        if left.type.kind is Kind.LIST:
+            hint = f'ask for one item at a time: "…" in {self.cut(left)}'
+            raise self.fail("a list cannot be in a list", left, hint)
+        items = tuple(replace(item, type=_type_literal(item)) for item in tree.items)
+        for item in items:
+            if item.type.kind not in {left.type.kind, Kind.NULL}:
+                raise self.fail_other_kind(item, left)
+            self.refuse_misfit(left, item)
+        return replace(tree, items=items, type=Type(Kind.LIST))
+
+    def aggregate(self, tree: Aggregate) -> Aggregate:
+        """Check an aggregate: its rows, and its arguments against their fields."""
         row_lists = self.vocabulary.row_lists
         if not row_lists:
             hint = "it belongs in budgets; here every row is tested on its own"
             raise self.fail(f"{tree.function}() does not work on rows", tree, hint)
-        if tree.rows not in row_lists:
-            known = [name for name in row_lists if name]
+        row_list = row_lists.get(tree.rows)
+        if row_list is None:
             message = (
                 f"there is no row list {tree.rows!r}"
                 if tree.rows
                 else f"{tree.function}() needs a row list"
             )
-            raise self.fail(message, tree, suggest(tree.rows, known))
-        inner = _Validator(self.source, Vocabulary.of_row(row_lists[tree.rows].fields))
-        if tree.value is not None:
-            inner.expect_number(tree.value, tree.function)
-        if tree.where is not None:
-            inner.expect_condition(tree.where)
+            raise self.fail(message, tree, suggest(tree.rows, filter(None, row_lists)))
+        inner = _Checker(self.source, Vocabulary.of_row(row_list.fields))
+        value = None if tree.value is None else inner.number(tree.value, tree.function)
+        where = None if tree.where is None else inner.condition(tree.where)
+        if value is None:
+            return replace(make_count(tree.rows, row_list, where), start=tree.start, end=tree.end)
+        figure = Type(Kind.NUMBER, value.type.unit, value.type.sure_unit)
+        return replace(tree, value=value, where=where, row_list=row_list, type=figure)
 
-    def refuse_bare_words(self, left: ValueKind, right: Expression) -> None:
+    def refuse_bare_words(self, right: Expression) -> None:
         """Say that text needs quotes where somebody wrote `kind == all-gather`."""
-        if left is not ValueKind.TEXT:
-            return
         words = right.operands if isinstance(right, Arithmetic) else (right,)
-        if all(isinstance(word, Name) for word in words) and any(
-            isinstance(word, Name) and word.path not in self.vocabulary.fields for word in words
-        ):
-            text = self.text(right)
+        names = [word.path for word in words if isinstance(word, Name)]
+        is_known = all(name in self.vocabulary.fields for name in names)
+        if len(names) == len(words) and not is_known:
+            text = self.cut(right)
             raise self.fail(f"there is no field {text!r}", right, f'text needs quotes: "{text}"')
 
     def refuse_misfit(self, tree: Expression, other: Expression) -> None:
         """Refuse a literal that a field can never equal, or that a figure is not measured in."""
-        declared = self.field(tree) if isinstance(tree, Name) else None
-        if declared is not None and declared.values and isinstance(other, Literal):
-            word = other.written
-            if isinstance(word, str) and word not in declared.values:
-                hint = suggest(word, declared.values)
-                raise self.fail(f"{self.text(tree)} is never {self.text(other)}", other, hint)
-        self.refuse_other_unit(tree, other, self.text(tree))
+        if isinstance(tree, Name) and isinstance(other, Literal):
+            values, word = self.find_field(tree).values, other.written
+            if values and isinstance(word, str) and word not in values:
+                hint = suggest(word, values)
+                raise self.fail(f"{self.cut(tree)} is never {self.cut(other)}", other, hint)
+        expect_unit(tree, other, self.cut(tree), self.source)
 
-    def refuse_other_unit(self, tree: Expression, other: Expression, text: str) -> None:
-        """Refuse a literal that a figure, called `text`, is not measured in."""
-        found = find_misfit(tree, other, text, self.vocabulary)
-        if found is not None:
-            literal, message = found
-            raise self.fail(message, literal)
+    def fail_other_kind(self, tree: Expression, left: Expression) -> QueryError:
+        """Make the error for a value that what stands to its left can never be."""
+        message = f"this is {tree.type.kind.value}, but {self.cut(left)} is {left.type.kind.value}"
+        return self.fail(message, tree)
+
+    def fail(self, message: str, tree: Expression, hint: str = "") -> QueryError:
+        """Make the error that points at a part of the expression."""
+        return QueryError(message, self.source, tree.start, tree.end, hint)
+
+    def cut(self, tree: Expression) -> str:
+        """Return how a part of the expression was written."""
+        return self.source.text[tree.start : tree.end]
 
 
-def _literal_kind(literal: Literal) -> ValueKind:
-    """Return what a literal is."""
+def _type_literal(literal: Literal) -> Type:
+    """Return what a literal is; no sure unit, as figures refuse literals."""
     written = literal.written
     if written is None:
-        return ValueKind.NULL
+        return Type(Kind.NULL)
     if isinstance(written, bool):
-        return ValueKind.FLAG
-    return ValueKind.TEXT if isinstance(written, str) else ValueKind.NUMBER
+        return Type(Kind.FLAG)
+    if isinstance(written, str):
+        return Type(Kind.TEXT)
+    return Type(Kind.NUMBER, UNITS.get(literal.suffix, Unit.NUMBER), literals=(literal,))
+
+
+def _type_arithmetic(operators: Sequence[str], operands: Sequence[Expression]) -> Type:
+    """Return what a sum or a product is.
+
+    A sum is measured in what its first operand of a sure unit is measured in. What is divided by
+    its like is surely a ratio; of any other product nothing is sure.
+    """
+    types = [operand.type for operand in operands]
+    sure = [one.sure_unit for one in types]
+    unit = _combine([one.unit for one in types], operators)
+    if operators[0] in "+-":
+        literals = tuple(literal for one in types for literal in one.literals)
+        first = next((one for one in sure if one is not None), None)
+        return Type(Kind.NUMBER, unit, first, literals)
+    is_ratio = list(operators) == ["/"] and sure[0] is not None and sure[0] is sure[1]
+    return Type(Kind.NUMBER, unit, Unit.RATIO if is_ratio else None)
+
+
+def _combine(units: Sequence[Unit], operators: Sequence[str]) -> Unit:
+    """Return the unit that a sum or a product is written in; RATIO where units cancel or mix."""
+    known = [unit for unit in units if unit not in {Unit.NUMBER, Unit.PERCENT}]
+    if not known:
+        return Unit.RATIO if "/" in operators else Unit.NUMBER
+    if operators[0] in "+-":
+        return known[0] if len(set(known)) == 1 else Unit.RATIO
+    return known[0] if len(known) == 1 and known[0] is units[0] else Unit.RATIO
+
+
+def _type_relation(tree: Relation, left: Expression, right: Expression) -> Relation:
+    """Return a comparison of checked sides with its type; its unit is the first that is known."""
+    unit = right.type.unit if left.type.unit is Unit.NUMBER else left.type.unit
+    compared: tuple[tuple[Field, Literal], ...] = ()
+    if tree.operator in {"==", "!="}:
+        compared = (*_find_compared(left, (right,)), *_find_compared(right, (left,)))
+    return replace(tree, left=left, right=right, type=Type(Kind.FLAG, unit, compared=compared))
+
+
+def _find_compared(
+    name: Expression, others: Sequence[Expression]
+) -> Iterator[tuple[Field, Literal]]:
+    """Yield a field that has words, with each text that it is compared with."""
+    if isinstance(name, Name) and name.field is not None and name.field.words:
+        for other in others:
+            if isinstance(other, Literal) and isinstance(other.written, str):
+                yield name.field, other

@@ -1,19 +1,19 @@
-"""From a validated expression to a function: parsed once, called for every row.
+"""From a checked expression to a function: compiled once, called for every row.
 
 Truth has two values. A comparison with something unknown is false, whatever the operator,
 and `not` makes it true: De Morgan's laws hold, and a row is kept by exactly one of a filter
 and its negation. `x == null` and `x != null` ask whether x is unknown. Calculating with
 something unknown gives something unknown, and so does dividing by zero, or a result
 that is no size for a figure.
-
-One figure made of many rows: how many there are, their sum, the largest or the smallest.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from hlotool.pattern import parse_pattern
 from hlotool.table.expression.tree import (
@@ -29,17 +29,19 @@ from hlotool.table.expression.tree import (
     Negative,
     Not,
     Or,
+    Read,
     Relation,
 )
-from hlotool.table.field import Field, Unit
+from hlotool.table.field import Unit
 from hlotool.table.group import sum_field
 from hlotool.table.quantity import LARGEST_FIGURE
-from hlotool.table.rows import RowList, Sum
+from hlotool.table.rows import Sum
 
 Row = TypeVar("Row")
+Number: TypeAlias = int | float
 Reader: TypeAlias = Callable[[Row], Any]  # a value; None where unknown
 Test: TypeAlias = Callable[[Row], bool]
-Number: TypeAlias = int | float
+FindReader: TypeAlias = Callable[[Read], Reader[Row]]  # what a name or an aggregate means
 
 _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq,
@@ -57,135 +59,96 @@ _CALCULATE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-def compile_condition(tree: Expression, fields: Iterable[Field]) -> Test[object]:
-    """Return the function that says whether a condition over these fields holds for a row."""
-    return row_compiler(fields).condition(tree)
+def as_number(value: object) -> Number | None:
+    """Return a value if it is a number, else None."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else None  # type: ignore[return-value]
 
 
-def row_compiler(fields: Iterable[Field]) -> Compiler[object]:
-    """Return the compiler whose functions take a record with these fields."""
-    readers = {each.name: read_field(each) for each in fields}
-    return Compiler(readers.__getitem__)
+# -- over a row
 
 
-class Compiler(Generic[Row]):
-    """Makes functions of expressions that `validate` has passed.
+def compile_condition(tree: Expression) -> Test[object]:
+    """Return the function that says whether a condition holds for a record."""
+    return _compile_condition(tree, read_row)
 
-    `read_name` and `read_aggregate` say what names and aggregates mean; a row is whatever
-    they take.
-    """
 
-    def __init__(
-        self,
-        read_name: Callable[[str], Reader[Row]],
-        read_aggregate: Callable[[Aggregate], Reader[Row]] | None = None,
-    ) -> None:
-        self.read_name = read_name
-        self.read_aggregate = read_aggregate
+def read_row(read: Read) -> Reader[object]:
+    """Return the function that reads a field of a record, as expressions see it."""
+    if not isinstance(read, Name) or read.field is None:
+        raise TypeError(read)  # `check` refuses it first
+    get = read.field.getter()
+    return (lambda row: as_number(get(row))) if read.field.unit is Unit.MEASURE else get
 
-    def condition(self, tree: Expression) -> Test[Row]:
-        """Return the function that says whether a condition holds."""
-        match tree:
-            case And():
-                return _all([self.condition(each) for each in tree.operands])
-            case Or():
-                return _any([self.condition(each) for each in tree.operands])
-            case Not():
-                test = self.condition(tree.operand)
-                return lambda row: not test(row)
-            case Relation():
-                return self.relation(tree)
-            case Match():
-                return self.match(tree)
-            case Membership():
-                return self.membership(tree)
-            case _:
-                read = self.value(tree)
-                return lambda row: read(row) is True
 
-    def value(self, tree: Expression) -> Reader[Row]:
-        """Return the function that yields an expression's value, None where unknown."""
-        match tree:
-            case Literal():
-                constant = tree.value
-                return lambda _: constant
-            case Name():
-                return self.read_name(tree.path)
-            case Negative():
-                read = self.value(tree.operand)
-                return lambda row: None if (value := read(row)) is None else -value
-            case Arithmetic():
-                return self.arithmetic(tree)
-            case Aggregate():
-                if self.read_aggregate is None:
-                    raise TypeError(tree.function)  # validate refuses it first
-                return self.read_aggregate(tree)
-            case _:
-                return self.condition(tree)
+# -- over anything that says what names and aggregates mean
 
-    def arithmetic(self, tree: Arithmetic) -> Reader[Row]:
-        """Calculate from left to right."""
-        first, *others = [self.value(each) for each in tree.operands]
-        steps = list(zip([_CALCULATE[each] for each in tree.operators], others, strict=True))
 
-        def calculate(row: Row) -> Any:
-            result = first(row)
-            for step, read in steps:
-                value = read(row)
-                if result is None or value is None:
-                    return None
-                try:
-                    result = step(result, value)
-                except ArithmeticError:  # divided by zero, or too large for a float
-                    return None
-                if not -LARGEST_FIGURE <= result <= LARGEST_FIGURE:
-                    return None
-            return result
+def compile_value(tree: Expression, find_reader: FindReader[Row]) -> Reader[Row]:
+    """Return the function that yields an expression's value, None where unknown."""
+    match tree:
+        case Literal():
+            constant = tree.value
+            return lambda _: constant
+        case Name() | Aggregate():
+            return find_reader(tree)
+        case Negative():
+            read = compile_value(tree.operand, find_reader)
+            return lambda row: None if (value := read(row)) is None else -value
+        case Arithmetic():
+            return _compile_arithmetic(tree, find_reader)
+        case _:
+            return _compile_condition(tree, find_reader)
 
-        return calculate
 
-    def relation(self, tree: Relation) -> Test[Row]:
-        """Compare two values, or ask whether one is unknown."""
-        left, right, holds = self.value(tree.left), self.value(tree.right), compile_operator(tree)
-        return lambda row: holds(left(row), right(row))
+def _compile_condition(tree: Expression, find_reader: FindReader[Row]) -> Test[Row]:
+    """Return the function that says whether a condition holds."""
+    match tree:
+        case And():
+            tests = [_compile_condition(each, find_reader) for each in tree.operands]
+            return lambda row: all(test(row) for test in tests)
+        case Or():
+            tests = [_compile_condition(each, find_reader) for each in tree.operands]
+            return lambda row: any(test(row) for test in tests)
+        case Not():
+            test = _compile_condition(tree.operand, find_reader)
+            return lambda row: not test(row)
+        case Relation():
+            left, right = (compile_value(one, find_reader) for one in (tree.left, tree.right))
+            holds = _compile_operator(tree)
+            return lambda row: holds(left(row), right(row))
+        case Match():
+            return _compile_match(tree, find_reader)
+        case Membership():
+            return _compile_membership(tree, find_reader)
+        case _:
+            read = compile_value(tree, find_reader)
+            return lambda row: read(row) is True
 
-    def match(self, tree: Match) -> Test[Row]:
-        """Search for a regular expression; in a list, in any of its items."""
-        if not isinstance(tree.right, Literal):
-            raise TypeError(tree.right)  # validate refuses it first
-        is_found = parse_pattern(str(tree.right.written)).is_found
-        read = self.value(tree.left)
-        is_wanted = not tree.is_negated
 
-        def test(row: Row) -> bool:
+def _compile_arithmetic(tree: Arithmetic, find_reader: FindReader[Row]) -> Reader[Row]:
+    """Calculate from left to right."""
+    first, *others = [compile_value(each, find_reader) for each in tree.operands]
+    steps = list(zip([_CALCULATE[each] for each in tree.operators], others, strict=True))
+
+    def calculate(row: Row) -> Any:
+        result = first(row)
+        for step, read in steps:
             value = read(row)
-            if value is None:
-                return False
-            if isinstance(value, tuple | list):
-                return any(is_found(str(item)) for item in value) is is_wanted
-            return is_found(value) is is_wanted
+            if result is None or value is None:
+                return None
+            try:
+                result = step(result, value)
+            except ArithmeticError:  # divided by zero, or too large for a float
+                return None
+            if not -LARGEST_FIGURE <= result <= LARGEST_FIGURE:
+                return None
+        return result
 
-        return test
-
-    def membership(self, tree: Membership) -> Test[Row]:
-        """Look for a value in a listing, or for a literal in a list field."""
-        read = self.value(tree.left)
-        is_wanted = not tree.is_negated
-        if isinstance(tree.right, Listing):
-            items = frozenset(item.value for item in tree.right.items)
-            if None in items:
-                return lambda row: (read(row) in items) is is_wanted
-            return lambda row: (value := read(row)) is not None and (value in items) is is_wanted
-        read_list = self.value(tree.right)
-
-        def test(row: Row) -> bool:
-            value, items = read(row), read_list(row)
-            return value is not None and items is not None and (value in items) is is_wanted
-
-        return test
+    return calculate
 
 
-def compile_operator(tree: Relation) -> Callable[[Any, Any], bool]:
+def _compile_operator(tree: Relation) -> Callable[[Any, Any], bool]:
     """Return the function that compares the values of both sides.
 
     It is false where one is unknown, but beside the literal null, which asks just that.
@@ -197,66 +160,121 @@ def compile_operator(tree: Relation) -> Callable[[Any, Any], bool]:
     return lambda left, right: left is not None and right is not None and compare(left, right)
 
 
-def read_field(field: Field) -> Reader[object]:
-    """Return the function that reads a field of a record, as expressions see it."""
-    read = field.getter()
-    return (lambda row: as_number(read(row))) if field.unit is Unit.MEASURE else read
+def _compile_match(tree: Match, find_reader: FindReader[Row]) -> Test[Row]:
+    """Search for a regular expression; in a list, in any of its items."""
+    if not isinstance(tree.right, Literal):
+        raise TypeError(tree.right)  # `check` refuses it first
+    is_found = parse_pattern(str(tree.right.written)).is_found
+    read = compile_value(tree.left, find_reader)
+    is_wanted = not tree.is_negated
+
+    def test(row: Row) -> bool:
+        value = read(row)
+        if value is None:
+            return False
+        items = value if isinstance(value, tuple | list) else (value,)
+        return any(is_found(str(item)) for item in items) is is_wanted
+
+    return test
 
 
-def as_number(value: object) -> Number | None:
-    """Return a value if it is a number, else None."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else None  # type: ignore[return-value]
+def _compile_membership(tree: Membership, find_reader: FindReader[Row]) -> Test[Row]:
+    """Look for a value in a listing, or for a literal in a list field."""
+    read = compile_value(tree.left, find_reader)
+    is_wanted = not tree.is_negated
+    if isinstance(tree.right, Listing):
+        listed = frozenset(item.value for item in tree.right.items)
+        if None in listed:
+            return lambda row: (read(row) in listed) is is_wanted
+        return lambda row: (value := read(row)) is not None and (value in listed) is is_wanted
+    read_list = compile_value(tree.right, find_reader)
+
+    def test(row: Row) -> bool:
+        value, items = read(row), read_list(row)
+        return value is not None and items is not None and (value in items) is is_wanted
+
+    return test
 
 
-def _all(tests: list[Test[Row]]) -> Test[Row]:
-    """Return the function that asks all tests in turn."""
-    first, *others = tests
-    if len(others) == 1:
-        second = others[0]
-        return lambda row: first(row) and second(row)
-    return lambda row: all(test(row) for test in tests)
+# -- over the figures of a program
 
 
-def _any(tests: list[Test[Row]]) -> Test[Row]:
-    """Return the function that asks tests until one holds."""
-    first, *others = tests
-    if len(others) == 1:
-        second = others[0]
-        return lambda row: first(row) or second(row)
-    return lambda row: any(test(row) for test in tests)
+class Scope(Protocol):
+    """Where an expression finds its figures; nothing is worked out that it does not name."""
+
+    def metric(self, path: str) -> object:
+        """Return a metric such as `buffers.temp_bytes`, None where unknown."""
+
+    def rows(self, path: str) -> Sequence[object]:
+        """Return the rows of `collectives`, `summary.loops`, …"""
 
 
-Rows: TypeAlias = Sequence[object]
+class Measured(Struct, frozen=True):
+    """What an expression comes to: a number, true or false, or None where unknown.
 
-
-def compile_aggregate(tree: Aggregate, row_list: RowList) -> Callable[[Rows], tuple[Sum, int]]:
-    """Return the function that makes the figure, and says how many rows it was made of."""
-    make = _compile_function(tree, row_list)
-    if tree.where is None:
-        return lambda rows: (make(rows), len(rows))
-    keeps = compile_condition(tree.where, row_list.fields)
-
-    def aggregate(rows: Rows) -> tuple[Sum, int]:
-        kept = [row for row in rows if keeps(row)]
-        return make(kept), len(kept)
-
-    return aggregate
-
-
-def _compile_function(tree: Aggregate, row_list: RowList) -> Callable[[Rows], Sum]:
-    """Return the function of the rows that are counted in.
-
-    A sum of one field is that of a table's TOTAL; one of a calculation knows the values alone.
+    It is a lower bound where a row's figure is unknown or known to be incomplete, an upper
+    bound where a part may not happen. `matched_count` is how many rows passed the conditions
+    of its aggregates, None where it has none. `left` and `right` are the numbers on the sides
+    of a comparison.
     """
-    value, function = tree.value, tree.function
-    if value is None:
-        return lambda rows: Sum(len(rows))
-    if function == "sum" and isinstance(value, Name):
-        field = row_list.field(value.path)
-        return lambda rows: sum_field(row_list, rows, field)
-    read = row_compiler(row_list.fields).value(value)
-    return lambda rows: _reduce(function, [read(row) for row in rows])
+
+    value: Number | bool | None
+    is_lower_bound: bool = False
+    is_upper_bound: bool = False
+    matched_count: int | None = None
+    left: Number | None = None
+    right: Number | None = None
+
+
+def measure(tree: Expression, scope: Scope) -> Measured:
+    """Evaluate a checked expression, each part at most once.
+
+    Of `and` and `or` only as much is looked at as decides, and only that makes it a bound.
+    Raises what the scope raises.
+    """
+    found: list[Sum] = []
+    counts: list[int] = []
+
+    def find_reader(read: Read) -> Reader[None]:
+        if isinstance(read, Name):
+            return lambda _: scope.metric(read.path)
+
+        def aggregate(_: None) -> Number | None:
+            figure, count = _aggregate(read, scope.rows(read.rows))
+            found.append(figure)
+            counts.append(count)
+            return figure.value
+
+        return aggregate
+
+    left = right = None
+    if isinstance(tree, Relation):
+        left, right = (compile_value(one, find_reader)(None) for one in (tree.left, tree.right))
+        value = _compile_operator(tree)(left, right)
+    else:
+        value = compile_value(tree, find_reader)(None)
+    return Measured(
+        value,
+        any(figure.is_lower_bound for figure in found),
+        any(figure.is_upper_bound for figure in found),
+        sum(counts) if counts else None,
+        as_number(left),
+        as_number(right),
+    )
+
+
+def _aggregate(tree: Aggregate, rows: Sequence[object]) -> tuple[Sum, int]:
+    """Return the figure that rows come to, and how many of them it was made of."""
+    if tree.where is not None:
+        keeps = compile_condition(tree.where)
+        rows = [row for row in rows if keeps(row)]
+    if tree.value is None:
+        return Sum(len(rows)), len(rows)
+    if tree.row_list is not None and tree.function == "sum" and isinstance(tree.value, Name):
+        field = tree.row_list.field(tree.value.path)  # added up as by the TOTAL of a table
+        return sum_field(tree.row_list, rows, field), len(rows)
+    read = compile_value(tree.value, read_row)
+    return _reduce(tree.function, [read(row) for row in rows]), len(rows)
 
 
 def _reduce(function: str, values: Sequence[Number | None]) -> Sum:

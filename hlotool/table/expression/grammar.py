@@ -1,6 +1,4 @@
-r"""What is wrong with a text that is no expression, in words the user can act on.
-
-From the text of an expression to its tree; the one place that knows pyparsing.
+r"""From the text of an expression to its tree, and what is wrong with a text that has none.
 
     expression = conjunction { "or" conjunction }
     conjunction = negation { "and" negation }
@@ -15,7 +13,9 @@ From the text of an expression to its tree; the one place that knows pyparsing.
     literal = number [ size | time | "%" ] | text | "true" | "false" | "null"
     text = '"' { character | '\\"' | "\\\\" } '"', or the same between single quotes
 
-Every alternative is decided by its first token, so nothing is read twice.
+The one home of pyparsing. Every alternative is decided by its first token, so that nothing is
+read twice: where pyparsing tries an alternative again, each bracket doubles the time. Its own
+messages name rules of the grammar; `_explain_failure` makes better ones from the text.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import pyparsing as pp
+from msgspec.structs import replace
 
 from hlotool.errors import QueryError
 from hlotool.table.expression.tree import (
@@ -48,14 +48,24 @@ from hlotool.table.expression.tree import (
     Relation,
 )
 from hlotool.table.names import suggest
-from hlotool.table.quantity import LARGEST_FIGURE, SIZES, TIMES
+from hlotool.table.quantity import LARGEST_FIGURE, SIZES, TIMES, to_base_unit
 from hlotool.text import Source
 
 # Brackets, `not`s and signs inside each other. The grammar takes 33 of the 1,000 frames of Python's
 # stack for each, and what calls hlotool has some too.
 MAX_DEPTH: Final = 16
+_MAX_LENGTH: Final = 50_000  # characters; pyparsing reads about 100,000 a second
+_MOST_DIGITS: Final = 300  # of a number; int() refuses more than 4,300 with an error of its own
+_NAME: Final = rf"(?!(?:{'|'.join(KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_NUMBER: Final = (
+    r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    rf"(?:\s*(?P<suffix>%|(?:{'|'.join((*SIZES, *TIMES))})(?!\w)))?"
+)
+_TEXT: Final = r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'"
+_WORDS: Final = {"true": True, "false": False, "null": None}
+
 _TOKEN: Final = re.compile(
-    r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    rf"""(?P<text>{_TEXT})
       | (?P<quote>["'])
       | (?P<open>[(\[])
       | (?P<close>[)\]])
@@ -65,6 +75,7 @@ _TOKEN: Final = re.compile(
 )
 _CLOSES: Final = {")": "(", "]": "["}
 _FOUND: Final = re.compile(r"\w+|\s+|[=!<>~&|]+|.", re.DOTALL)
+# What people who know other languages write, and what it is called here.
 _HINTS: Final = (
     (re.compile(r"(?:AND|OR|NOT|IN|TRUE|FALSE|NULL)\b"), "keywords are written in lower case"),
     (re.compile(r"=~"), "a regular expression is matched with ~"),
@@ -80,7 +91,214 @@ _WANTS_VALUE: Final = re.compile(r"(?:^|[=<>~+\-*/(,\[]|\b(?:and|or|not|in))$")
 _NUMBER_AHEAD: Final = re.compile(r"[0-9]\s*$")
 
 
-def expect_paired(source: Source) -> None:
+class _Refusal(Exception):  # noqa: N818  not an error yet: it has no source
+    """What a parse action cannot accept: message, start, end and perhaps a hint."""
+
+
+def parse_expression(text: str, name: str = "--where") -> Expression:
+    """Read a whole expression; `name` is where it stands, for messages.
+
+    Raises QueryError with the place of the first mistake.
+    """
+    source = Source(text, name)
+    if len(text) > _MAX_LENGTH:
+        raise QueryError(
+            f"the expression is longer than {_MAX_LENGTH:,} characters", source, _MAX_LENGTH, 0
+        )
+    _expect_paired(source)
+    try:
+        tree: Expression = _grammar().parse_string(text, parse_all=True)[0]
+    except pp.ParseBaseException as error:
+        raise _explain_failure(source, error.loc) from None
+    except RecursionError:  # the caller stands deep in Python's stack already
+        raise QueryError("there is no room on Python's stack for this", source, 0, 0) from None
+    except _Refusal as refusal:
+        message, *place = refusal.args
+        raise QueryError(message, source, *place) from None
+    return tree
+
+
+# -- the grammar
+
+
+@cache
+def _grammar() -> pp.ParserElement:
+    """Build the grammar of the module's docstring, once."""
+    expression = pp.Forward()
+    product = _chain(_factor(expression), pp.one_of("* /"), Arithmetic)
+    total = _chain(product, pp.one_of("+ -"), Arithmetic)
+    negation = _prefixed("not", _comparison(total), Not)
+    conjunction = _chain(negation, _keyword("and"), lambda _, parts, **place: And(parts, **place))
+    expression <<= _chain(conjunction, _keyword("or"), lambda _, parts, **place: Or(parts, **place))
+    expression.parse_with_tabs()
+    return expression
+
+
+def _factor(expression: pp.Forward) -> pp.ParserElement:
+    """Return the rules `factor` and `literal`."""
+    arguments = pp.Suppress("(") + pp.Optional(pp.DelimitedList(expression)) - _mark(")")
+    bracketed = (_mark("(") - expression - _mark(")")).add_parse_action(_bracketed)
+    name = pp.Regex(_NAME).add_parse_action(_name)
+    call = (name + pp.Optional(pp.Group(arguments))).add_parse_action(_call)
+    value = _literal() | call | bracketed
+    value.set_name("a value")
+    return _prefixed("-", value, Negative)
+
+
+def _literal() -> pp.ParserElement:
+    """Return the rule `literal`."""
+    number = pp.Regex(_NUMBER).add_parse_action(_number)
+    text = pp.Regex(_TEXT, re.DOTALL).add_parse_action(_text)
+    word = pp.Regex(rf"(?:{'|'.join(_WORDS)})\b").add_parse_action(_word)
+    return number | text | word
+
+
+def _comparison(total: pp.ParserElement) -> pp.ParserElement:
+    """Return the rules `comparison` and `listing`."""
+    item = (pp.Optional("-") + _literal()).add_parse_action(_item)
+    closing = pp.Suppress("]").set_name("']'")
+    listing = pp.Suppress("[") - pp.Optional(pp.DelimitedList(item)) - closing
+    listing.add_parse_action(_listing)
+    compare = pp.one_of("== != <= >= < > ~ !~") - total
+    member = pp.Optional(_keyword("not")) + _keyword("in") - (listing | total)
+    rule = total + pp.Optional(compare | member)
+    return rule.add_parse_action(_compare)
+
+
+def _keyword(word: str) -> pp.ParserElement:
+    """Return a rule for a reserved word."""
+    return pp.Regex(rf"{word}\b").set_name(f"'{word}'")
+
+
+def _mark(text: str) -> pp.ParserElement:
+    """Return a rule for a word or sign, which yields where it stands."""
+    rule = _keyword(text) if text.isalpha() else pp.Literal(text)
+    return rule.add_parse_action(lambda _text, loc, _tokens: loc)
+
+
+def _prefixed(
+    prefix: str, operand: pp.ParserElement, kind: type[Negative | Not]
+) -> pp.ParserElement:
+    """Return a rule for an operand with any number of prefixes, of which the innermost is last."""
+
+    def apply(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+        inner: Expression = tokens[-1]
+        for start in reversed(tokens[:-1]):
+            inner = kind(inner, start=int(start), end=inner.end)
+        return inner
+
+    return (pp.ZeroOrMore(_mark(prefix)) + operand).add_parse_action(apply)
+
+
+def _chain(
+    operand: pp.ParserElement, operator: pp.ParserElement, make: Callable[..., Expression]
+) -> pp.ParserElement:
+    """Return a rule for operands with operators between them; a lone operand stays as it is."""
+
+    def join(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+        operators, operands = tuple(list(tokens)[1::2]), tuple(list(tokens)[::2])
+        first: Expression = operands[0]
+        if not operators:
+            return first
+        return make(operators, operands, start=first.start, end=operands[-1].end)
+
+    return (operand + pp.ZeroOrMore(operator - operand)).add_parse_action(join)
+
+
+# -- parse actions; each takes exactly (text, loc, tokens), or pyparsing guesses how many
+
+
+def _number(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
+    """Make a number, a size, a time or a percentage."""
+    end = loc + len(str(tokens[0]))
+    digits = str(tokens["number"]).replace("_", "")
+    suffix = str(tokens["suffix"] or "") if "suffix" in tokens else ""
+    number = int(digits[:_MOST_DIGITS]) if digits.isdigit() else float(digits)
+    is_finite = len(digits) <= _MOST_DIGITS and number != math.inf
+    if not is_finite or (to_base_unit(number, suffix) if suffix else number) > LARGEST_FIGURE:
+        raise _Refusal("this number is too large", loc, end)
+    return Literal(number, suffix, start=loc, end=end)
+
+
+def _text(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
+    """Make a text: a backslash escapes the quote and itself, else it stands for itself."""
+    matched = str(tokens[0])
+    inner = re.sub(rf"\\([\\{matched[0]}])", r"\1", matched[1:-1])
+    return Literal(inner, start=loc, end=loc + len(matched))
+
+
+def _word(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
+    """Make true, false or null."""
+    word = str(tokens[0])
+    return Literal(_WORDS[word], start=loc, end=loc + len(word))
+
+
+def _name(_text: str, loc: int, tokens: pp.ParseResults) -> Name:
+    """Make a name."""
+    return Name(str(tokens[0]), start=loc, end=loc + len(str(tokens[0])))
+
+
+def _call(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Make an aggregate of a name with arguments; leave a bare name as it is."""
+    name: Name = tokens[0]
+    if len(tokens) == 1:
+        return name
+    *arguments, closing = tokens[1]
+    end = int(closing) + 1
+    rows, _, function = name.path.rpartition(".")
+    if function not in FUNCTIONS:
+        message = f"there is no function {function!r}"
+        raise _Refusal(message, name.start, name.end, suggest(function, FUNCTIONS))
+    least, most = (0, 1) if function == "count" else (1, 2)
+    if not least <= len(arguments) <= most:
+        form = "count(), count(CONDITION)" if least == 0 else f"{function}(FIELD[, CONDITION])"
+        raise _Refusal(f"{function} is written {form}", name.start, end)
+    value = None if function == "count" else arguments.pop(0)
+    where = arguments[0] if arguments else None
+    return Aggregate(function, rows, value, where, start=name.start, end=end)
+
+
+def _item(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
+    """Make one item of a listing; a minus belongs to its number."""
+    literal: Literal = tokens[-1]
+    if len(tokens) == 1:
+        return literal
+    if isinstance(literal.written, bool) or not isinstance(literal.written, int | float):
+        raise _Refusal("'-' stands before numbers only", loc, loc + 1)
+    return Literal(-literal.written, literal.suffix, start=loc, end=literal.end)
+
+
+def _listing(text: str, loc: int, tokens: pp.ParseResults) -> Listing:
+    """Make a listing; it ends at the bracket after its last item."""
+    after = tokens[-1].end if tokens else loc
+    return Listing(tuple(tokens), start=loc, end=text.index("]", after) + 1)
+
+
+def _bracketed(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Widen the place of an expression to the brackets around it."""
+    opening, inner, closing = tokens
+    expression: Expression = replace(inner, start=int(opening), end=int(closing) + 1)
+    return expression
+
+
+def _compare(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
+    """Make a comparison, a match or a membership; leave a lone value as it is."""
+    left: Expression = tokens[0]
+    if len(tokens) == 1:
+        return left
+    operator, right = tokens[-2], tokens[-1]
+    place = {"start": left.start, "end": right.end}
+    if operator in {"~", "!~"}:
+        return Match(left, right, operator == "!~", **place)
+    if operator == "in":
+        return Membership(left, right, tokens[1] == "not", **place)
+    return Relation(operator, left, right, **place)
+
+
+# -- what is wrong with a text, in words the user can act on
+
+
+def _expect_paired(source: Source) -> None:
     """Refuse brackets that do not pair, text that is not closed, and nesting without end.
 
     This runs before the grammar, which recurses once a level: its depth is bounded here.
@@ -107,7 +325,7 @@ def expect_paired(source: Source) -> None:
         raise QueryError(f"this {bracket!r} is never closed", source, pos, 0)
 
 
-def explain_failure(source: Source, pos: int) -> QueryError:
+def _explain_failure(source: Source, pos: int) -> QueryError:
     """Turn a failure of the grammar at an offset into an error with a hint.
 
     What was expected follows from what stands before, not from the grammar's own words.
@@ -115,12 +333,10 @@ def explain_failure(source: Source, pos: int) -> QueryError:
     text = source.text
     while pos < len(text) and text[pos].isspace():
         pos += 1
-    if pos >= len(text):
-        found, end = "the end of the expression", pos
-    else:
-        match = _FOUND.match(text, pos)
-        end = match.end() if match else pos + 1
-        found = repr(text[pos:end])
+    found, end = "the end of the expression", pos
+    match = _FOUND.match(text, pos)
+    if match:
+        found, end = repr(match.group()), match.end()
     expected = _expected(text, pos)
     hint = _hint(text, pos, is_value=expected != _OPERATOR)
     return QueryError(f"expected {expected}, found {found}", source, pos, end, hint)
@@ -153,241 +369,3 @@ def _hint(text: str, pos: int, *, is_value: bool) -> str:
     if _NUMBER_AHEAD.search(text[:pos]) and text[pos : pos + 1].isalpha():
         return "sizes are written 64MiB, 1.5 GB or 4096 B, times 2ms or 5us, others 2.5e12"
     return ""
-
-
-_MAX_LENGTH: Final = 50_000  # characters; pyparsing reads about 100,000 a second
-_MOST_DIGITS: Final = 300  # of a number
-_NAME: Final = rf"(?!(?:{'|'.join(KEYWORDS)})\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NUMBER: Final = r"(?P<number>(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-_SUFFIX: Final = rf"(?:\s*(?P<suffix>%|(?:{'|'.join((*SIZES, *TIMES))})(?!\w)))?"
-_TEXT: Final = r'"(?:[^"\\]|\\.)*"|' + r"'(?:[^'\\]|\\.)*'"
-_WORDS: Final = {"true": True, "false": False, "null": None}
-
-
-class _Refusal(Exception):  # noqa: N818  not an error yet: it has no source
-    """What a parse action cannot accept, and where."""
-
-    def __init__(self, message: str, start: int, end: int, hint: str = "") -> None:
-        super().__init__(message)
-        self.place = (message, start, end, hint)
-
-
-def parse_expression(text: str, name: str = "--where") -> Expression:
-    """Read a whole expression; `name` is where it stands, for messages.
-
-    Raises QueryError with the place of the first mistake.
-    """
-    source = Source(text, name)
-    if len(text) > _MAX_LENGTH:
-        raise QueryError(
-            f"the expression is longer than {_MAX_LENGTH:,} characters", source, _MAX_LENGTH, 0
-        )
-    expect_paired(source)
-    try:
-        tree: Expression = _grammar().parse_string(text, parse_all=True)[0]
-    except pp.ParseBaseException as error:
-        raise explain_failure(source, error.loc) from None
-    except RecursionError:  # the caller stands deep in Python's stack already
-        raise QueryError("there is no room on Python's stack for this", source, 0, 0) from None
-    except _Refusal as refusal:
-        message, start, end, hint = refusal.place
-        raise QueryError(message, source, start, end, hint) from None
-    return tree
-
-
-@cache
-def _grammar() -> pp.ParserElement:
-    """Build the grammar of the module's docstring, once."""
-    expression = pp.Forward()
-    factor = _factor(expression)
-    product = _chain(factor, pp.one_of("* /"), _arithmetic)
-    total = _chain(product, pp.one_of("+ -"), _arithmetic)
-    comparison = _comparison(total)
-    negation = (pp.ZeroOrMore(_mark("not")) + comparison).add_parse_action(_negation)
-    conjunction = _chain(negation, _keyword("and"), _joined(And))
-    expression <<= _chain(conjunction, _keyword("or"), _joined(Or))
-    expression.parse_with_tabs()
-    return expression
-
-
-def _factor(expression: pp.Forward) -> pp.ParserElement:
-    """Return the rules `factor` and `literal`."""
-    arguments = pp.Suppress("(") + pp.Optional(pp.DelimitedList(expression)) - _mark(")")
-    bracketed = (_mark("(") - expression - _mark(")")).add_parse_action(_bracketed)
-    name = pp.Regex(_NAME).add_parse_action(_name)
-    call = name + pp.Optional(pp.Group(arguments))
-    call.add_parse_action(_call)
-    value = _literal() | call | bracketed
-    value.set_name("a value")
-    return (pp.ZeroOrMore(_mark("-")) + value).add_parse_action(_negative)
-
-
-def _literal() -> pp.ParserElement:
-    """Return the rule `literal`."""
-    number = pp.Regex(_NUMBER + _SUFFIX).add_parse_action(_number)
-    text = pp.Regex(_TEXT, re.DOTALL).add_parse_action(_text)
-    word = pp.Regex(rf"(?:{'|'.join(_WORDS)})\b").add_parse_action(_word)
-    return number | text | word
-
-
-def _comparison(total: pp.ParserElement) -> pp.ParserElement:
-    """Return the rules `comparison` and `listing`."""
-    literal = _literal()
-    item = (pp.Optional("-") + literal).add_parse_action(_item)
-    closing = pp.Suppress("]").set_name("']'")
-    listing = pp.Suppress("[") - pp.Optional(pp.DelimitedList(item)) - closing
-    listing.add_parse_action(_listing)
-    compare = pp.one_of("== != <= >= < > ~ !~") - total
-    member = pp.Optional(_keyword("not")) + _keyword("in") - (listing | total)
-    rule = total + pp.Optional(compare | member)
-    return rule.add_parse_action(_compare)
-
-
-def _keyword(word: str) -> pp.ParserElement:
-    """Return a rule for a reserved word."""
-    return pp.Regex(rf"{word}\b").set_name(f"'{word}'")
-
-
-def _mark(text: str) -> pp.ParserElement:
-    """Return a rule for a prefix, which yields where it stands."""
-    rule = _keyword(text) if text.isalpha() else pp.Literal(text)
-    return rule.add_parse_action(lambda _text, loc, _tokens: loc)
-
-
-def _chain(
-    operand: pp.ParserElement, operator: pp.ParserElement, action: Callable[..., Expression]
-) -> pp.ParserElement:
-    """Return a rule for operands with operators between them."""
-    return (operand + pp.ZeroOrMore(operator - operand)).add_parse_action(action)
-
-
-# -- parse actions; each takes exactly (text, loc, tokens), or pyparsing guesses
-
-
-def _number(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
-    """Make a number, a size, a time or a percentage."""
-    matched = str(tokens[0])
-    digits = str(tokens["number"]).replace("_", "")
-    suffix = str(tokens["suffix"] or "") if "suffix" in tokens else ""
-    is_whole = digits.isdigit()
-    number: int | float = int(digits[:_MOST_DIGITS]) if is_whole else float(digits)
-    literal = Literal(number, suffix, start=loc, end=loc + len(matched))
-    is_finite = len(digits) <= _MOST_DIGITS and number != math.inf
-    if not is_finite or literal.number > LARGEST_FIGURE:
-        raise _Refusal("this number is too large", loc, loc + len(matched))
-    return literal
-
-
-def _text(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
-    """Make a text: a backslash escapes the quote and itself, else it stands for itself."""
-    matched = str(tokens[0])
-    inner = re.sub(rf"\\([\\{matched[0]}])", r"\1", matched[1:-1])
-    return Literal(inner, start=loc, end=loc + len(matched))
-
-
-def _word(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
-    """Make true, false or null."""
-    word = str(tokens[0])
-    return Literal(_WORDS[word], start=loc, end=loc + len(word))
-
-
-def _name(_text: str, loc: int, tokens: pp.ParseResults) -> Name:
-    """Make a name."""
-    return Name(str(tokens[0]), start=loc, end=loc + len(str(tokens[0])))
-
-
-def _call(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
-    """Make an aggregate of a name with arguments; leave a bare name as it is."""
-    name: Name = tokens[0]
-    if len(tokens) == 1:
-        return name
-    arguments: list[Expression] = list(tokens[1])[:-1]
-    end = int(tokens[1][-1]) + 1
-    rows, _, function = name.path.rpartition(".")
-    if function not in FUNCTIONS:
-        message = f"there is no function {function!r}"
-        raise _Refusal(message, name.start, name.end, suggest(function, FUNCTIONS))
-    least, most = (0, 1) if function == "count" else (1, 2)
-    if not least <= len(arguments) <= most:
-        form = "count(), count(CONDITION)" if least == 0 else f"{function}(FIELD[, CONDITION])"
-        raise _Refusal(f"{function} is written {form}", name.start, end)
-    padded = [*arguments, None, None]
-    value, where = (None, padded[0]) if function == "count" else (padded[0], padded[1])
-    return Aggregate(function, rows, value, where, start=name.start, end=end)
-
-
-def _item(_text: str, loc: int, tokens: pp.ParseResults) -> Literal:
-    """Make one item of a listing; a minus belongs to its number."""
-    literal: Literal = tokens[-1]
-    if len(tokens) == 1:
-        return literal
-    if isinstance(literal.written, bool) or not isinstance(literal.written, int | float):
-        raise _Refusal("'-' stands before numbers only", loc, loc + 1)
-    return Literal(-literal.written, literal.suffix, start=loc, end=literal.end)
-
-
-def _listing(text: str, loc: int, tokens: pp.ParseResults) -> Listing:
-    """Make a listing; it ends at the bracket after its last item."""
-    after = tokens[-1].end if tokens else loc
-    return Listing(tuple(tokens), start=loc, end=text.index("]", after) + 1)
-
-
-def _negative(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
-    """Apply the minus signs before a value, the innermost first."""
-    operand: Expression = tokens[-1]
-    for start in reversed(tokens[:-1]):
-        operand = Negative(operand, start=int(start), end=operand.end)
-    return operand
-
-
-def _negation(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
-    """Apply the `not`s before a comparison, the innermost first."""
-    operand: Expression = tokens[-1]
-    for start in reversed(tokens[:-1]):
-        operand = Not(operand, start=int(start), end=operand.end)
-    return operand
-
-
-def _bracketed(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
-    """Widen the place of an expression to the brackets around it."""
-    opening, inner, closing = tokens
-    expression: Expression = replace(inner, start=int(opening), end=int(closing) + 1)
-    return expression
-
-
-def _compare(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
-    """Make a comparison, a match or a membership; leave a lone value as it is."""
-    parts: list[Any] = list(tokens)
-    left, right = parts[0], parts[-1]
-    if len(parts) == 1:
-        only: Expression = left
-        return only
-    place = {"start": left.start, "end": right.end}
-    operator = parts[-2]
-    if operator in {"~", "!~"}:
-        return Match(left, right, operator == "!~", **place)
-    if operator == "in":
-        return Membership(left, right, parts[1] == "not", **place)
-    return Relation(str(operator), left, right, **place)
-
-
-def _arithmetic(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
-    """Make a sum or a product; leave a lone operand as it is."""
-    parts: list[Any] = list(tokens)
-    operands: tuple[Expression, ...] = tuple(parts[::2])
-    if len(operands) == 1:
-        return operands[0]
-    operators = tuple(str(each) for each in parts[1::2])
-    return Arithmetic(operators, operands, start=operands[0].start, end=operands[-1].end)
-
-
-def _joined(kind: type[And | Or]) -> Callable[..., Expression]:
-    """Return the action that makes `and` or `or` of several operands."""
-
-    def join(_text: str, _loc: int, tokens: pp.ParseResults) -> Expression:
-        operands: tuple[Expression, ...] = tuple(list(tokens)[::2])
-        if len(operands) == 1:
-            return operands[0]
-        return kind(operands, start=operands[0].start, end=operands[-1].end)
-
-    return join

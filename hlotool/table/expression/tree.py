@@ -1,79 +1,99 @@
 """The tree of an expression: frozen values that know where they stood in the text.
 
-Sums, products, `and` and `or` hold all their operands side by side, so that a tree is only
-as deep as its text has brackets.
+Sums, products, `and` and `or` hold all their operands side by side, so that a tree is only as
+deep as its text has brackets, and a budget of a thousand terms needs no deep stack.
+
+The grammar leaves `type`, `Name.field` and `Aggregate.row_list` empty. `check` returns the same
+tree with all of them found; only such a tree can be compiled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
+from enum import Enum
 from typing import Final, TypeAlias
 
-from hlotool.table.quantity import SIZES, TIMES
+from msgspec import Struct
 
-PERCENT: Final = "%"
+from hlotool.table.field import Field, Unit
+from hlotool.table.quantity import to_base_unit
+from hlotool.table.rows import RowList
+
 KEYWORDS: Final = ("and", "or", "not", "in", "true", "false", "null")
-_SCALES: Final[dict[str, Fraction | int]] = {PERCENT: Fraction(1, 100), **SIZES, **TIMES}
 FUNCTIONS: Final = ("count", "sum", "max", "min")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Any part of an expression; equal to one that says the same elsewhere."""
+class Kind(Enum):
+    """What an expression yields, in the words of messages."""
 
-    start: int = field(default=0, compare=False, repr=False)
-    end: int = field(default=0, compare=False, repr=False)
+    NUMBER = "a number"
+    TEXT = "text"
+    FLAG = "true or false"
+    LIST = "a list"
+    NULL = "null"
 
 
-@dataclass(frozen=True, slots=True)
-class Literal(Part):
+class Type(Struct, frozen=True):
+    """What is known of a part of an expression before any row is read.
+
+    `unit` is how the value is written: RATIO where units cancel or mix, of a comparison that of
+    its sides. `sure_unit` is what the value is measured in beyond doubt, None where that is open,
+    as of most products: nobody knows what a number in one stands for.
+    """
+
+    kind: Kind
+    unit: Unit = Unit.NUMBER
+    sure_unit: Unit | None = None
+    literals: tuple[Literal, ...] = ()  # numbers that it is a sum of, or is itself
+    compared: tuple[tuple[Field, Literal], ...] = ()  # fields with words, and texts held to them
+
+
+UNCHECKED: Final = Type(Kind.NULL)
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """Any part of an expression, and its place in the text."""
+
+    start: int = 0
+    end: int = 0
+    type: Type = UNCHECKED
+
+
+class Literal(Part, frozen=True):
     """`64MiB`, `2ms`, `5%`, `12`, `"text"`, `true`, `null`: what was written, and its suffix."""
 
     written: int | float | str | bool | None
-    suffix: str = ""  # '', '%', or a key of SIZES or TIMES
+    suffix: str = ""  # '' or a key of UNITS
 
     @property
     def value(self) -> int | float | str | bool | None:
         """The value meant: sizes in bytes, times in seconds, percentages as fractions."""
-        return self.number if isinstance(self.written, int | float) else self.written
-
-    @property
-    def number(self) -> int | float:
-        """The number meant, 0 where it is none."""
-        if not isinstance(self.written, int | float):
-            return 0
-        if not self.suffix:
-            return self.written
-        exact = Fraction(repr(self.written)) * _SCALES[self.suffix]
-        return exact.numerator if exact.denominator == 1 else float(exact)
+        if self.suffix and isinstance(self.written, int | float):
+            return to_base_unit(self.written, self.suffix)
+        return self.written
 
 
-@dataclass(frozen=True, slots=True)
-class Name(Part):
+class Name(Part, frozen=True):
     """A field of a row, or a metric such as `buffers.temp_bytes`."""
 
     path: str
+    field: Field | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Negative(Part):
+class Negative(Part, frozen=True):
     """`-a`."""
 
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic(Part):
+class Arithmetic(Part, frozen=True):
     """`a + b - c` or `a * b / c`, from left to right; `operators` stand between `operands`."""
 
-    operators: tuple[str, ...]
+    operators: tuple[str, ...]  # all of + and -, or all of * and /
     operands: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Relation(Part):
+class Relation(Part, frozen=True):
     """`a < b` and its kin."""
 
     operator: str  # == != < <= > >=
@@ -81,17 +101,15 @@ class Relation(Part):
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Match(Part):
+class Match(Part, frozen=True):
     """`a ~ "regex"`, or `!~`."""
 
     left: Expression
-    right: Expression  # a text literal, or the check refuses it
+    right: Expression  # a text literal, once checked
     is_negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Membership(Part):
+class Membership(Part, frozen=True):
     """`a in [b, c]`, `"a" in flags`, or `not in`."""
 
     left: Expression
@@ -99,44 +117,41 @@ class Membership(Part):
     is_negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Listing(Part):
+class Listing(Part, frozen=True):
     """`[a, b]`, after `in` only."""
 
     items: tuple[Literal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not(Part):
+class Not(Part, frozen=True):
     """`not a`."""
 
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class And(Part):
+class And(Part, frozen=True):
     """`a and b and c`."""
 
     operands: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or(Part):
+class Or(Part, frozen=True):
     """`a or b or c`."""
 
     operands: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate(Part):
+class Aggregate(Part, frozen=True):
     """`collectives.sum(wire_bytes, kind == "all-gather")`: a figure made from many rows."""
 
     function: str  # of FUNCTIONS
     rows: str  # 'collectives', 'summary.loops'; '' where one row list is meant
     value: Expression | None = None  # None for count
     where: Expression | None = None
+    row_list: RowList | None = None
 
 
+Read: TypeAlias = Name | Aggregate
 Expression: TypeAlias = (
     Literal
     | Name
@@ -153,7 +168,7 @@ Expression: TypeAlias = (
 )
 
 
-def find_reads(tree: Expression) -> Iterator[Name | Aggregate]:
+def find_reads(tree: Expression) -> Iterator[Read]:
     """Yield every name and aggregate that an expression reads; its depth is bounded.
 
     What stands inside an aggregate names fields of rows, and is left out.

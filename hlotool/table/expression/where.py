@@ -1,62 +1,40 @@
-"""From a text to an expression that makes sense.
+"""`--where` and its like: from a text to a test of rows, and whether its words exist.
 
-From the text of `--where` to a function of a row.
-
-What an expression over the figures of a program comes to, and how sure that is.
+A dump may be newer than hlotool: its opcodes are words, whether hlotool knows them or not. So a
+word that nobody knows is a mistake only where the dump does not hold it either, which is asked
+with the rows at hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from hlotool.table.expression.check import (
-    FindHeld,
-    Vocabulary,
-    expect_condition,
-    expect_number,
-    find_strangers,
-    refuse_stranger,
-)
-from hlotool.table.expression.compile import (
-    Compiler,
-    Number,
-    Reader,
-    Test,
-    as_number,
-    compile_aggregate,
-    compile_condition,
-    compile_operator,
-)
-from hlotool.table.expression.tree import Aggregate, Expression, Name, Relation, find_reads
+from hlotool.errors import QueryError
+from hlotool.table.expression.check import Vocabulary, parse_condition
+from hlotool.table.expression.compile import Test, compile_condition
+from hlotool.table.expression.tree import Expression, Name, find_reads
 from hlotool.table.field import Field
-from hlotool.table.rows import Sum
+from hlotool.table.names import suggest
 from hlotool.text import Source
 
+# The opcodes that a program holds; asked for only where a word is not known.
+FindHeld: TypeAlias = Callable[[], Collection[str]]
 
-def parse_condition(text: str, vocabulary: Vocabulary, name: str) -> Expression:
-    """Read what is true or false; `name` says where the text stands.
 
-    Raises QueryError where it does not parse, is no condition, or names what does not exist.
+class UnknownValue(Struct, frozen=True):
+    """A word that a field of some rows can never be, and where it stands in the expression.
+
+    `known` are the words that it can be.
     """
-    tree = _parse(text, name)
-    expect_condition(tree, Source(text, name), vocabulary)
-    return tree
 
-
-def parse_number(text: str, vocabulary: Vocabulary, name: str) -> Expression:
-    """Read what yields a number; raises QueryError as `parse_condition` does."""
-    tree = _parse(text, name)
-    expect_number(tree, Source(text, name), vocabulary)
-    return tree
-
-
-def _parse(text: str, name: str) -> Expression:
-    from hlotool.table.expression.grammar import parse_expression  # noqa: PLC0415  pyparsing is slow to import
-
-    return parse_expression(text, name)
+    name: str
+    word: str
+    start: int
+    end: int
+    known: tuple[str, ...]
 
 
 def compile_where(text: str, fields: Sequence[Field], name: str = "--where") -> Test[object]:
@@ -64,7 +42,7 @@ def compile_where(text: str, fields: Sequence[Field], name: str = "--where") -> 
 
     Raises QueryError where the text is no expression or does not fit the fields.
     """
-    return compile_condition(parse_condition(text, Vocabulary.of_row(fields), name), fields)
+    return compile_condition(parse_condition(text, Vocabulary.of_row(fields), name))
 
 
 def find_fields(text: str, fields: Sequence[Field], name: str = "--where") -> tuple[Field, ...]:
@@ -83,85 +61,28 @@ def expect_row_words(
 ) -> None:
     """Raise QueryError where an expression that fits names a word that no row can ever hold."""
     tree = parse_condition(text, Vocabulary.of_row(fields), name)
-    for found in find_strangers(tree, fields, rows, find_held):
-        raise refuse_stranger(found, Source(text, name))
+    for found in find_unknown_values(tree, rows, find_held):
+        raise refuse_value(found, Source(text, name))
 
 
-class Scope(Protocol):
-    """Where an expression finds its figures; nothing is worked out that it does not name."""
+def find_unknown_values(
+    tree: Expression, rows: Sequence[object], find_held: FindHeld
+) -> Iterator[UnknownValue]:
+    """Yield the words of a checked expression that are neither known nor in the rows, nor held.
 
-    def metric(self, path: str) -> object:
-        """Return a metric such as `buffers.temp_bytes`, None where unknown."""
-
-    def rows(self, path: str) -> Sequence[object]:
-        """Return the rows of `collectives`, `summary.loops`, …"""
-
-
-class Measured(Struct, frozen=True):
-    """What an expression comes to: a number, true or false, or None where unknown.
-
-    It is a lower bound where a row's figure is unknown or known to be incomplete, an upper
-    bound where a part may not happen. `matched_count` is how many rows passed the conditions
-    of its aggregates, None where it has none. `left` and `right` are the numbers on the sides
-    of a comparison.
+    Several words joined with commas are known where each is.
     """
-
-    value: Number | bool | None
-    is_lower_bound: bool = False
-    is_upper_bound: bool = False
-    matched_count: int | None = None
-    left: Number | None = None
-    right: Number | None = None
-
-
-class _Run:
-    """One evaluation: where figures come from, and what was noticed on the way."""
-
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.is_lower_bound = False
-        self.is_upper_bound = False
-        self.matched_count: int | None = None
-
-    def note(self, found: Sum, matched_count: int) -> Number | None:
-        """Remember what an aggregate says beside its value, and return that."""
-        self.is_lower_bound |= found.is_lower_bound
-        self.is_upper_bound |= found.is_upper_bound
-        self.matched_count = (self.matched_count or 0) + matched_count
-        return found.value
+    for field, literal in tree.type.compared:
+        word = str(literal.written)
+        if field.words.issuperset(word.split(",")):
+            continue
+        present = {value for row in rows if isinstance(value := field.getter()(row), str)}
+        if word not in present and word not in find_held():
+            known = (*sorted(present), *sorted(field.words - present))
+            yield UnknownValue(field.name, word, literal.start, literal.end, known)
 
 
-def measure(tree: Expression, vocabulary: Vocabulary, scope: Scope) -> Measured:
-    """Evaluate an expression that fits the vocabulary, each part at most once.
-
-    Of `and` and `or` only as much is looked at as decides. Raises what the scope raises.
-    """
-    run = _Run(scope)
-    compiler = _compiler(vocabulary)
-    left = right = None
-    if isinstance(tree, Relation):
-        left, right = compiler.value(tree.left)(run), compiler.value(tree.right)(run)
-        value = compile_operator(tree)(left, right)
-    else:
-        value = compiler.value(tree)(run)
-    return Measured(
-        value,
-        run.is_lower_bound,
-        run.is_upper_bound,
-        run.matched_count,
-        as_number(left),
-        as_number(right),
-    )
-
-
-def _compiler(vocabulary: Vocabulary) -> Compiler[_Run]:
-    """Return the compiler whose functions take a run in the place of a row."""
-
-    def read_name(path: str) -> Reader[_Run]:
-        return lambda run: run.scope.metric(path)
-
-    def read_aggregate(tree: Aggregate) -> Reader[_Run]:
-        aggregate = compile_aggregate(tree, vocabulary.row_lists[tree.rows])
-        return lambda run: run.note(*aggregate(run.scope.rows(tree.rows)))
-
-    return Compiler(read_name, read_aggregate)
+def refuse_value(found: UnknownValue, source: Source) -> QueryError:
+    """Make the error that names the nearest words."""
+    message = f'{found.name} is never "{found.word}"'
+    return QueryError(message, source, found.start, found.end, suggest(found.word, found.known))
