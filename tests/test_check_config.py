@@ -103,20 +103,10 @@ def test_a_named_file_must_speak_of_hlotool(tmp_path: Path) -> None:
         read_config(str(tmp_path / "pyproject.toml"))
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('[[budget]]\nforbid = "collectives"\n' * 1001, "more than 1,000 budgets are refused"),
-        ('[[custom_call]]\ntarget = "x"\n' * 101, "more than 100 custom calls are refused"),
-        ("# \n" * 100_000, "a configuration of more than 256 KiB is refused"),
-        (f"{'a.' * 100_000}a = 1", "the tables are nested too deeply"),
-        (f"[{'a . ' * 60_000}a]", "the tables are nested too deeply"),
-    ],
-)
-def test_what_is_out_of_proportion_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_arrays_without_end(tmp_path: Path) -> None:
     path = tmp_path / "hlotool.toml"
-    path.write_text(text)
-    with pytest.raises(UsageError, match=words):
+    path.write_text(f"a = {'[' * 100_000}")
+    with pytest.raises(UsageError, match="the tables are nested too deeply"):
         read_config(str(path))
 
 

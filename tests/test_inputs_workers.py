@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -133,7 +135,7 @@ def test_without_processes_the_work_is_done_here(
     """No right to start one, or a limit that is reached early or late."""
     _let_start(started, error, monkeypatch)
     assert map_in_processes(square, ITEMS, 4, _report) == [n * n for n in range(20)]
-    assert not multiprocessing.active_children()
+    _await_no_children()
     here = map_in_processes(process_id, ITEMS, 4, _report)  # none is left to start
     assert here == [os.getpid()] * 20
 
@@ -142,7 +144,15 @@ def test_work_of_dead_processes_is_done_here_when_no_more_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _let_start(2, BlockingIOError(errno.EAGAIN, "a limit is reached"), monkeypatch)
-    assert map_in_processes(die_elsewhere, ITEMS, 4, _report) == list(range(20))
+    assert map_in_processes(die_elsewhere, ITEMS, 2, _report) == list(range(20))
+
+
+def _await_no_children() -> None:
+    """Wait for the end of processes of a pool that could not start all it was to have."""
+    end = time.monotonic() + 5
+    while multiprocessing.active_children():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def _let_start(count: int, error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,22 +169,22 @@ def _let_start(count: int, error: OSError, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", refuse)
 
 
-def test_no_semaphore_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without /dev/shm there is none."""
+def test_without_semaphores_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without /dev/shm there are none."""
 
     def refuse(*_args: object) -> NoReturn:
         raise FileNotFoundError(errno.ENOENT, "no /dev/shm")
 
     monkeypatch.setattr("_multiprocessing.SemLock", refuse)
-    assert os.getpid() not in map_in_processes(process_id, ITEMS, 2, _report)
+    assert map_in_processes(process_id, ITEMS, 2, _report) == [os.getpid()] * 20
 
 
-def test_no_thread_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_threads_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_thread: threading.Thread) -> NoReturn:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert os.getpid() not in map_in_processes(process_id, ITEMS, 2, _report)
+    assert map_in_processes(process_id, ITEMS, 2, _report) == [os.getpid()] * 20
 
 
 def test_a_process_of_a_pool_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,4 +372,6 @@ def test_processes_end_with_their_parent(
         os.kill(run.pid, ending)
         _, errors = run.communicate(timeout=5)
     assert run.returncode == -ending
+    if "spawn" in arguments:  # Python's tracker of resources gives the pool's semaphores back
+        errors = re.sub(r".*leaked semaphore.*\n.*warnings\.warn.*\n", "", errors)
     assert errors == ""

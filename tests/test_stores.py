@@ -23,11 +23,10 @@ import pytest
 from linear import assert_linear
 
 from hlotool.cli import run
-from hlotool.dump import find_store as find
-from hlotool.dump import remote
+from hlotool.dump import remote, stores
 from hlotool.dump.archives import ArchiveStore, Member
 from hlotool.dump.find import find_inputs
-from hlotool.dump.find_store import find_store, relative_path
+from hlotool.dump.stores import find_store, relative_path
 from hlotool.errors import HlotoolError, InputError, MissingPackageError
 
 DUMP = Path(__file__).parent.parent / "testdata" / "folders" / "cpu.several"
@@ -163,6 +162,7 @@ def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(find_store(f"{path}!/a").read(f"{path}!/a")) <= 1 << 12
 
     monkeypatch.setattr("hlotool.dump.archives.MAX_UNPACKED_BYTES", 1 << 20)
+    path = path.rename(tmp_path / "y")  # not the archive that is open
     with pytest.raises(InputError, match="the archive holds more than"):
         find_inputs(str(path))
     monkeypatch.undo()
@@ -272,8 +272,8 @@ def address() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what other tests have read."""
-    monkeypatch.setattr(find, "_REMOTE", remote.RemoteStore())
-    monkeypatch.setattr(find, "_NOT_SHARED", set())
+    monkeypatch.setattr(stores, "_REMOTE", remote.RemoteStore())
+    monkeypatch.setattr(stores, "_READ_ONCE", {})
 
 
 def test_web_servers(address: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,9 +98,6 @@ CONFIG_NAME: Final = "hlotool.toml"
 PYPROJECT_NAME: Final = "pyproject.toml"
 _TABLE_LINE: Final = re.compile(r"\[\[\s*(?:tool\.hlotool\.)?(budget|custom_call)\s*\]\]")
 _OWN_LINE: Final = re.compile(r"\[\s*tool\.hlotool\s*\]")
-_MOST_BYTES: Final = 1 << 18
-_MOST_TABLES: Final = {"budget": 1000, "custom_call": 100}
-_DEEP_KEY: Final = re.compile(r"(?:[\w\"'-]++[ \t]*+\.[ \t]*+){32}")
 
 _Record = TypeVar("_Record", bound=Struct)
 
@@ -174,9 +171,7 @@ def _read(path: str) -> Config | None:
     """Read a file; None for a pyproject.toml without a table for hlotool."""
     name = display_name(path)
     try:
-        text = _refuse_huge(read_bytes(path), name).decode("utf-8-sig")
-        if _DEEP_KEY.search(text):  # in which tomllib takes quadratic time
-            raise UsageError(f"{name}: the tables are nested too deeply.")
+        text = read_bytes(path).decode("utf-8-sig")
         table: object = tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: byte {error.start} is not UTF-8, as TOML must be.") from error
@@ -192,14 +187,6 @@ def _read(path: str) -> Config | None:
         if table is None:
             return None
     return _make_config(table, path, text)
-
-
-def _refuse_huge(content: bytes, name: str) -> bytes:
-    if len(content) > _MOST_BYTES:
-        raise UsageError(
-            f"{name}: a configuration of more than {_MOST_BYTES >> 10} KiB is refused."
-        )
-    return content
 
 
 def _make_config(table: object, path: str, text: str) -> Config:
@@ -242,8 +229,6 @@ def _read_tables(
     name: str,
 ) -> Iterator[tuple[_Record, TableLines]]:
     """Read the tables written as `[[key]]`, each with its lines; none for those in an array."""
-    if len(tables) > _MOST_TABLES[key]:
-        raise UsageError(f"{name}: more than {_MOST_TABLES[key]:,} {TABLES[key]} are refused.")
     found = ((one, _TABLE_LINE.match(header)) for header, one in lines)
     own = (one for one, match in found if match and match[1] == key)
     for table, place in zip(tables, chain(own, repeat(NO_LINES)), strict=False):

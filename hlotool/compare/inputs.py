@@ -20,11 +20,11 @@ from hlotool.compare.answer import SideFacts
 from hlotool.compare.saved import SavedFigures
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import find_inputs, parse_module_pattern
-from hlotool.dump.find_store import relative_path
 from hlotool.dump.names import folder_below, short_path
 from hlotool.dump.remote import is_address
 from hlotool.dump.saved import SavedModule, make_key, read_saved
 from hlotool.dump.siblings import find_build, find_tpu_flags
+from hlotool.dump.stores import relative_path
 from hlotool.errors import HlotoolError, NothingCheckedError
 from hlotool.hlo import Module
 from hlotool.hlo.attribute_values import drop_metadata

@@ -1,4 +1,10 @@
-"""From the PATH a user types to texts of known kind, and to the programs of a directory.
+"""Where files are, how their bytes are read, and how many are worked through at once.
+
+* `stores` finds the place of a path: `local` files, `archives`, addresses (`remote`).
+* `compression` undoes gzip, bzip2, xz and zstd.
+* `workers` applies a function to many inputs: in processes, an executor, or a Dask cluster.
+
+From the PATH a user types to texts of known kind, and to the programs of a directory.
 
 `find_inputs` is the way in, `find_inputs_in_text` and `find_inputs_in_compiled` for what is no
 file: they return frozen records that say which files belong together; `DumpFile.read` gives the

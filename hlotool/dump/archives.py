@@ -1,14 +1,12 @@
-"""The members of an archive, as if it were unpacked; nothing is written.
+"""The members of a zip or tar, compressed or not, as if it were unpacked; nothing is written.
 
 Names are only names: `/etc/passwd`, `../x` and `x` are members in the archive and lead nowhere
-else. Links are left out.
+else. Links are left out. Of a zip and a plain tar a member is read where it lies, when it is asked
+for. A compressed tar has to be unpacked from its beginning: it is, once, and what may be text of
+it is kept in memory.
 
-Which members has a tar archive, compressed or not?
-
-A plain tar is read where its members lie. A compressed one has to be unpacked from its beginning:
-it is, once, and what may be text of it is kept in memory.
-
-Which members has a zip archive?
+An archive may come from anybody, and a few bytes of it stand for any amount: the limits below are
+on what it can make this process unpack, keep, or list.
 """
 
 from __future__ import annotations
@@ -30,12 +28,20 @@ from hlotool.dump.compression import (
     is_worth_reading,
     unpack_blocks,
 )
-from hlotool.dump.stores import Entry
+from hlotool.dump.local import Entry
 
-MARK: Final = "!"  # between an archive and its members: `dump.zip!/module_0001.txt`
 MAX_MEMBERS: Final = 200_000
 MAX_MEMBER_BYTES: Final = 4 << 30
+MAX_KEPT_BYTES: Final = 4 << 30  # of a compressed tar
+MAX_UNPACKED_BYTES: Final = 16 << 30  # the same
+_MAX_HEADER_BYTES: Final = 4 << 20  # of what describes one member of a compressed tar
 _TELLING_BYTES: Final = 1 << 11  # what a binary file is recognized by
+_BLOCK_BYTES: Final = 1 << 20
+_ENCRYPTED: Final = 0x1
+_LINK: Final = 0xA000  # of the mode that Unix gives a file
+_KIND: Final = 0xF000
+_ZIP_ERRORS: Final = (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
+_TAR_ERRORS: Final = (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError)
 
 
 class Member(Struct, frozen=True):
@@ -142,11 +148,46 @@ def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-MAX_KEPT_BYTES: Final = 4 << 30
-MAX_UNPACKED_BYTES: Final = 16 << 30
-_MAX_HEADER_BYTES: Final = 4 << 20  # of what describes one member
-_BLOCK_BYTES: Final = 1 << 20
-_ERRORS: Final = (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError)
+def list_zip(file: BinaryIO) -> Iterator[Member]:
+    """Yield the regular files of a zip; raise OSError for one that is damaged."""
+    try:
+        archive = ZipFile(file)
+    except _ZIP_ERRORS as error:
+        raise OSError("the zip archive is damaged or cut off") from error
+    for info in archive.infolist():
+        if not info.is_dir() and (info.external_attr >> 16) & _KIND != _LINK:
+            yield Member(info.filename, info.file_size, partial(_open_zipped, archive, info))
+
+
+def _open_zipped(archive: ZipFile, info: ZipInfo) -> BinaryIO:
+    if info.flag_bits & _ENCRYPTED:
+        raise OSError("the member is encrypted")
+    try:
+        return cast("BinaryIO", _GuardedMember(archive.open(info)))
+    except NotImplementedError as error:
+        raise OSError("the member is compressed in a way that cannot be read here") from error
+    except _ZIP_ERRORS as error:
+        raise OSError(f"the member is damaged ({error})") from error
+
+
+class _GuardedMember:
+    """A member that is open, whose errors are OSErrors."""
+
+    def __init__(self, file: object) -> None:
+        self._file = cast("BinaryIO", file)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read the next part."""
+        try:
+            return self._file.read(size)
+        except _ZIP_ERRORS as error:
+            raise OSError(f"the member is damaged ({error})") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
 
 def list_tar(file: BinaryIO) -> Iterator[Member]:
@@ -155,8 +196,8 @@ def list_tar(file: BinaryIO) -> Iterator[Member]:
         archive = tarfile.open(fileobj=file, mode="r:")  # noqa: SIM115  stays
         while (info := archive.next()) is not None:
             if info.isreg() and not info.issparse():
-                yield Member(info.name, info.size, partial(_open, archive, info))
-    except _ERRORS as error:
+                yield Member(info.name, info.size, partial(_open_tarred, archive, info))
+    except _TAR_ERRORS as error:
         raise OSError(_describe(error)) from error
 
 
@@ -184,11 +225,11 @@ def list_packed_tar(data: bytes, name: str) -> Iterator[Member]:
             if kept > MAX_KEPT_BYTES:
                 raise OSError(_too_much(MAX_KEPT_BYTES))
             yield Member(info.name, info.size, partial(io.BytesIO, content))
-    except _ERRORS as error:
+    except _TAR_ERRORS as error:
         raise OSError(_describe(error)) from error
 
 
-def _open(archive: tarfile.TarFile, info: tarfile.TarInfo) -> BinaryIO:
+def _open_tarred(archive: tarfile.TarFile, info: tarfile.TarInfo) -> BinaryIO:
     opened = archive.extractfile(info)
     if opened is None:
         raise OSError("the member cannot be read")
@@ -206,91 +247,31 @@ def _too_much(limit_bytes: int) -> str:
 
 
 class _Stream:
-    """What blocks hold, read in pieces; no more than it may be."""
+    """What blocks hold, read in pieces as tarfile does; no more than it may be."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self.left_bytes = _MAX_HEADER_BYTES  # that may be read until this is set anew
         self._blocks = blocks
-        self._buffer = b""
-        self._position = 0
+        self._rest = memoryview(b"")
         self._total = 0
 
     def read(self, size: int) -> bytes:
         """Return the next bytes, fewer only at the end."""
-        parts: list[bytes] = []
-        missing = size
-        while missing > 0:
-            if self._position == len(self._buffer):
-                self._buffer, self._position = next(self._blocks, b""), 0
-                if not self._buffer and not self._has_more():
-                    break
-            part = self._buffer[self._position : self._position + missing]
-            self._position += len(part)
-            missing -= len(part)
-            parts.append(part)
-        data = b"".join(parts)
-        self._count(len(data))
-        return data
-
-    def _has_more(self) -> bool:
-        """Whether blocks follow one that is empty; the next is then at hand."""
-        for block in self._blocks:
-            if block:
-                self._buffer = block
-                return True
-        return False
-
-    def _count(self, size: int) -> None:
-        self.left_bytes -= size
-        self._total += size
+        data = bytearray()
+        while len(data) < size and self._has_more():
+            part = self._rest[: size - len(data)]
+            self._rest = self._rest[len(part) :]
+            data += part
+        self.left_bytes -= len(data)
+        self._total += len(data)
         if self.left_bytes < 0:
             raise OSError("the tar archive is damaged: what describes a member is too long")
         if self._total > MAX_UNPACKED_BYTES:
             raise OSError(_too_much(MAX_UNPACKED_BYTES))
+        return bytes(data)
 
-
-_ENCRYPTED: Final = 0x1
-_LINK: Final = 0xA000  # of the mode that Unix gives a file
-_KIND: Final = 0xF000
-
-
-def list_zip(file: BinaryIO) -> Iterator[Member]:
-    """Yield the regular files of a zip; raise OSError for one that is damaged."""
-    try:
-        archive = ZipFile(file)
-    except (BadZipFile, ValueError, NotImplementedError, EOFError) as error:
-        raise OSError("the zip archive is damaged or cut off") from error
-    for info in archive.infolist():
-        if not info.is_dir() and (info.external_attr >> 16) & _KIND != _LINK:
-            yield Member(info.filename, info.file_size, partial(_open_zipped, archive, info))
-
-
-def _open_zipped(archive: ZipFile, info: ZipInfo) -> BinaryIO:
-    if info.flag_bits & _ENCRYPTED:
-        raise OSError("the member is encrypted")
-    try:
-        return cast("BinaryIO", _Guarded(archive.open(info)))
-    except NotImplementedError as error:
-        raise OSError("the member is compressed in a way that cannot be read here") from error
-    except (BadZipFile, RuntimeError, ValueError, EOFError) as error:
-        raise OSError(f"the member is damaged ({error})") from error
-
-
-class _Guarded:
-    """A member that is open, whose errors are OSErrors."""
-
-    def __init__(self, file: object) -> None:
-        self._file = cast("BinaryIO", file)
-
-    def read(self, size: int = -1) -> bytes:
-        """Read the next part."""
-        try:
-            return self._file.read(size)
-        except (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
-            raise OSError(f"the member is damaged ({error})") from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    def _has_more(self) -> bool:
+        """Whether any bytes are left; they are then at hand. A block may be empty."""
+        while not self._rest and (block := next(self._blocks, None)) is not None:
+            self._rest = memoryview(block)
+        return bool(self._rest)

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 
 from hlotool.dump.compression import HOW_TO_DUMP
 from hlotool.dump.files import DumpedProgram, DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.find_store import find_root
 from hlotool.dump.groups import group_files, make_member
 from hlotool.dump.modules import FoundModules, split_stream
 from hlotool.dump.names import Role, short_path, split_file_name
@@ -30,6 +29,7 @@ from hlotool.dump.pairing import adopt_buffers, pair_programs
 from hlotool.dump.protos import is_proto_readable
 from hlotool.dump.read import display_name
 from hlotool.dump.several import find_in_profile, find_profiled, make_parts, take_parts
+from hlotool.dump.stores import find_root
 from hlotool.dump.walk import FoundFile, walk_directory
 from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
 from hlotool.pattern import Pattern

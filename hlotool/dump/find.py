@@ -14,12 +14,12 @@ from hlotool.dump.directory import (
     find_in_stream,
 )
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
-from hlotool.dump.find_store import find_root, find_root_in, find_store
 from hlotool.dump.groups import read_header_line
 from hlotool.dump.modules import find_modules, read_module_head
 from hlotool.dump.names import Role
 from hlotool.dump.read import STDIN, display_name, is_read_once, make_source, read_bytes
 from hlotool.dump.siblings import NamedFiles, describe_file, find_text_beside, list_beside
+from hlotool.dump.stores import find_root, find_root_in, find_store
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.errors import (
     HlotoolError,

@@ -18,8 +18,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.dump.find_store import relative_path
 from hlotool.dump.read import display_name
+from hlotool.dump.stores import relative_path
 from hlotool.dump.text_kind import TextKind
 
 

@@ -18,7 +18,7 @@ from hlotool.dump.compression import (
     find_binary_kind,
     read_decompressed,
 )
-from hlotool.dump.find_store import find_store
+from hlotool.dump.local import is_pipe
 from hlotool.dump.protos import (
     is_usage_proto,
     print_proto,
@@ -26,7 +26,7 @@ from hlotool.dump.protos import (
     print_proto_head,
     print_usage_proto,
 )
-from hlotool.dump.stores import is_pipe
+from hlotool.dump.stores import find_store
 from hlotool.errors import InputError
 from hlotool.proto.kind import find_assignment, find_proto_head
 from hlotool.text import Source

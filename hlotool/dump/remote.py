@@ -1,27 +1,27 @@
 """Files at addresses: `gs://`, `s3://`, `https://`, `memory://`, whatever fsspec knows.
 
-Each file is fetched whole, and kept as long as there is room, so that it is read once. Nothing is
-written.
+Each file is fetched whole and once, into a temporary folder that goes when this process ends.
+fsspec's own caches are not used: before a file is fetched they ask whether it is there, and where
+nobody answers they then say that it is not.
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib
-import io
-import logging
+import os
 import re
-from collections import OrderedDict
 from collections.abc import Hashable
+from functools import cached_property
 from types import ModuleType
 from typing import Any, BinaryIO, Final
 
-from hlotool.dump.stores import Entry
+from hlotool.dump.local import Entry
 from hlotool.errors import MissingPackageError
 
 _ADDRESS: Final = re.compile(r"[a-z][a-z0-9+\-]{1,30}(?:::[^/]*)?://", re.IGNORECASE)
 _PAGES: Final = re.compile(r"https?://", re.IGNORECASE)
 _HTML: Final = re.compile(rb"\s*+<(?:!doctype\s++html|html)", re.IGNORECASE)
-_KEPT_BYTES: Final = 1 << 30
 _TALKATIVE: Final = ("fsspec", "gcsfs", "s3fs")  # what fails is raised as well
 
 
@@ -31,11 +31,10 @@ def is_address(path: str) -> bool:
 
 
 class RemoteStore:
-    """Files at addresses; what was read of them, and which there are, is remembered."""
+    """Files at addresses; what was fetched of them, and which there are, is remembered."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._kept_bytes = 0
+        self._copies: dict[str, str] = {}
         self._listings: dict[str, list[Entry] | None] = {}
         self.is_used = False  # whether anything was asked: what is kept is in this process alone
 
@@ -70,29 +69,35 @@ class RemoteStore:
 
     def open(self, path: str) -> BinaryIO:
         """Open a file, which is fetched whole."""
-        return io.BytesIO(self.read(path))
+        return open(self.fetch(path), "rb")
 
     def read(self, path: str) -> bytes:
         """Return a whole file."""
-        known = self._kept.get(path)
-        if known is not None:
-            self._kept.move_to_end(path)
-            return known
-        system, inside = self._resolve(path)
-        try:
-            data = bytes(system.cat_file(inside))
-        except Exception as error:
-            raise _make_error(error) from error
-        self._keep(path, data)
-        return data
+        with self.open(path) as file:
+            return file.read()
 
-    def _keep(self, path: str, data: bytes) -> None:
-        """Remember a file, and forget those that were read longest ago."""
-        self._kept[path] = data
-        self._kept_bytes += len(data)
-        while self._kept_bytes > _KEPT_BYTES and len(self._kept) > 1:
-            _, old = self._kept.popitem(last=False)
-            self._kept_bytes -= len(old)
+    def fetch(self, path: str) -> str:
+        """Return where the copy of a file is, fetching it if that was not done yet."""
+        copy = self._copies.get(path)
+        if copy is None:
+            system, inside = self._resolve(path)
+            copy = os.path.join(self._folder, str(len(self._copies)))
+            try:
+                system.get_file(inside, copy)
+            except Exception as error:
+                raise _make_error(error) from error
+            self._copies[path] = copy
+        return copy
+
+    @cached_property
+    def _folder(self) -> str:
+        """Where copies lie, until this process ends."""
+        import shutil  # noqa: PLC0415  start-up time
+        import tempfile  # noqa: PLC0415  the same
+
+        folder = tempfile.mkdtemp(prefix="hlotool-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     def _find_listing(self, path: str) -> list[Entry] | None:
         """Return what stands in a directory, None where it cannot be listed."""
@@ -135,6 +140,8 @@ def _list(system: Any, inside: str) -> list[Entry]:
 
 def _import_fsspec(path: str) -> ModuleType:
     """Import the optional package, or say how to get it."""
+    import logging  # noqa: PLC0415  start-up time
+
     for name in _TALKATIVE:
         logging.getLogger(name).addHandler(logging.NullHandler())
     try:

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from hlotool.dump.files import DumpedProgram, DumpFile
-from hlotool.dump.find_store import find_store
 from hlotool.dump.groups import FileGroup
 from hlotool.dump.modules import FoundModules, find_modules, read_module_head
 from hlotool.dump.names import KINDS_OF_ROLE, Role, split_file_name, strip_compression
 from hlotool.dump.protos import is_proto_readable
 from hlotool.dump.read import STDIN, display_name, read_source
+from hlotool.dump.stores import find_store
 from hlotool.dump.text_kind import TextKind, detect_kind
 from hlotool.dump.walk import FoundFile
 from hlotool.errors import InputError, MissingPackageError

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from hlotool.dump.compression import describe_refusal
 from hlotool.dump.files import DumpFile, Input
-from hlotool.dump.find_store import find_store
 from hlotool.dump.modules import read_module_head
 from hlotool.dump.names import (
     COMPANIONS,
@@ -29,6 +28,7 @@ from hlotool.dump.names import (
 )
 from hlotool.dump.protos import is_proto_readable
 from hlotool.dump.read import STDIN, display_name, holds_assignment
+from hlotool.dump.stores import find_store
 from hlotool.dump.text_kind import Detection, TextKind
 from hlotool.errors import InputError, UsageError
 from hlotool.text import Source

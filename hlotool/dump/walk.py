@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.dump.find_store import find_store
 from hlotool.dump.read import display_name
+from hlotool.dump.stores import find_store
 from hlotool.errors import InputError
 
 # XLA nests two levels (`--xla_dump_hlo_to_subfolder`: NAME/HOST_PID), users a few more.

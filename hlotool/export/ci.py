@@ -1,20 +1,6 @@
-"""What a CI system is told about one budget: the record that its formats are made from.
+"""Budgets as CI systems read them: GitHub annotations, JUnit XML, and SARIF.
 
-Budgets as GitHub annotations: workflow commands on standard output.
-
-`::error file=…,line=…,title=…::message`, escaped as actions/toolkit does
-(packages/core/src/command.ts). GitHub shows the first ten errors and the first ten warnings
-of a step, so the worst come first.
-
-Budgets as JUnit XML: one test suite a module, one test case a budget.
-
-Follows the schema that Jenkins publishes (jenkinsci/xunit-plugin, junit-10.xsd), the
-strictest reader of the format.
-
-Budgets as SARIF 2.1.0, which code scanning reads (docs.oasis-open.org/sarif/sarif/v2.1.0).
-
-One rule a budget, one result a budget and module; passed ones are results of kind `pass`.
-Code scanning shows a result only where it has a place: give every outcome a file.
+All three are made from one record, `Outcome`, whose texts are foreign: each format escapes them.
 """
 
 from __future__ import annotations
@@ -23,15 +9,19 @@ import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 from urllib.parse import quote
-from xml.sax import saxutils
 
 from msgspec import Struct
 
 from hlotool.text import encode_json, escape
 
 Status: TypeAlias = Literal["pass", "fail", "no-match", "error"]
+Json: TypeAlias = dict[str, object]
+
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_LINE_BREAK: Final = "\u2028"  # stands for one in XML: `escape` lets none of these through
 
 
 class Outcome(Struct, frozen=True):
@@ -75,14 +65,15 @@ def relative_file(path: str, root: str) -> str:
     return pure.as_posix()
 
 
-def worst_first(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Sort what is to be reported: failures before warnings, else in the given order."""
-    return sorted((one for one in outcomes if one.is_reported), key=lambda one: one.is_warning)
-
-
 def render_github(outcomes: Sequence[Outcome]) -> str:
-    """Return an annotation for every budget that did not pass, and a last line that counts."""
-    lines = [_command(one) for one in worst_first(outcomes)]
+    """Return an annotation for every budget that did not pass, and a last line that counts.
+
+    `::error file=…,line=…,title=…::message`, escaped as actions/toolkit does
+    (packages/core/src/command.ts). GitHub shows the first ten errors and the first ten warnings
+    of a step, so failures come before warnings.
+    """
+    reported = sorted((one for one in outcomes if one.is_reported), key=lambda one: one.is_warning)
+    lines = [_command(one) for one in reported]
     passed = sum(one.status == "pass" for one in outcomes)
     lines.append(f"hlotool: {passed} of {len(outcomes)} budgets pass")
     return "".join(f"{line}\n" for line in lines)
@@ -110,67 +101,62 @@ def _encode_property(text: str) -> str:
 
 
 def render_junit(outcomes: Sequence[Outcome]) -> str:
-    """Return a document whose failures are exceeded budgets, and errors what was not checked.
+    """Return a test suite for each module, and in it a test case for each budget.
 
-    A budget that only warns passes; what it found stands in its output.
+    Exceeded budgets are failures, what was not checked is an error. A budget that only warns
+    passes; what it found stands in its output. Follows the schema that Jenkins publishes
+    (jenkinsci/xunit-plugin, junit-10.xsd), the strictest reader of the format.
     """
+    from xml.etree import ElementTree as ET  # noqa: PLC0415  start-up time
+
     suites: dict[str, list[Outcome]] = {}
     for one in outcomes:
         suites.setdefault(one.module or "hlotool", []).append(one)
-    lines = ['<?xml version="1.0" encoding="utf-8"?>']
-    lines.append(_open("testsuites", [("name", "hlotool check"), *_counts(outcomes)]))
+    root = ET.Element("testsuites", {"name": "hlotool check", **_counts(outcomes)})
     for name, members in suites.items():
-        lines.append("  " + _open("testsuite", [("name", name), *_counts(members)]))
-        lines += [f"    {line}" for one in members for line in _case(one, name)]
-        lines.append("  </testsuite>")
-    lines.append("</testsuites>")
-    return "".join(f"{line}\n" for line in lines)
+        suite = ET.SubElement(root, "testsuite", {"name": escape(name), **_counts(members)})
+        for one in members:
+            given = {"name": escape(one.rule), "classname": escape(name), "time": "0"}
+            case = ET.SubElement(suite, "testcase", given)
+            tag = _tag(one)
+            said = {"message": escape(one.text), "type": one.status} if tag else {}
+            body = ET.SubElement(case, tag or "system-out", said)
+            is_warned = one.is_reported and not tag
+            body.text = ("warning: " if is_warned else "") + _case_text(one)
+    ET.indent(root)
+    # ElementTree writes a line break as it is, and a text could then begin a line of a log that a
+    # CI system takes for a command.
+    text = ET.tostring(root, "unicode").replace(_LINE_BREAK, "&#10;")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
-def _counts(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
-    failures = sum(_tag(one) == "failure" for one in outcomes)
-    errors = sum(_tag(one) == "error" for one in outcomes)
-    return [("tests", str(len(outcomes))), ("failures", str(failures)), ("errors", str(errors))]
-
-
-def _case(outcome: Outcome, suite: str) -> list[str]:
-    tag = _tag(outcome)
-    place = escape(f" ({outcome.file}:{outcome.line})") if outcome.file and outcome.line else ""
-    body = _text(outcome.full_text + place)
-    attributes = [("name", outcome.rule), ("classname", suite), ("time", "0")]
-    if not outcome.is_reported:
-        inside = f"<system-out>{body}</system-out>"
-    elif tag:
-        opened = _open(tag, [("message", outcome.text), ("type", outcome.status)])
-        inside = f"{opened}{body}</{tag}>"
-    else:
-        inside = f"<system-out>warning: {body}</system-out>"
-    return [_open("testcase", attributes), f"  {inside}", "</testcase>"]
+def _counts(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    tags = [_tag(one) for one in outcomes]
+    return {
+        "tests": str(len(tags)),
+        "failures": str(tags.count("failure")),
+        "errors": str(tags.count("error")),
+    }
 
 
 def _tag(outcome: Outcome) -> str:
+    """Return the element that makes a test case fail, '' for one that passes."""
     if outcome.status == "fail":
         return "" if outcome.is_warning else "failure"
     return "error" if outcome.is_reported else ""
 
 
-def _open(tag: str, attributes: Sequence[tuple[str, str]]) -> str:
-    given = "".join(f" {key}={saxutils.quoteattr(escape(value))}" for key, value in attributes)
-    return f"<{tag}{given}>"
-
-
-def _text(text: str) -> str:
-    """Write a text that is escaped already; its line breaks stay, but begin no line."""
-    return saxutils.escape(text, {"\n": "&#10;"})
-
-
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_SLUG = re.compile(r"[^a-z0-9]+")
-Json = dict[str, object]
+def _case_text(outcome: Outcome) -> str:
+    place = escape(f" ({outcome.file}:{outcome.line})") if outcome.file and outcome.line else ""
+    return (outcome.full_text + place).replace("\n", _LINE_BREAK)
 
 
 def render_sarif(outcomes: Sequence[Outcome], version: str) -> str:
-    """Return one run with all results."""
+    """Return SARIF 2.1.0, which code scanning reads (docs.oasis-open.org/sarif/sarif/v2.1.0).
+
+    One run; one rule a budget, one result a budget and module; passed ones are results of kind
+    `pass`. Code scanning shows a result only where it has a place: give every outcome a file.
+    """
     names = list(dict.fromkeys(one.rule for one in outcomes))
     ids = rule_ids(names)
     warnings = {one.rule for one in outcomes if one.is_warning}

@@ -31,7 +31,6 @@ from hlotool.proto.messages import (
     list_submessages,
 )
 from hlotool.proto.module import find_counts, prove_counts, render_head, render_module
-from hlotool.proto.weight import expect_light
 
 _DEEPEST: Final = 100  # protobuf decodes no message that stands deeper
 
@@ -84,7 +83,6 @@ def decode_module(data: bytes, head: ProtoHead, name: str) -> DecodedModule:
     if end > len(data):
         raise _describe(name, head.begin, f"it says that it goes on to byte {end:,}", len(data))
     whole = data[head.begin : end] if head.begin or end != len(data) else data
-    expect_light(whole, message, name, head.begin)
     try:
         return _take(message, whole, len(data))
     except DecodeError as error:

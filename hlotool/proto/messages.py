@@ -6,13 +6,12 @@ descriptors have a pool of their own: other packages may have XLA's messages in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from msgspec import Struct
 
 _PACKAGE: Final = "hlotool.xla"
 
@@ -33,37 +32,16 @@ def find_message(name: str) -> type:
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
-class FieldForm(Struct, frozen=True):
-    """How a field is declared."""
-
-    number: int
-    type: int  # as protobuf numbers types
-    is_repeated: bool
-    message: str | None  # the name of the message that it holds
-
-
-@cache
-def list_forms(name: str) -> Sequence[FieldForm]:
-    """Return how the fields of a message are declared."""
-    declared = descriptor_pb2.DescriptorProto()
-    _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}").CopyToProto(declared)
-    return [
-        FieldForm(
-            field.number,
-            field.type,
-            field.label == field.LABEL_REPEATED,
-            field.type_name.removeprefix(f".{_PACKAGE}.")
-            if field.type == field.TYPE_MESSAGE
-            else None,
-        )
-        for field in declared.field
-    ]
-
-
 @cache
 def list_submessages(name: str) -> Mapping[int, str]:
     """Return the fields of a message that hold messages: by number, the name of the message."""
-    return {form.number: form.message for form in list_forms(name) if form.message is not None}
+    declared = descriptor_pb2.DescriptorProto()
+    _pool().FindMessageTypeByName(f"{_PACKAGE}.{name}").CopyToProto(declared)
+    return {
+        field.number: field.type_name.removeprefix(f".{_PACKAGE}.")
+        for field in declared.field
+        if field.type == field.TYPE_MESSAGE
+    }
 
 
 @cache

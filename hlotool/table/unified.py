@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import groupby
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from hlotool.table.cells import Look
 from hlotool.text import escape
 
 _SIGNS = {"same": " ", "removed": "-", "added": "+"}
+_Tag: TypeAlias = Literal["replace", "delete", "insert", "equal"]  # difflib's words
+_TAGS: dict[str, _Tag] = {"same": "equal", "removed": "delete", "added": "insert"}
 
 
 class Marked(Protocol):
@@ -36,6 +39,25 @@ class Section(Protocol):
         """The lines in order."""
 
 
+class _MarkedMatcher(SequenceMatcher[str]):
+    """Difflib's grouping of changes into hunks, for changes that are known already."""
+
+    def __init__(self, lines: Iterable[Marked]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def get_opcodes(self) -> list[tuple[_Tag, int, int, int, int]]:
+        """Return a step for each run of lines with one mark."""
+        steps = []
+        left = right = 0
+        for mark, run in groupby(self._lines, key=lambda line: line.mark):
+            size, start = len(list(run)), (left, right)
+            left += size if mark != "added" else 0
+            right += size if mark != "removed" else 0
+            steps.append((_TAGS[mark], start[0], left, start[1], right))
+        return steps
+
+
 def render_unified(
     sections: Iterable[Section], labels: tuple[str, str], look: Look, context: int = 3
 ) -> str:
@@ -53,45 +75,39 @@ def render_unified(
     return "".join(f"{line}\n" for line in head + hunks)
 
 
-def _section(section: Section, context: int, look: Look) -> list[str]:
-    lines = section.lines
-    shown: list[str] = []
-    left = right = at = 0
-    for first, last in _hunks([line.mark != "same" for line in lines], context):
-        while at < first:
-            left, right = _step(lines[at], left, right)
-            at += 1
-        start = left, right
-        for line in lines[first:last]:
-            left, right = _step(line, left, right)
-        body = _paint(lines[first:last], look)
-        at = last
-        counts = left - start[0], right - start[1]
-        old, new = (
-            f"{begin + bool(count)},{count}" for begin, count in zip(start, counts, strict=True)
-        )
-        shown.append(look.dim(f"@@ -{old} +{new} @@ {escape(section.name)}"))
-        shown += body
-    return shown
+def _section(section: Section, context: int, look: Look) -> Iterator[str]:
+    left = [line for line in section.lines if line.mark != "added"]
+    right = [line for line in section.lines if line.mark != "removed"]
+    for hunk in _MarkedMatcher(section.lines).get_grouped_opcodes(context):
+        (_, left_begin, _, right_begin, _), (_, _, left_end, _, right_end) = hunk[0], hunk[-1]
+        old = _count(left_begin, left_end)
+        new = _count(right_begin, right_end)
+        yield look.dim(f"@@ -{old} +{new} @@ {escape(section.name)}")
+        runs = [
+            (tag, right[j1:j2] if tag == "insert" else left[i1:i2]) for tag, i1, i2, j1, j2 in hunk
+        ]
+        yield from _paint(runs, look)
 
 
-def _paint(lines: Sequence[Marked], look: Look) -> list[str]:
-    """Write lines with their signs, each in the colour of its side.
+def _count(begin: int, end: int) -> str:
+    """Write which lines of a side a hunk has; of none, behind which line it stands."""
+    return f"{begin + (end > begin)},{end - begin}"
+
+
+def _paint(runs: Sequence[tuple[str, Sequence[Marked]]], look: Look) -> Iterator[str]:
+    """Write runs of lines with their signs, each in the colour of its side.
 
     Where as many lines were removed as added behind them, what differs in each pair stands out.
     """
-    made: list[str] = []
-    runs = [(mark, list(run)) for mark, run in groupby(lines, key=lambda line: line.mark)]
-    partners: list[Marked] = []
-    for number, (mark, run) in enumerate(runs):
-        after = runs[number + 1] if number + 1 < len(runs) else ("", [])
-        if mark == "removed":
-            partners = after[1] if after[0] == "added" and len(after[1]) == len(run) else []
+    partners: Sequence[Marked] = ()
+    for number, (tag, run) in enumerate(runs):
+        if tag == "delete":
+            tag_after, after = runs[number + 1] if number + 1 < len(runs) else ("", ())
+            partners = after if tag_after == "insert" and len(after) == len(run) else ()
         for place, line in enumerate(run):
-            other = partners[place].text if mark != "same" and place < len(partners) else None
-            made.append(_paint_line(line, other, look))
-        partners = run if mark == "removed" and partners else []
-    return made
+            other = partners[place].text if tag != "equal" and partners else None
+            yield _paint_line(line, other, look)
+        partners = run if tag == "delete" and partners else ()
 
 
 def _paint_line(line: Marked, other: str | None, look: Look) -> str:
@@ -112,21 +128,3 @@ def _count_shared(text: str, other: str) -> int:
     """Return how many characters two texts begin with alike."""
     pairs = enumerate(zip(text, other, strict=False))
     return next((at for at, (one, two) in pairs if one != two), min(len(text), len(other)))
-
-
-def _step(line: Marked, left: int, right: int) -> tuple[int, int]:
-    return left + (line.mark != "added"), right + (line.mark != "removed")
-
-
-def _hunks(changed: Sequence[bool], context: int) -> list[tuple[int, int]]:
-    """Join changed places that are near each other into ranges with context."""
-    ranges: list[tuple[int, int]] = []
-    for place, is_changed in enumerate(changed):
-        if not is_changed:
-            continue
-        first, last = max(0, place - context), min(len(changed), place + context + 1)
-        if ranges and first <= ranges[-1][1]:
-            ranges[-1] = ranges[-1][0], last
-        else:
-            ranges.append((first, last))
-    return ranges
