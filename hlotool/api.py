@@ -34,7 +34,7 @@ from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
-from hlotool.program.fleet import Means, measure_paths
+from hlotool.program.fleet import FleetContext, measure_paths
 from hlotool.program.load import load_program
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.program.row_cache import RowCache
@@ -175,8 +175,8 @@ def summarize(
     assumptions = _read_assumptions(config, chip).for_several()
     with ExitStack() as stack:
         kept = stack.enter_context(RowCache(os.fspath(cache))) if cache else None
-        means = Means(assumptions, executor, kept)
-        return measure_paths([os.fspath(one) for one in chosen], stage, means)
+        context = FleetContext(assumptions, executor, kept)
+        return measure_paths([os.fspath(one) for one in chosen], stage, context)
 
 
 def _find(

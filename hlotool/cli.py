@@ -12,7 +12,7 @@ import click
 
 from hlotool import __version__
 from hlotool.commands import COMMANDS
-from hlotool.commands.shared.stderr import say
+from hlotool.commands.shared.messages import say
 from hlotool.errors import HlotoolError, UsageError
 
 _INTERRUPTED = 130  # 128 + SIGINT, as a shell has it

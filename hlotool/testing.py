@@ -25,7 +25,8 @@ from hlotool.check.results import write_sentence
 from hlotool.check.rule import compile_rule, expect_budget_words, list_unknown_values
 from hlotool.dump.jax_compiled import Compiled
 from hlotool.hlo import Module
-from hlotool.program.program import ROW_LISTS, Program
+from hlotool.program.metrics import ROW_LISTS
+from hlotool.program.program import Program
 from hlotool.table.expression.where import compile_where, expect_row_words
 from hlotool.table.units import format_field
 from hlotool.text import escape

@@ -23,7 +23,7 @@ from hlotool.analysis.collectives.mesh import find_printed_mesh, read_mesh, tell
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.cli import cli
 from hlotool.hlo import Mesh, MeshAxis
-from hlotool.program import siblings as mesh_beside
+from hlotool.program import siblings
 
 V5P = ROOT / "testdata/packed/tpu_v5p/fsdp_train.auto"
 SENDS = ROOT / "testdata/packed/gpu_h100/pipeline.p2p"
@@ -148,7 +148,7 @@ def test_only_axes_read_the_text_before(monkeypatch: pytest.MonkeyPatch) -> None
     def refuse(*_: object) -> str:
         raise AssertionError("this reads the text before optimization")
 
-    monkeypatch.setattr(mesh_beside, "read_header_line", refuse)
+    monkeypatch.setattr(siblings, "read_header_line", refuse)
     (after,) = V5P.glob("*after_optimizations.txt.gz")
     for command in (
         ["buffers", str(after)],

@@ -10,13 +10,14 @@ from msgspec import convert
 
 from hlotool.api import load
 from hlotool.check.budget import Budget
-from hlotool.check.judge import Baseline, judge_rule, unmatched
+from hlotool.check.judge import judge_rule, unmatched
 from hlotool.check.results import RULES, RuleResult, write_sentence
 from hlotool.check.rule import VOCABULARY, compile_rule
 from hlotool.compare.saved import SavedFigures
 from hlotool.dump.saved import SavedSummary, make_summary
 from hlotool.errors import HlotoolError, QueryError, UsageError
-from hlotool.program.program import METRICS, ROW_LISTS, Program
+from hlotool.program.metrics import METRICS, ROW_LISTS
+from hlotool.program.program import NamedFigures, Program
 from hlotool.table import Unit
 from hlotool.table.expression.check import parse_condition
 from hlotool.table.units import format_field
@@ -31,7 +32,7 @@ def judge(
     kind: str,
     text: str,
     program: Program = PROGRAM,
-    baseline: Baseline | None = None,
+    baseline: NamedFigures | None = None,
     **limits: str,
 ) -> RuleResult:
     rule = compile_rule(convert({kind: text, **limits}, Budget))
@@ -195,7 +196,7 @@ def test_increases() -> None:
         ),
     ],
 )
-def test_increases_of_nothing(baseline: Baseline | None, text: str, reason: str) -> None:
+def test_increases_of_nothing(baseline: NamedFigures | None, text: str, reason: str) -> None:
     found = judge("metric", text, PROGRAM, baseline, max_increase="2%")
     assert found.status == "no-match"
     assert reason in (found.reason or "")
@@ -211,7 +212,7 @@ def test_increases_of_nothing(baseline: Baseline | None, text: str, reason: str)
 )
 @pytest.mark.parametrize("baseline", [None, SavedFigures("x", SavedSummary())])
 def test_limits_hold_without_a_baseline(
-    baseline: Baseline | None, limits: dict[str, str], status: str
+    baseline: NamedFigures | None, limits: dict[str, str], status: str
 ) -> None:
     found = judge("metric", "buffers.temp_bytes", PROGRAM, baseline, max_increase="2%", **limits)
     assert found.status == status

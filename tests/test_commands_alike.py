@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.commands.shared.stderr import fold_alike
+from hlotool.commands.shared.messages import fold_alike
 
 KIND = "d/{}.txt:{}:7: there is no computation '{}'"
 ALIKE = [KIND.format(name, number, name) for number, name in enumerate("abcd")]

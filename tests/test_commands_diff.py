@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,22 @@ def test_the_summary_of_a_directory_and_other_documents(
     assert run(["buffers", str(STEP), "--json", "--output", str(saved)]) == 0
     assert run(["diff", str(saved), str(STEP)]) == 3
     assert "document cannot be compared" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["jit_train_step.debug_options", "jit_train_step.tpu_comp_env.txt"]
+)
+@pytest.mark.parametrize("data", [b"\xff\xfe\x00garbage", b"HloModule m\n", b""])
+def test_a_damaged_file_of_flags_tells_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, data: bytes
+) -> None:
+    """No figure depends on flags: such a pair is compared as if the file were not there."""
+    old = tmp_path / "old"
+    shutil.copytree(STEP, old, ignore=shutil.ignore_patterns("*.debug_options"))
+    expected = diff(capsys, old, GPU / "mlp_train.remat")
+    (old / f"module_0001.{name}").write_bytes(data)
+    assert diff(capsys, old, GPU / "mlp_train.remat") == expected
+    assert expected["triage"]["flag_count"] is None
 
 
 def test_one_assignment_alone_means_estimates(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hlotool.cli import run
-from hlotool.commands.shared.files import add_to_file, write_file
+from hlotool.commands.shared.output import add_to_file, write_file
 from hlotool.errors import InputError, UsageError
 
 ROOT = Path(__file__).parents[1]
@@ -170,7 +170,7 @@ def test_standard_output_is_no_file_of_its_own(tmp_path: Path) -> None:
     link.symlink_to("/dev/stdout")
     for path in ("/dev/stdout", str(link)):
         with (tmp_path / "out").open("wb") as out:
-            program = f"from hlotool.commands.shared.files import *; write_file({path!r}, 'x', '')"
+            program = f"from hlotool.commands.shared.output import *; write_file({path!r}, 'x', '')"
             subprocess.run([sys.executable, "-c", program], stdout=out, cwd=ROOT, check=True)
             assert os.path.samestat(os.fstat(out.fileno()), (tmp_path / "out").stat())
         assert (tmp_path / "out").read_text() == "x"

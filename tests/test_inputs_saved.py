@@ -10,7 +10,7 @@ import pytest
 from hlotool.compare.changes.figures import DIFFED
 from hlotool.dump.saved import SavedDocument, SavedSummary, make_summary, read_saved
 from hlotool.errors import InputError
-from hlotool.program.program import BLOCKS
+from hlotool.program.metrics import BLOCKS
 from hlotool.text import Source
 
 ROOT = Path(__file__).parents[1]

@@ -122,7 +122,7 @@ def test_start_up_is_light() -> None:
         "hlotool.cli",
         "hlotool.commands",
         "hlotool.commands.shared",
-        "hlotool.commands.shared.stderr",
+        "hlotool.commands.shared.messages",
         "hlotool.errors",
         "hlotool.text",
     ]

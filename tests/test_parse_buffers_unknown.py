@@ -13,6 +13,7 @@ from hlotool.errors import ParseError
 from hlotool.hlo.assignment.parser import parse_buffer_assignment
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
+from hlotool.program.load import note_files
 from hlotool.program.program import Program
 from hlotool.text import Source
 
@@ -65,9 +66,9 @@ def test_a_peak_that_xla_cannot_tell() -> None:
 
 def test_the_note_counts() -> None:
     assignment = read_newer(NEWER / "unknown_lines.txt")
-    (note,) = Program("m", None, assignment).notes()
+    (note,) = note_files(Program("m", None, assignment))
     assert "2 lines are of a kind not known here" in note
-    assert Program("m", None, read_newer(Path(f"{STEM}-live-range.txt"))).notes() == ()
+    assert note_files(Program("m", None, read_newer(Path(f"{STEM}-live-range.txt")))) == ()
 
 
 @pytest.mark.parametrize("new", LINES, ids=repr)

@@ -11,7 +11,8 @@ from hlotool.check.rule import compile_rule, expect_budget_words, list_unknown_v
 from hlotool.cli import run
 from hlotool.errors import QueryError
 from hlotool.hlo.parser import parse_module
-from hlotool.program.program import ROW_LISTS, Program
+from hlotool.program.metrics import ROW_LISTS
+from hlotool.program.program import Program
 from hlotool.table.expression.where import expect_row_words
 from hlotool.testing import assert_collectives
 from hlotool.text import Source

@@ -29,6 +29,7 @@ from hlotool.dump.saved import (
 )
 from hlotool.errors import UsageError
 from hlotool.program.program import Program
+from hlotool.table.words import list_some
 
 _LISTED: Final = 3  # modules named where none is the one asked for
 
@@ -54,10 +55,9 @@ def find_entry(
     found = [one for one in same if one.place == module.place]
     if len(found) == 1:
         return found[0]
-    listed = ", ".join(one.key for one in (same or earlier)[:_LISTED])
+    listed = list_some([one.key for one in same or earlier], _LISTED, "" if same else ", …")
     if not same:
-        more = ", …" * (len(earlier) > _LISTED)
-        return f"the baseline does not hold {module.key!r}; it holds {listed}{more}"
+        return f"the baseline does not hold {module.key!r}; it holds {listed}"
     return f"which of the baseline's modules is {module.key!r} is not clear; it holds {listed}"
 
 

@@ -54,7 +54,8 @@ from hlotool.errors import UsageError
 from hlotool.program.call_rules import CallRule
 from hlotool.table.expression.check import Vocabulary, parse_number
 from hlotool.table.expression.tree import Expression
-from hlotool.table.names import either, suggest
+from hlotool.table.names import suggest
+from hlotool.table.words import join_words
 
 TABLES: Final = {"budget": "budgets", "custom_call": "custom calls"}  # of which there are many
 _OF: Final = {BudgetTable: " of a budget", CustomCallTable: " of a custom_call"}
@@ -90,7 +91,7 @@ def _explain(error: str, record: type[Struct]) -> tuple[str, str]:
     if what.startswith(_NO_CHOICE):
         choices = [word for part in (keys[key], *get_args(keys[key])) for word in get_args(part)]
         words = [word for word in choices if isinstance(word, str)]
-        return key, f"{key} is {either(words)}, not {what.removeprefix(_NO_CHOICE)}"
+        return key, f"{key} is {join_words(words, 'or')}, not {what.removeprefix(_NO_CHOICE)}"
     return key, f"{key}: {what[:1].lower()}{what[1:]}" if key else what
 
 

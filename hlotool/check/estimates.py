@@ -7,7 +7,7 @@ from typing import Final
 
 from hlotool.analysis.collectives.machine import Machine
 from hlotool.errors import UsageError
-from hlotool.program.program import METRICS, ROW_LISTS
+from hlotool.program.metrics import METRICS, ROW_LISTS
 from hlotool.table import Field, Unit
 from hlotool.table.expression.tree import Aggregate, Expression, Name, find_reads
 

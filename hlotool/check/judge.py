@@ -8,7 +8,7 @@ What a budget comes to in one program.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from hlotool.analysis.findings.finding import Finding
 from hlotool.check.estimates import find_measured, find_unestimated
@@ -16,7 +16,9 @@ from hlotool.check.limits import Limits, Number, compare_margin, find_margin, ti
 from hlotool.check.results import RuleResult, Status
 from hlotool.check.rule import Rule
 from hlotool.compare.saved import SavedFigures
-from hlotool.program.program import ROW_LISTS, Program
+from hlotool.program.load import note_chip
+from hlotool.program.metrics import ROW_LISTS
+from hlotool.program.program import NamedFigures, Program
 from hlotool.table import Unit
 from hlotool.table.expression.check import face_limit
 from hlotool.table.expression.compile import Measured, as_number, compile_condition, measure
@@ -32,6 +34,7 @@ from hlotool.table.expression.tree import (
     find_reads,
 )
 from hlotool.table.quantity import to_base_unit
+from hlotool.table.words import list_some
 
 _OPPOSITES: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _BASE_UNITS: Final = {Unit.BYTES: "B", Unit.SECONDS: "s"}
@@ -191,8 +194,6 @@ def _name_of(row: object) -> str:
     return next((name for name in found if isinstance(name, str) and name), "")
 
 
-Baseline: TypeAlias = Program | SavedFigures
-
 _LISTED: Final = 3  # modules named where none is the one asked for
 _NOTHING_MEASURED: Final = "no row matches, nothing was measured"
 NO_BASELINE: Final = "there is no baseline; give --baseline, or write one with --update-baseline"
@@ -202,7 +203,7 @@ _NO_SAVED_ROWS: Final = "a saved baseline holds metrics, no rows; give a dump as
 def judge_rule(
     rule: Rule,
     program: Program,
-    baseline: Baseline | None = None,
+    baseline: NamedFigures | None = None,
     missing: str = NO_BASELINE,
 ) -> RuleResult:
     """Evaluate one budget over one program, and over its baseline where a limit needs it.
@@ -224,7 +225,7 @@ def judge_rule(
 def unmatched(rule: Rule, names: Sequence[str]) -> RuleResult:
     """Return the result of a budget that is about no module there is."""
     pattern = rule.module.text if rule.module else ""
-    listed = ", ".join(sorted(names)[:_LISTED]) or "none"
+    listed = list_some(sorted(names), _LISTED, "") or "none"
     reason = f"no module is called {pattern!r}; there is {listed}"
     return not_judged(rule, None, "no-match", reason)
 
@@ -250,7 +251,7 @@ def _find_unknown(rule: Rule, program: Program) -> str:
         return f"{measured} is not known, as no profile was given"
     estimated, _ = find_unestimated(rule.tree, program.machine)
     if estimated:
-        note = program.note_chip().removesuffix(".")
+        note = note_chip(program).removesuffix(".")
         return f"{estimated} is not known" + (f", as {note}" if note else "")
     for path in sorted(rule.paths):
         if path in ROW_LISTS:
@@ -319,7 +320,7 @@ def _explain(rule: Rule, program: Program, broken: Sequence[str], missing: str) 
 
 
 def _measure_baseline(
-    rule: Rule, baseline: Baseline | None, missing: str
+    rule: Rule, baseline: NamedFigures | None, missing: str
 ) -> tuple[Number | None, str]:
     """Return the figure of the baseline, or why there is none; nothing where none is needed."""
     if not rule.needs_baseline:

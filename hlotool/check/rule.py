@@ -18,7 +18,8 @@ from hlotool.check.estimates import expect_machine
 from hlotool.check.limits import Limits, Number, tidy
 from hlotool.errors import QueryError, UsageError
 from hlotool.pattern import Pattern
-from hlotool.program.program import METRICS, ROW_LISTS, Program
+from hlotool.program.metrics import METRICS, ROW_LISTS
+from hlotool.program.program import Program
 from hlotool.table import Unit
 from hlotool.table.expression.check import (
     Vocabulary,

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from hlotool.check.baseline import find_entry
 from hlotool.check.history import HistoryLine, measure_line
-from hlotool.check.judge import NO_BASELINE, Baseline, judge_rule, not_judged, unmatched
+from hlotool.check.judge import NO_BASELINE, judge_rule, not_judged, unmatched
 from hlotool.check.results import CheckFacts, RuleResult, count_results
 from hlotool.check.rule import Rule, expect_budget_words, list_unknown_values
 from hlotool.compare.inputs import Candidate, read_side
 from hlotool.dump.files import Inputs
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError, NothingCheckedError
-from hlotool.program.load import input_paths, load_program
-from hlotool.program.program import NO_ASSUMPTIONS, Assumptions
+from hlotool.program.load import input_paths, load_program, note_files
+from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, NamedFigures
 from hlotool.table import InputPaths
 from hlotool.table.expression.where import UnknownValue
 
@@ -183,7 +183,7 @@ def _check(
     program = load_program(
         task.module.input, task.module.path, with_buffers=True, assumptions=assumptions
     )
-    earlier: Baseline | None = None
+    earlier: NamedFigures | None = None
     if task.baseline is not None:
         earlier = read_side(task.baseline, "baseline", assumptions)[0].figures
     about = [rule for rule in rules if rule.applies_to(program.name)]
@@ -191,7 +191,7 @@ def _check(
     results = tuple(replace(one, place=task.module.place or None) for one in judged)
     unknown = tuple(list_unknown_values(rule, program) if rule in about else None for rule in rules)
     line = measure_line(program, task.module.key, results) if is_recorded else None
-    return _Checked(program.name, results, program.notes(), program.paths, line, unknown)
+    return _Checked(program.name, results, note_files(program), program.paths, line, unknown)
 
 
 def _broken(module: Candidate, failure: Failure, rules: Sequence[Rule]) -> _Checked:

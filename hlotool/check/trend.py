@@ -14,7 +14,7 @@ from msgspec import Struct
 from hlotool.check.history import HistoryLine
 from hlotool.check.results import VERDICTS, Verdict
 from hlotool.compare.changes.figures import DIFFED
-from hlotool.program.program import METRICS
+from hlotool.program.metrics import METRICS
 from hlotool.table import (
     COUNT,
     MEASURE,

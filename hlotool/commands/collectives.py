@@ -38,6 +38,7 @@ from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one
 from hlotool.hlo import Mesh, Module
 from hlotool.table import Document, Line
+from hlotool.table.words import count_noun, list_some
 
 _NAMES_SHOWN: Final = 3
 
@@ -45,7 +46,7 @@ _NAMES_SHOWN: Final = 3
 def describe(module: Module, report: CollectiveReport) -> tuple[Line, ...]:
     """Say what there is, what it sends, and what is not hidden."""
     partitions, replicas = module.header.num_partitions, module.header.replica_count
-    devices = f"{_plural(partitions, 'partition')} × {_plural(replicas, 'replica')}"
+    devices = f"{count_noun(partitions, 'partition')} × {count_noun(replicas, 'replica')}"
     host = [Line(HOST_LINE, HOST_TOTALS, report.host.totals)] if report.host.rows else []
     if not report.rows:
         return (Line(f"{module.name}: no collectives; {devices}"), *host)
@@ -196,15 +197,7 @@ def _say_of_links(report: CollectiveReport, machine: Machine | None) -> Iterator
 
 def _name(rows: Sequence[CollectiveRow]) -> str:
     """Name the first few."""
-    names = ", ".join(row.name for row in rows[:_NAMES_SHOWN])
-    rest = len(rows) - _NAMES_SHOWN
-    return f"{names} and {rest:,} more" if rest > 0 else names
-
-
-def _plural(count: int | None, noun: str) -> str:
-    if count is None:
-        return f"? {noun}s"
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return list_some([row.name for row in rows], _NAMES_SHOWN, " and {:,} more")
 
 
 _EXAMPLE = """\
@@ -240,7 +233,7 @@ def collectives(
         with_groups=options.is_wide or options.names("replica_groups", "source_target_pairs"),
         with_operands=has_operands,
     )
-    program = load_one(request, "executions", "costs")
+    program = load_one(request)
     report = program.analyze_collectives(wanted)
     rows = report.rows
     spec, notes = (

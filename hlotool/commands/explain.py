@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from hlotool.analysis.cost.chips import list_chips
@@ -23,18 +24,19 @@ from hlotool.analysis.findings.finding import ADVICE, FINDING_MEANINGS
 from hlotool.check.history import HistoryLine
 from hlotool.commands import COMMANDS
 from hlotool.commands.shared.command import HelpfulCommand, documents_of, load_command
-from hlotool.commands.shared.complete import complete_term
+from hlotool.commands.shared.complete import match_words
 from hlotool.commands.shared.output import find_width, write_text
 from hlotool.errors import EXIT_CODES, UsageError
 from hlotool.hlo.buffers import CLASS_MEANINGS
-from hlotool.program.program import METRICS
+from hlotool.program.metrics import METRICS
 from hlotool.table import VARIOUS, Block, DocumentSpec, Field, RowList
 from hlotool.table.cells import COUNT_SHARE_TITLE, COUNT_TITLE, NO_LABEL, SHARE_TITLE, TOTAL
 from hlotool.table.group import COUNT, SHARE
-from hlotool.table.names import either, suggest
+from hlotool.table.names import suggest
 from hlotool.table.prose import wrap
 from hlotool.table.schema import KEY_MEANINGS, describe_line
 from hlotool.table.units import UNKNOWN
+from hlotool.table.words import join_words
 
 _GRAPH: Final = "what gives to a thing and takes from it as a graph"
 _CI: Final = "budgets for a CI system"
@@ -241,6 +243,15 @@ _INDENT = "    "
 _MOST_MENTIONS: Final = 4
 
 
+def complete_term(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete what can be explained."""
+    del ctx, param
+    named = ((term, found[0].what) for term, found in collect_meanings().items())
+    return match_words(named, incomplete)
+
+
 @click.command(
     "explain",
     cls=HelpfulCommand,
@@ -286,7 +297,7 @@ def _hint(term: str, meanings: Mapping[str, tuple[Meaning, ...]]) -> str:
     )
     named = [name for name, _ in zip(speaks, range(_MOST_MENTIONS), strict=False)]
     if named:
-        return f"try explain {either(named)}."
+        return f"try explain {join_words(named, 'or')}."
     return suggest(term, meanings)
 
 

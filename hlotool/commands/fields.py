@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 
+from hlotool.commands import COMMANDS
 from hlotool.commands.shared.command import document_command, documents_of, expect_command
-from hlotool.commands.shared.complete import complete_command
+from hlotool.commands.shared.complete import match_words
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document, write_text
 from hlotool.table import Block, Document, DocumentSpec, Field, RowList, column, figure
@@ -43,6 +45,14 @@ FIELDS: Final = RowList(
 FIELDS_DOCUMENT: Final = DocumentSpec(
     "fields", "the fields of a command's answers", row_lists=(FIELDS,)
 )
+
+
+def complete_command(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the name of a command."""
+    del ctx, param
+    return match_words(COMMANDS.items(), incomplete)
 
 
 @document_command("fields", FIELDS_DOCUMENT, example=_EXAMPLE)

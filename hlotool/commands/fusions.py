@@ -39,6 +39,7 @@ from hlotool.errors import UsageError
 from hlotool.hlo import Instruction, Module
 from hlotool.table import Document, Line, quote_braces
 from hlotool.table.quantity import parse_size
+from hlotool.table.words import count_noun
 
 _EXAMPLE: Final = """\
 hlotool fusions dump/ --by kind,root_opcode
@@ -80,7 +81,7 @@ def fusions(
     if above is not None and not missed:
         raise UsageError("--above goes with --missed.")
     least_bytes = parse_size(above or _LEAST, "--above")
-    program = load_one(request, "executions", "costs", "prints", "fusions")
+    program = load_one(request)
     chip = program.machine.chip if program.machine else None
     report = program.fusions
     calls = program.custom_call_totals
@@ -167,11 +168,13 @@ def _point_to_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
     unknown = calls.unknown_flops_count
     said = []
     if calls.computing_count:
-        said.append(f"{_count(calls.computing_count, 'do', 'does')} {_SHARE}")
+        do = count_noun(calls.computing_count, "custom call does", "custom calls do")
+        said.append(f"{do} {_SHARE}")
     elif calls.moving_count and not unknown:
-        said.append(f"{_count(calls.moving_count, 'move', 'moves')} {{memory_bytes_per_run}}")
+        move = count_noun(calls.moving_count, "custom call moves", "custom calls move")
+        said.append(f"{move} {{memory_bytes_per_run}}")
     if unknown:
-        told = f"{unknown:,} more" if said else _count(unknown)
+        told = f"{unknown:,} more" if said else count_noun(unknown, "custom call")
         said.append(f"{told} may compute anything")
     if not said:
         return ()
@@ -186,15 +189,10 @@ def _describe_calls(calls: CustomCallTotals) -> tuple[Line, ...]:
     unknown = {"flops": calls.unknown_flops_count, "traffic": calls.unknown_traffic_count}
     left_out = " and ".join(f"{what} of {count:,}" for what, count in unknown.items() if count)
     text = (
-        f"{_count(calls.call_count)}, {{distinct_count}} distinct: {{flops_per_run}} flops{share} "
-        "and {memory_bytes_per_run} of memory traffic in one run"
+        f"{count_noun(calls.call_count, 'custom call')}, {{distinct_count}} distinct: "
+        f"{{flops_per_run}} flops{share} and {{memory_bytes_per_run}} of memory traffic in one run"
     )
     return (Line(f"{text}; unknown: {left_out}" if left_out else text, CALL_TOTALS, calls),)
-
-
-def _count(calls: int, verb: str = "", of_one: str = "") -> str:
-    noun, does = ("custom call", of_one) if calls == 1 else ("custom calls", verb)
-    return f"{calls:,} {noun} {does}".rstrip()
 
 
 def _describe(report: FusionReport, name: str, fusion: Instruction) -> tuple[Line, ...]:

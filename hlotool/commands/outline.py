@@ -130,7 +130,7 @@ def outline(
 ) -> None:
     """Show a program as it runs: loops, collectives and the work between them, in order."""
     kinds = _parse_kinds(only)
-    program = load_one(request, "executions", "costs")
+    program = load_one(request)
     if has_clock and not program.pricing.is_timed:
         raise UsageError("--clock needs --chip: without one there are ratios, and no times.")
     rows = program.outline(kinds, nesting)

@@ -22,10 +22,10 @@ from hlotool.analysis.memory.answer import ROWS
 from hlotool.commands.diff.programs import count_changes, say_difference
 from hlotool.commands.shared.command import HelpfulCommand
 from hlotool.commands.shared.headroom import say_headroom
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import MACHINE, dump_options, machine_options
 from hlotool.commands.shared.output import write_text
 from hlotool.commands.shared.request import Request, load_one
-from hlotool.commands.shared.stderr import say
 from hlotool.commands.summary.text import (
     say_collectives,
     say_measured,
@@ -208,7 +208,7 @@ def _list_tables(report: DiffReport, sides: _Sides, labels: _Labels) -> PageTabl
 
 def _list_spaces(sides: _Sides) -> tuple[SpaceChange, ...]:
     """List all memory spaces, where there are several."""
-    left, right = (one.program.memory if one.program else None for one in level_sides(*sides))
+    left, right = (one.program.memory if one.program else None for one in level_sides(sides))
     spaces = list_spaces(left.figures, right.figures) if left and right else ()
     return spaces if len(spaces) > 1 else ()
 
@@ -272,7 +272,7 @@ def report(request: Request, *, new: str | None, hbm: str | None, output: str) -
 
 def _write_one(request: Request, limit_bytes: int | None) -> tuple[str, set[str]]:
     """Return the page about a program, and the paths of what it was made from."""
-    program = load_one(request, "executions", "memory", "costs", "fusions", with_buffers=True)
+    program = load_one(request, with_buffers=True)
     if limit_bytes is None and program.machine and program.machine.chip:
         limit_bytes = program.machine.chip.hbm_bytes
     paths = program.paths

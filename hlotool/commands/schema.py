@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import click
+from click.shell_completion import CompletionItem
 
 from hlotool.check.history import HISTORY_SCHEMA, HistoryLine
 from hlotool.commands.shared.command import HelpfulCommand, all_documents
-from hlotool.commands.shared.complete import complete_document
+from hlotool.commands.shared.complete import match_words
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.output import write_text
-from hlotool.commands.shared.stderr import say
 from hlotool.errors import UsageError
 from hlotool.table.names import suggest
 from hlotool.table.schema import Json, make_line_schema, make_schema
@@ -20,6 +21,15 @@ _EXAMPLES = (
     "hlotool schema summary-directory",
     "hlotool schema check-history",
 )
+
+
+def complete_document(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the name of a document that has a schema."""
+    del ctx, param
+    named = ((name, str(one["description"])) for name, one in all_schemas().items())
+    return match_words(named, incomplete)
 
 
 @click.command("schema", cls=HelpfulCommand, examples=_EXAMPLES)

@@ -124,7 +124,7 @@ def show(request: Request, *, names: tuple[str, ...], hops: int, options: RowOpt
     NAME is an instruction or computation, a value fusion.3{0}, a parameter as the program calls
     it, a source line model.py:120, or the beginning of a name that nothing else begins with.
     """
-    program = load_one(request, "executions", "memory", "costs", with_buffers=True)
+    program = load_one(request, with_buffers=True)
     report = program.show(names, hops)
     if options.format in GRAPH_FORMATS:
         render = GRAPH_FORMATS[options.format]

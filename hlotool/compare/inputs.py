@@ -2,7 +2,7 @@
 
 What is compared: a program or its saved figures, and under what it was compiled.
 
-The two sides of a diff: what did the user type, and what does it hold?
+The two sides of a diff: what the user typed, and what of it is read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -23,14 +23,13 @@ from hlotool.dump.find import find_inputs, parse_module_pattern
 from hlotool.dump.names import folder_below, short_path
 from hlotool.dump.remote import is_address
 from hlotool.dump.saved import SavedModule, make_key, read_saved
-from hlotool.dump.siblings import find_build, find_tpu_flags
 from hlotool.dump.stores import relative_path
 from hlotool.errors import HlotoolError, NothingCheckedError
 from hlotool.hlo import Module
 from hlotool.hlo.attribute_values import drop_metadata
-from hlotool.program.load import input_paths, load_program
+from hlotool.program.load import input_paths, load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
-from hlotool.program.siblings import parse_debug_options
+from hlotool.program.siblings import Flags, read_flags
 from hlotool.table import InputPaths
 
 _FIRST_COMPUTATION: Final = re.compile(r"^(?:ENTRY\s|%)", re.MULTILINE)
@@ -70,9 +69,6 @@ def read_content(one: Input) -> Content | None:
     return Content(body, Counter(" ".join(found) for found in _RESULT.findall(body)))
 
 
-Flags = Mapping[str, tuple[str, ...]]
-
-
 class DiffSide(Struct, frozen=True):
     """One side: a program or the figures a saved document holds, and what it was compiled under.
 
@@ -101,20 +97,24 @@ class DiffSide(Struct, frozen=True):
 
     def notes(self) -> tuple[str, ...]:
         """Say what of its files was not understood."""
-        return self.program.notes() if self.program else ()
+        return note_files(self.program) if self.program else ()
 
 
-def level_sides(left: DiffSide, right: DiffSide) -> tuple[DiffSide, DiffSide]:
-    """Estimate memory on both sides where only one has a buffer assignment."""
-    here, there = left.program, right.program
-    if here is None or there is None or (here.assignment is None) == (there.assignment is None):
-        return left, right
-    if here.module is None or there.module is None:
-        return left, right
-    return (
-        replace(left, figures=here.without_assignment()),
-        replace(right, figures=there.without_assignment()),
-    )
+def level_sides(sides: Sequence[DiffSide]) -> list[DiffSide]:
+    """Estimate memory on all sides where only some have a buffer assignment.
+
+    A side that only saved figures, or a program without its text, stays as it is.
+    """
+    programs = [side.program for side in sides if side.program and side.program.module]
+    known = [one.assignment is not None for one in programs]
+    if all(known) or not any(known):
+        return list(sides)
+    return [
+        replace(side, figures=side.program.without_assignment())
+        if side.program and side.program.module
+        else side
+        for side in sides
+    ]
 
 
 class Argument(Struct, frozen=True):
@@ -250,17 +250,8 @@ def read_side(
 
 def _read_context(program: Program, chosen: Input) -> DiffSide:
     """Read what a program was compiled under; the text that XLA was given is read if needed."""
-    options = chosen.debug_options
-    text = chosen.module or chosen.buffers
-    path = text.raw_path if text and not text.part else ""
-    tpu_flags = find_tpu_flags(path)
-    return DiffSide(
-        program,
-        flags=parse_debug_options(options.read()) if options else None,
-        tpu_flags=parse_debug_options(tpu_flags.read()) if tpu_flags else None,
-        before=chosen.before,
-        build=find_build(path),
-    )
+    found = read_flags(chosen)
+    return DiffSide(program, found.printed, found.tpu, chosen.before, found.build)
 
 
 def name_files(facts: SideFacts, side: DiffSide) -> SideFacts:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hlotool.compare.inputs import EQUAL, Candidate, Content, read_content
 from hlotool.errors import NothingCheckedError, UsageError
+from hlotool.table.words import list_some
 
 Way: TypeAlias = Literal[
     "the only ones", "map", "same path", "equal content", "similar content", "same name"
@@ -88,7 +89,7 @@ def choose_pair(pairs: Sequence[Pairing], what: str) -> Pairing:
     if not whole:
         raise NothingCheckedError("no module has the same name on both sides; pair two with --map.")
     if len(whole) > 1:
-        names = ", ".join(sorted(pair.name for pair in whole)[:_MOST_LISTED])
+        names = list_some(sorted(pair.name for pair in whole), _MOST_LISTED, "")
         raise UsageError(f"{what} takes one module; choose with --module: {names}.")
     return whole[0]
 
@@ -227,7 +228,7 @@ def _find_named(text: str, candidates: Sequence[Candidate], side: str) -> list[C
         found = [one for one in candidates if text in names(one)]
         if found:
             return found
-    listed = ", ".join(sorted({one.key for one in candidates})[:_MOST_LISTED])
+    listed = list_some(sorted({one.key for one in candidates}), _MOST_LISTED, "")
     raise UsageError(f"--map: {side} has no module {text!r}; it has {listed}.")
 
 

@@ -144,7 +144,7 @@ class _Comparison:
     """One comparison; each block is worked out if it was asked for and can be."""
 
     def __init__(self, left: DiffSide, right: DiffSide, options: DiffOptions) -> None:
-        self.left, self.right = level_sides(left, right)
+        self.left, self.right = level_sides((left, right))
         self.options = options
         self.missing: list[str] = []
         if self.left is not left:

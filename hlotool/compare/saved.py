@@ -16,7 +16,8 @@ from hlotool.analysis.collectives.totals import KindRow
 from hlotool.analysis.measured import MEASURED
 from hlotool.compare.changes.collectives import CollectiveChange, Sums, has_changed, make_change
 from hlotool.dump.saved import SavedSummary
-from hlotool.program.program import METRICS, Program
+from hlotool.program.metrics import METRICS
+from hlotool.program.program import Program
 from hlotool.table import Unit
 
 _FUSION_COUNT: Final = "fusions.fusion_count"

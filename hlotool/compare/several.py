@@ -16,7 +16,7 @@ from hlotool.compare.report import estimate_times
 from hlotool.compare.threshold import JUDGED
 from hlotool.table import MEASURE, PERCENT, Block, DocumentSpec, RowList, Unit, column, figure
 
-_NOT_COMPARED: Final = "the buffer assignment that only some have; memory is estimated for all"
+NOT_LEVEL: Final = "the buffer assignment that only some have; memory is estimated for all"
 
 
 class SideFigure(Struct, frozen=True):
@@ -78,21 +78,6 @@ SIDES: Final = RowList(
     has_total=False,
     limit=0,
 )
-
-
-def level_sides(sides: Sequence[DiffSide]) -> tuple[list[DiffSide], tuple[str, ...]]:
-    """Estimate memory on all sides where only some have a buffer assignment."""
-    programs = [side.program for side in sides if side.program and side.program.module]
-    known = [one.assignment is not None for one in programs]
-    if all(known) or not any(known):
-        return list(sides), ()
-    levelled = [
-        DiffSide(side.program.without_assignment(), side.flags)
-        if side.program and side.program.module
-        else side
-        for side in sides
-    ]
-    return levelled, (_NOT_COMPARED,)
 
 
 def compare_sides(sides: Sequence[DiffSide]) -> list[tuple[MetricRow, ...]]:

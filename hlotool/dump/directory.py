@@ -33,6 +33,7 @@ from hlotool.dump.stores import find_root
 from hlotool.dump.walk import FoundFile, walk_directory
 from hlotool.errors import InputError, MissingPackageError, NothingCheckedError
 from hlotool.pattern import Pattern
+from hlotool.table.words import list_some
 from hlotool.text import Source
 
 _NUMBER: Final = re.compile(r"#([0-9]+)")
@@ -183,7 +184,7 @@ def _match_programs(
     chosen = choose_programs(path, programs, pattern)
     if not chosen:
         names = sorted({each.name for each in programs})
-        listed = ", ".join(names[:_NAMES_LISTED]) + ", …" * (len(names) > _NAMES_LISTED)
+        listed = list_some(names, _NAMES_LISTED, ", …")
         raise NothingCheckedError(
             f"{display_name(path)}: --module {pattern.text!r} matches no module; "
             f"there are: {listed}."

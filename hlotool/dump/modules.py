@@ -23,6 +23,7 @@ from hlotool.dump.text_kind import Detection, Heading, Prefix, TextKind, detect_
 from hlotool.hlo.fast_reader import LONGEST_HAND_WRITTEN
 from hlotool.hlo.module_extent import find_module_end
 from hlotool.hlo.scanner import NAME
+from hlotool.table.words import count_noun
 from hlotool.text import Source
 
 _HEADER: Final = "HloModule"
@@ -57,7 +58,7 @@ class FoundModules(Struct, frozen=True):
     def notes(self) -> tuple[str, ...]:
         """Say in a sentence what was left out, nothing if nothing was."""
         places = ((self.before_count, "before"), (self.behind_count, "behind"))
-        counts = [f"{_count_lines(count)} {where}" for count, where in places if count]
+        counts = [f"{count_noun(count, 'line')} {where}" for count, where in places if count]
         parts = [f"{' and '.join(counts)} the HLO are passed over"] if counts else []
         if self.prefix:
             parts.append(f"prefixes of lines, such as {self.prefix.strip()!r}, are left out")
@@ -176,10 +177,6 @@ def _find_tail(source: Source, heading: int) -> int:
 def _count_others(text: str) -> int:
     """Count the lines that hold something, comments left out."""
     return len(_OTHER_LINE.findall(text)) if text else 0
-
-
-def _count_lines(count: int) -> str:
-    return "1 line" if count == 1 else f"{count:,} lines"
 
 
 HEAD_BYTES: Final = 1 << 14  # the header line of most modules

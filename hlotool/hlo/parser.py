@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from threading import RLock
@@ -379,20 +379,19 @@ _COMPUTATION_AHEAD = re.compile(rf"ENTRY\s|(?:%?{NAME})?+\s*+[{{(]")
 
 
 @collector_paused()
-def parse_module(source: Source, watch: Callable[[int], None] | None = None) -> Module:
+def parse_module(source: Source) -> Module:
     """Read an HLO module as text, in any style that XLA prints.
 
     module = ["HloModule" header tables] computation { computation }
 
     Attributes are split and read on first access; everything else is read here. Raises
     ParseError at the first character that is not HLO, for a text yet to be filled in, and for
-    one that has not the entry its header tells of. `watch` is called with the characters that
-    were read since its last call.
+    one that has not the entry its header tells of.
     """
     if len(source.text) <= LONGEST_HAND_WRITTEN:
         check_template(source)
     try:
-        module = read_module(source, is_slow=False, watch=watch)
+        module = read_module(source, is_slow=False)
     except ParseError:  # the descent has the last word, and the better place
         module = _read_slowly(source)
     check_entry(module)
@@ -408,9 +407,7 @@ def _read_slowly(source: Source) -> Module:
         raise
 
 
-def read_module(
-    source: Source, *, is_slow: bool, watch: Callable[[int], None] | None = None
-) -> Module:
+def read_module(source: Source, *, is_slow: bool) -> Module:
     """Read a module with the fast reader where that fits, or by recursive descent alone.
 
     The descent is the authority, which tests compare with.
@@ -430,10 +427,7 @@ def read_module(
     builder = Builder(scanner, module, shapes)
     read = read_computation_slowly if is_slow else read_computation
     while not scanner.at_end():
-        begin = scanner.pos
         read(builder)
-        if watch is not None:
-            watch(scanner.pos - begin)
     if not module.computations:
         scanner.fail("the module has no computations: the text ends here", hint=TRUNCATED)
     check_style(module)

@@ -29,7 +29,7 @@ def make_pair_page(
     limit_bytes: int | None = None,
 ) -> PairPage:
     """Return what a page draws of two programs; memory is estimated on both if it is on one."""
-    old, new = level_sides(left, right)
+    old, new = level_sides((left, right))
     charts = _chart(old, limit_bytes), _chart(new, limit_bytes)
     named = {label: list(_name(report, place)) for place, label in enumerate(labels)}
     for label, chart in zip(labels, charts, strict=True):

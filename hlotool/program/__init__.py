@@ -1,9 +1,9 @@
 """One program, and everything that is worked out about it once.
 
-`program` is the lazy object that commands, findings, diffs and budgets ask: `given` is what it was
-made of, `work` what runs in it and what that costs. `loading` makes one of files. `named` finds by
-name what budgets and diffs may ask of it, `figures` says where that is, `metrics` has the unit of
-each; `row` is its row in the table of a directory, `notes` what the user has to know of its files.
-`assumptions` are what the user says beside the dump, `mesh_beside` the mesh that the text before
-optimization names, `call_rules` those of custom calls that tell nothing themselves.
+`program` is the lazy object that commands, findings, diffs and budgets ask, with what the user
+assumes beside the dump. `load` makes one of files, and says what of them was not understood;
+`siblings` are the files beside its text: flags, and the mesh. `metrics` declares what budgets and
+diffs may ask by name. `call_rules` are the user's, of custom calls that tell no cost. `fleet` makes
+the rows of many programs, `row_cache` keeps them. `blamed` finds the program that an out-of-memory
+message is about; `page` is what the page of `hlotool report` draws.
 """

@@ -1,4 +1,4 @@
-"""What a rule of the user's says of a custom call whose text tells no cost."""
+"""The user's rules for custom calls whose text tells no cost."""
 
 from __future__ import annotations
 

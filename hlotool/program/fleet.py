@@ -1,13 +1,8 @@
-"""The figures by which the programs of a directory are ranked: one row a program.
+"""The rows of many programs, whoever reads them: the figures by which they are ranked.
 
-What are the rows of many programs, whoever reads them?
-
-Processes of this machine do, or the workers of any executor. A program that cannot be read is a
-row with an error. Inputs and rows alone go from process to process, and rows alone are kept.
-
-To which programs do many paths lead, and what are their rows?
-
-What a file holds is found out where it will be read, so that no text stays in this process.
+Processes of this machine read, or the workers of any executor. A program that cannot be read is a
+row with an error. Inputs and rows alone go from process to process, and rows alone are kept; what
+a file holds is found out where it will be read, so that no text stays in this process.
 """
 
 from __future__ import annotations
@@ -23,7 +18,6 @@ from msgspec.structs import replace
 
 from hlotool import __version__
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.analysis.measured import describe_runs
 from hlotool.analysis.summary.report import ProgramRow, ProgramStage
 from hlotool.dump.files import DumpFile, Input, StageChoice
 from hlotool.dump.find import find_inputs
@@ -31,13 +25,100 @@ from hlotool.dump.names import Stage, short_path, split_file_name
 from hlotool.dump.read import display_name
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
-from hlotool.program.load import load_program
+from hlotool.program.load import load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from hlotool.program.row_cache import CachedRow, RowCache
+
+_STAGES: Final[dict[Stage | None, ProgramStage]] = {Stage.BEFORE: "before", Stage.AFTER: "after"}
+
+
+class Member(Struct, frozen=True):
+    """One program, the directory that its place is told from, and what a cache knows it by."""
+
+    chosen: Input
+    directory: str
+    key: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much there is to read."""
+        return self.chosen.size_bytes
+
+    @property
+    def place(self) -> str:
+        """Where it lies, in short."""
+        return short_path(self.chosen.path, self.directory)
+
+
+class Measured(Struct, frozen=True):
+    """A row, what of the program's files was not understood, and the code of what went wrong."""
+
+    row: ProgramRow
+    notes: tuple[str, ...] = ()
+    exit_code: int = 0
+    is_settled: bool = True  # whether its files were the same before and after they were read
+
+
+class FleetContext(Struct, frozen=True):
+    """With what programs are measured: what the user says, who reads, and what is known."""
+
+    assumptions: Assumptions = NO_ASSUMPTIONS
+    executor: Executor | None = None
+    cache: RowCache | None = None
+    progress: Callable[[int], None] | None = None
+
+
+def measure_members(members: Sequence[Member], context: FleetContext) -> list[Measured]:
+    """Return the row of each program, in order; what the cache knows is not read again."""
+    if context.cache is None:
+        return _measure(members, context)
+    members, known = _look_up(members, context, context.cache)
+    if context.progress is not None:
+        context.progress(sum(each.size_bytes for each in members if each.key in known))
+    measured = iter(_measure([each for each in members if each.key not in known], context))
+    return [
+        _recall(each, known[each.key]) if each.key in known else next(measured) for each in members
+    ]
+
+
+def _measure(members: Sequence[Member], context: FleetContext) -> list[Measured]:
+    """Read programs; each row is kept as it comes."""
+
+    def keep(member: Member, result: Measured | Failure) -> None:
+        if context.cache and isinstance(result, Measured) and member.key and result.is_settled:
+            context.cache.add(member.key, result.row, result.notes)
+
+    results = map_inputs(
+        partial(measure_member, assumptions=context.assumptions, version=__version__),
+        members,
+        executor=context.executor,
+        progress=context.progress,
+        keep=keep,
+    )
+    return [
+        _fail(member, result) if isinstance(result, Failure) else result
+        for member, result in zip(members, results, strict=True)
+    ]
+
+
+def measure_member(
+    member: Member, *, assumptions: Assumptions = NO_ASSUMPTIONS, version: str = __version__
+) -> Measured:
+    """Read and measure one program; runs in a process of its own, perhaps of another machine.
+
+    Raises what reading and measuring raise, InputError in a worker with another hlotool.
+    """
+    if version != __version__:
+        raise InputError(f"the worker that was to read this has hlotool {__version__}.")
+    chosen = member.chosen
+    program = load_program(chosen, chosen.path, with_buffers=True, assumptions=assumptions)
+    row = measure_program(program, chosen.path, member.place, _STAGES.get(chosen.stage))
+    is_settled = not member.key or member.key == _find_key(member, assumptions)
+    return Measured(row, note_files(program), is_settled=is_settled)
 
 
 def measure_program(
@@ -49,7 +130,7 @@ def measure_program(
     assignment. Raises what the analyses raise.
     """
     row = _add_memory(ProgramRow(program.name, path, place, None, stage), program)
-    runs = describe_runs(program.measured)
+    runs = program.measured_runs
     if runs is not None:
         row = replace(row, measured_count=runs.run_count, measured_seconds=runs.run_seconds)
     if program.module is None:
@@ -92,94 +173,6 @@ def _add_memory(row: ProgramRow, program: Program) -> ProgramRow:
     )
 
 
-_STAGES: Final[dict[Stage | None, ProgramStage]] = {Stage.BEFORE: "before", Stage.AFTER: "after"}
-
-
-class Member(Struct, frozen=True):
-    """One program, the directory that its place is told from, and what a cache knows it by."""
-
-    chosen: Input
-    directory: str
-    key: str = ""
-
-    @property
-    def size_bytes(self) -> int:
-        """How much there is to read."""
-        return self.chosen.size_bytes
-
-    @property
-    def place(self) -> str:
-        """Where it lies, in short."""
-        return short_path(self.chosen.path, self.directory)
-
-
-class Measured(Struct, frozen=True):
-    """A row, what of the program's files was not understood, and the code of what went wrong."""
-
-    row: ProgramRow
-    notes: tuple[str, ...] = ()
-    exit_code: int = 0
-    is_settled: bool = True  # whether its files were the same before and after they were read
-
-
-class Means(Struct, frozen=True):
-    """With what programs are measured: what the user says, who reads, and what is known."""
-
-    assumptions: Assumptions = NO_ASSUMPTIONS
-    executor: Executor | None = None
-    cache: RowCache | None = None
-    progress: Callable[[int], None] | None = None
-
-
-def measure_members(members: Sequence[Member], means: Means) -> list[Measured]:
-    """Return the row of each program, in order; what the cache knows is not read again."""
-    if means.cache is None:
-        return _measure(members, means)
-    members, known = _look_up(members, means, means.cache)
-    if means.progress is not None:
-        means.progress(sum(each.size_bytes for each in members if each.key in known))
-    measured = iter(_measure([each for each in members if each.key not in known], means))
-    return [
-        _recall(each, known[each.key]) if each.key in known else next(measured) for each in members
-    ]
-
-
-def _measure(members: Sequence[Member], means: Means) -> list[Measured]:
-    """Read programs; each row is kept as it comes."""
-
-    def keep(member: Member, result: Measured | Failure) -> None:
-        if means.cache and isinstance(result, Measured) and member.key and result.is_settled:
-            means.cache.add(member.key, result.row, result.notes)
-
-    results = map_inputs(
-        partial(measure_member, assumptions=means.assumptions, version=__version__),
-        members,
-        executor=means.executor,
-        progress=means.progress,
-        keep=keep,
-    )
-    return [
-        _fail(member, result) if isinstance(result, Failure) else result
-        for member, result in zip(members, results, strict=True)
-    ]
-
-
-def measure_member(
-    member: Member, *, assumptions: Assumptions = NO_ASSUMPTIONS, version: str = __version__
-) -> Measured:
-    """Read and measure one program; runs in a process of its own, perhaps of another machine.
-
-    Raises what reading and measuring raise, InputError in a worker with another hlotool.
-    """
-    if version != __version__:
-        raise InputError(f"the worker that was to read this has hlotool {__version__}.")
-    chosen = member.chosen
-    program = load_program(chosen, chosen.path, with_buffers=True, assumptions=assumptions)
-    row = measure_program(program, chosen.path, member.place, _STAGES.get(chosen.stage))
-    is_settled = not member.key or member.key == _find_key(member, assumptions)
-    return Measured(row, program.notes(), is_settled=is_settled)
-
-
 def _fail(member: Member, failure: Failure) -> Measured:
     """Return the row of a program that could not be read."""
     chosen, message = member.chosen, failure.message.partition("\n")[0]
@@ -189,14 +182,14 @@ def _fail(member: Member, failure: Failure) -> Measured:
 
 
 def _look_up(
-    members: Sequence[Member], means: Means, cache: RowCache
+    members: Sequence[Member], context: FleetContext, cache: RowCache
 ) -> tuple[list[Member], dict[str, CachedRow]]:
     """Return the programs with their keys, and what the cache knows of them.
 
     What cannot be read has no key: it fails again where it is measured.
     """
-    find = partial(_find_key, assumptions=means.assumptions)
-    keys = map_inputs(find, members, executor=means.executor)
+    find = partial(_find_key, assumptions=context.assumptions)
+    keys = map_inputs(find, members, executor=context.executor)
     keyed = [
         member if isinstance(key, Failure) else replace(member, key=key)
         for member, key in zip(members, keys, strict=True)
@@ -220,12 +213,14 @@ def _recall(member: Member, known: CachedRow) -> Measured:
     return Measured(replace(known.row, path=member.chosen.path, place=member.place), known.notes)
 
 
-def measure_paths(paths: Iterable[str], stage: StageChoice, means: Means) -> list[ProgramRow]:
+def measure_paths(
+    paths: Iterable[str], stage: StageChoice, context: FleetContext
+) -> list[ProgramRow]:
     """Return the rows of files and directories, in order; what is no dump is a row, too."""
     places = [PathToRead(path, _size_of(path)) for path in paths]
-    found = map_inputs(partial(find_members, stage=stage), places, executor=means.executor)
+    found = map_inputs(partial(find_members, stage=stage), places, executor=context.executor)
     members = [one for each in found if not isinstance(each, Failure) for one in each]
-    measured = iter(measure_members(members, means))
+    measured = iter(measure_members(members, context))
     rows: list[ProgramRow] = []
     for place, each in zip(places, found, strict=True):
         if isinstance(each, Failure):

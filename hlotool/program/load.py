@@ -1,26 +1,22 @@
 """From inputs to programs: a module, and a buffer assignment beside it.
 
-Knows files and parsers and nothing of the command line, so that the commands and the
-Python API read dumps alike.
+Knows files and parsers and nothing of the command line, so that the commands and the Python API
+read dumps alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-
-from hlotool.analysis.memory.memory_map import map_memory
-from hlotool.analysis.memory.report import add_up_space
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.dump.files import DumpFile, Input, Inputs
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
 from hlotool.hlo import Module
 from hlotool.hlo.buffers import BufferAssignment
 from hlotool.hlo.parser import parse_module
-from hlotool.program.oom_need import ProgramNeed, measure_need
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
-from hlotool.program.siblings import MeshBeside, read_compilation
+from hlotool.program.siblings import SiblingMesh, read_flags
 from hlotool.table import InputPaths
+from hlotool.table.words import count_noun
 from hlotool.text import Source
 
 
@@ -30,37 +26,28 @@ def load_program(
     *,
     with_buffers: bool = False,
     assumptions: Assumptions = NO_ASSUMPTIONS,
-    watch: Callable[[int, int], None] | None = None,
 ) -> Program:
     """Read one input; `path` is what the user typed.
 
-    The buffer assignment is read only on request. `watch` is called with the characters of the
-    module that were read since its last call, and with those that it has. Raises HlotoolError
-    for what cannot be read, is a saved JSON document, or does not parse, UsageError for a chip
-    of another backend that must fit.
+    The buffer assignment is read only on request. Raises HlotoolError for what cannot be read, is
+    a saved JSON document, or does not parse, UsageError for a chip of another backend that must
+    fit.
     """
     if chosen.document is not None:
         raise InputError(f"{chosen.document.path}: expected a dump, found a saved JSON document.")
-    module = _parse_module(chosen.module.read(), watch) if chosen.module else None
-    assignment = read_assignment(chosen) if with_buffers else None
-    name = (module.name if module else "") or chosen.name
-    paths = input_paths(path, chosen, with_buffers=with_buffers)
-    mesh_beside = MeshBeside(chosen.before) if chosen.before else None
+    module = parse_module(chosen.module.read()) if chosen.module else None
     program = Program(
-        *(name, module, assignment, paths, assumptions),
-        mesh_beside=mesh_beside,
+        (module.name if module else "") or chosen.name,
+        module,
+        read_assignment(chosen) if with_buffers else None,
+        input_paths(path, chosen, with_buffers=with_buffers),
+        assumptions,
+        sibling_mesh=SiblingMesh(chosen.before) if chosen.before else None,
         measured=chosen.measured,
-        ask_beside=partial(read_compilation, chosen),
+        find_compilation=lambda: read_flags(chosen).describe(),
     )
-    _ = program.machine  # which is looked at once, wherever it counts
+    _ = program.machine  # a chip that does not fit is refused before anything is worked out
     return program
-
-
-def read_assignment(chosen: Input) -> BufferAssignment | None:
-    """Read the buffer assignment with its companions, None where there is none."""
-    if chosen.buffers is None:
-        return None
-    return _parse_buffers(chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range))
 
 
 def input_paths(path: str, chosen: Input, *, with_buffers: bool) -> InputPaths:
@@ -73,6 +60,25 @@ def input_paths(path: str, chosen: Input, *, with_buffers: bool) -> InputPaths:
         buffers.path if buffers else None,
         live_range.path if live_range else None,
     )
+
+
+def read_assignment(chosen: Input) -> BufferAssignment | None:
+    """Read the buffer assignment with its companions, None where there is none."""
+    if chosen.buffers is None:
+        return None
+    return _parse_buffers(chosen.buffers.read(), _read(chosen.values), _read(chosen.live_range))
+
+
+def _read(file: DumpFile | None) -> Source | None:
+    return file.read() if file else None
+
+
+def _parse_buffers(
+    text: Source, values: Source | None = None, live_range: Source | None = None
+) -> BufferAssignment:
+    from hlotool.hlo.assignment.parser import parse_buffer_assignment  # noqa: PLC0415  most have none
+
+    return parse_buffer_assignment(text, values, live_range)
 
 
 def find_largest(found: Inputs) -> tuple[Input, int | None]:
@@ -93,30 +99,69 @@ def allocated_bytes(chosen: Input) -> int | None:
     """Return what the runtime reserves in the default space; None where nothing tells."""
     if chosen.buffers is None:
         return None
+    from hlotool.analysis.memory.memory_map import map_memory  # noqa: PLC0415  several programs
+    from hlotool.analysis.memory.report import add_up_space  # noqa: PLC0415  the same
+
     assignment = _parse_buffers(chosen.buffers.read())
     return add_up_space(map_memory(assignment, None), 0).allocated
 
 
-def read_need(chosen: Input) -> ProgramNeed | None:
-    """Return what a program reserves in the default space; None where nothing tells."""
-    if chosen.buffers is None:
-        return None
-    return measure_need(map_memory(_parse_buffers(chosen.buffers.read()), None))
+def note_files(program: Program) -> tuple[str, ...]:
+    """Say in sentences what of a program's files was not understood, or may be missing."""
+    module, assignment = program.module, program.assignment
+    notes = [_note_entry(module) if module else ""]
+    if assignment is not None:
+        notes += [_note_unknown_lines(assignment), _note_open_end(module, assignment)]
+    notes.append(note_chip(program))
+    return tuple(filter(None, notes))
 
 
-def _parse_module(source: Source, watch: Callable[[int, int], None] | None) -> Module:
-    if watch is None:
-        return parse_module(source)
-    return parse_module(source, lambda count: watch(count, len(source.text)))
+def note_chip(program: Program) -> str:
+    """Say that the chip named is for programs of another backend, '' if it is not."""
+    named = program.assumptions.machine
+    chip = named.chip if named else None
+    if chip is None or (program.machine is not None and program.machine.chip is not None):
+        return ""
+    from hlotool.analysis.collectives.machine import BACKEND_NAMES  # noqa: PLC0415  rare
+
+    chip_for, program_for = (
+        BACKEND_NAMES.get(one or "", "another backend")
+        for one in (chip.backend, find_backend(program.expect_module()))
+    )
+    return f"{chip.name} is a chip for {chip_for}: programs for {program_for} have no times on it."
 
 
-def _parse_buffers(
-    text: Source, values: Source | None = None, live_range: Source | None = None
-) -> BufferAssignment:
-    from hlotool.hlo.assignment.parser import parse_buffer_assignment  # noqa: PLC0415  most have none
+def _note_entry(module: Module) -> str:
+    entry = module.entry
+    if entry.is_entry:
+        return ""
+    return (
+        f"{module.source.name}: no computation is marked ENTRY, so {entry.name!r}, the last, is "
+        "taken for it; whether the text is whole cannot be checked."
+    )
 
-    return parse_buffer_assignment(text, values, live_range)
+
+def _note_unknown_lines(assignment: BufferAssignment) -> str:
+    count = assignment.unknown_line_count
+    if not count:
+        return ""
+    lines = count_noun(count, "line is", "lines are")
+    kind = "of a kind not known here, and passed over"
+    rest = "the rest of the buffer assignment adds up"
+    return f"{assignment.source.name}: {lines} {kind}; {rest}."
 
 
-def _read(file: DumpFile | None) -> Source | None:
-    return file.read() if file else None
+def _note_open_end(module: Module | None, assignment: BufferAssignment) -> str:
+    """Say what may be missing; allocations may not where each array of the module has one."""
+    open_end = assignment.open_end
+    if open_end is None:
+        return ""
+    if open_end.what == "allocations" and module:
+        from hlotool.analysis.dataflow.schedule import find_problem  # noqa: PLC0415  rare
+        from hlotool.analysis.memory.check_assignment import find_unplaced  # noqa: PLC0415  the same
+
+        if not find_problem(module):
+            found = find_unplaced(module, assignment)
+            if found is None or found.is_assigned:  # the latter is an error
+                return ""
+    return f"{open_end.source.name}: its end cannot be checked; {open_end.what} may be missing."

@@ -1,8 +1,8 @@
-"""Which program of a dump is an out-of-memory message about?
+"""The program of a dump that an out-of-memory message is about.
 
-By its name, where the message has it: said outright, or as the outermost call of its op_names.
-Else it is the program in which most of the listed buffers stand. What was asked decides among
-several. Where the message tells neither, the user must say.
+It is found by its name, where the message has that: said outright, or as the outermost call of its
+op_names. Else it is the program in which most of the listed buffers stand. What was asked decides
+among several. Where the message tells neither, the user must say.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Final
 
 from msgspec import Struct
 
+from hlotool.analysis.memory.memory_map import map_memory
 from hlotool.analysis.out_of_memory import find_instruction, strip_layout
 from hlotool.dump.files import Input, Inputs
 from hlotool.dump.names import short_path
 from hlotool.dump.workers import Failure, map_inputs
 from hlotool.errors import InputError
+from hlotool.hlo.assignment.parser import parse_buffer_assignment
 from hlotool.oom.records import ListedBuffer, OutOfMemory
-from hlotool.program.load import read_need
-from hlotool.program.oom_need import ProgramNeed, is_far_smaller, measure_distance
+from hlotool.program.oom_need import ProgramNeed, is_far_smaller, measure_distance, measure_need
+from hlotool.table.words import list_some
 
 # What XLA calls a module that JAX compiles: `jit(train_step)/…` is of `jit_train_step`.
 _OUTERMOST: Final = re.compile(r"(?P<how>[a-z]++)\((?P<name>[\w.<>\-]++)\)/")
@@ -111,7 +113,7 @@ def _expect_only(message: OutOfMemory, path: str, programs: list[Input], names: 
 def _list_places(path: str, programs: list[Input]) -> str:
     """Name some programs by their places, which choose them."""
     places = sorted(short_path(one.path, path) for one in programs)
-    return ", ".join(places[:_MOST_LISTED]) + (", …" if len(places) > _MOST_LISTED else "")
+    return list_some(places, _MOST_LISTED, ", …")
 
 
 def _count_all(message: OutOfMemory, programs: list[Input]) -> list[tuple[Input, int]]:
@@ -127,18 +129,28 @@ def _count_all(message: OutOfMemory, programs: list[Input]) -> list[tuple[Input,
 
 def _weigh(message: OutOfMemory, counted: list[tuple[Input, int]]) -> list[_Candidate]:
     """Return programs with what they need."""
-    needs = map_inputs(read_need, [one for one, _ in counted])
+    needs = map_inputs(_read_need, [one for one, _ in counted])
     made = []
     for (one, count), found in zip(counted, needs, strict=True):
         need = None if isinstance(found, Failure) else found
         distance = measure_distance(message, need)
         made.append(
             _Candidate(
-                *(one, count, need, is_far_smaller(message, need)),
+                one,
+                count,
+                need,
+                is_far_smaller(message, need),
                 float("inf") if distance is None else distance,
             )
         )
     return made
+
+
+def _read_need(chosen: Input) -> ProgramNeed | None:
+    """Return what a program reserves in the default space; None where nothing tells."""
+    if chosen.buffers is None:
+        return None
+    return measure_need(map_memory(parse_buffer_assignment(chosen.buffers.read()), None))
 
 
 def _list_names(message: OutOfMemory) -> set[str]:

@@ -1,4 +1,4 @@
-"""Which rows of a directory summary are known from an earlier run?
+"""The rows of a directory summary that are known from an earlier run.
 
 A cache is JSON Lines: a row for each content of a program's files, written as it comes, so that a
 run that was ended goes on where it stopped. Lines are added only; the last of a key counts.
@@ -22,6 +22,7 @@ from hlotool.dump.read import display_name, read_bytes
 from hlotool.errors import UsageError
 from hlotool.program.program import Assumptions
 from hlotool.table import fields_of
+from hlotool.table.words import count_noun
 
 ROW_SCHEMA: Final = "hlotool/summary-cache/v1"
 _START: Final = json.dumps({"schema": ROW_SCHEMA})[:-1].encode()  # of every line
@@ -74,7 +75,7 @@ class RowCache:
             if row.key in wanted:
                 found[row.key] = row
         if broken:
-            what = "1 line is" if broken == 1 else f"{broken:,} lines are"
+            what = count_noun(broken, "line is", "lines are")
             self.notes.append(f"--cache {self.path}: {what} broken, and passed over.")
         return found
 

@@ -1,28 +1,29 @@
 """The `.debug_options` of a dump: which XLA flags the program was compiled under.
 
-Which flags was a program compiled with? Those of the files beside its text.
+What the files beside a program's text tell: flags and build of the compiler, and the mesh.
 
-Which mesh does the text before optimization name, beside the text of the same program?
+The mesh stands in the text before optimization alone; of that text the header line is read, and
+only when axes need it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.mesh import find_printed_mesh
-from hlotool.analysis.summary.module_facts import Compilation, list_flags
 from hlotool.dump.files import DumpFile, Input
 from hlotool.dump.groups import read_header_line
-from hlotool.dump.modules import read_module_head
-from hlotool.dump.pairing import may_be_same_program
 from hlotool.dump.siblings import find_build, find_tpu_flags
-from hlotool.dump.text_kind import detect_kind
 from hlotool.errors import HlotoolError
-from hlotool.hlo import Mesh, Module
 from hlotool.text import Source
+
+if TYPE_CHECKING:
+    from hlotool.analysis.summary.module_facts import Compilation
+    from hlotool.hlo import Mesh, Module
 
 _LINE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?::\s*(?P<value>.*\S)|(?P<opens>\{))\s*")
 
@@ -49,34 +50,58 @@ def parse_debug_options(source: Source) -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(values) for name, values in found.items()}
 
 
-def read_compilation(chosen: Input) -> Compilation:
-    """Return what the files beside a program's text tell; the mesh stands in texts alone.
+Flags: TypeAlias = Mapping[str, tuple[str, ...]]
 
-    A file of flags that cannot be read tells nothing: no figure depends on it.
+
+class SiblingFlags(Struct, frozen=True):
+    """The flags and the build that a program was compiled with; None where no file tells.
+
+    `printed` are those of its `.debug_options`, `tpu` those of its `tpu_comp_env.txt`.
+    """
+
+    printed: Flags | None = None
+    printed_path: str | None = None
+    tpu: Flags | None = None
+    tpu_path: str | None = None
+    build: int | None = None
+
+    def describe(self) -> Compilation:
+        """Return them as an answer has them; the mesh stands in texts."""
+        from hlotool.analysis.summary.module_facts import Compilation, list_flags  # noqa: PLC0415
+
+        return Compilation(
+            flags=None if self.printed is None else list_flags(self.printed),
+            build=self.build,
+            flags_path=self.printed_path,
+            tpu_flag_count=None if self.tpu is None else len(self.tpu),
+            tpu_flags_path=self.tpu_path,
+        )
+
+
+def read_flags(chosen: Input) -> SiblingFlags:
+    """Read the files of flags beside a program's text.
+
+    One that cannot be read tells nothing: no figure depends on it.
     """
     text = chosen.module or chosen.buffers
     path = text.raw_path if text and not text.part else ""
-    options, tpu_options = chosen.debug_options, find_tpu_flags(path)
-    flags, tpu_flags = _read(options), _read(tpu_options)
-    return Compilation(
-        flags=None if flags is None else list_flags(flags),
-        build=find_build(path),
-        flags_path=options.path if options and flags is not None else None,
-        tpu_flag_count=None if tpu_flags is None else len(tpu_flags),
-        tpu_flags_path=tpu_options.path if tpu_options and tpu_flags is not None else None,
-    )
+    printed, printed_path = _read(chosen.debug_options)
+    tpu, tpu_path = _read(find_tpu_flags(path))
+    return SiblingFlags(printed, printed_path, tpu, tpu_path, find_build(path))
 
 
-def _read(file: DumpFile | None) -> Mapping[str, tuple[str, ...]] | None:
-    """Return the flags of a file, None without one."""
+def _read(file: DumpFile | None) -> tuple[Flags, str] | tuple[None, None]:
+    """Return the flags of a file, and its path."""
+    if file is None:
+        return None, None
     try:
-        return parse_debug_options(file.read()) if file else None
+        return parse_debug_options(file.read()), file.path
     except HlotoolError:
-        return None
+        return None, None
 
 
-class MeshBeside:
-    """The mesh that another text of a program names; looked for once, when first asked for.
+class SiblingMesh:
+    """The mesh that the text before optimization names; looked for once, when first asked for.
 
     `path` is that of the text, None as long as no mesh was found there.
     """
@@ -90,16 +115,19 @@ class MeshBeside:
     def find(self, module: Module) -> Mesh | None:
         """Return the mesh that names the axes of a module, None where the text has none."""
         if not self._is_known:
-            self._mesh, self._is_known = find_mesh_beside(module, self._before), True
+            self._mesh, self._is_known = _find_mesh(module, self._before), True
             self.path = self._before.path if self._mesh else None
         return self._mesh
 
 
-def find_mesh_beside(module: Module, before: DumpFile) -> Mesh | None:
-    """Return the mesh that a text before optimization names, None where it has none.
+def _find_mesh(module: Module, before: DumpFile) -> Mesh | None:
+    """Return the mesh that a text names, if it can be the text of the same program."""
+    # Start-up time: few programs have axes that no text of their own names.
+    from hlotool.analysis.collectives.mesh import find_printed_mesh  # noqa: PLC0415
+    from hlotool.dump.modules import read_module_head  # noqa: PLC0415
+    from hlotool.dump.pairing import may_be_same_program  # noqa: PLC0415
+    from hlotool.dump.text_kind import detect_kind  # noqa: PLC0415
 
-    Of that text only the header line is read. It has to be able to be the same program.
-    """
     line = read_header_line(before)
     begin = detect_kind(module.source.text).begin
     header = module.header

@@ -8,7 +8,7 @@ What a command's answer consists of: declared once, before anything is computed.
 renderers read of it. `rows` has the `Block`, a record in a document, and the `RowList`, a list
 of records. `document` puts them together: a `DocumentSpec` is all that a command can answer, a
 `Document` one answer. `selection` is what the row options leave of a list. `paths` says what
-paths into the user's program share.
+paths into the user's program share, `words` writes counts and lists in sentences.
 
 The table, the JSON, CSV and markdown, `--where`, `--sort`, `--by`, `--columns`, the field list
 in `--help`, the JSON Schemas and docs/fields.md are all made from these declarations.

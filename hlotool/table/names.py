@@ -1,4 +1,4 @@
-"""Which known names may be meant by a wrong one?
+"""The known names that may be meant by a wrong one.
 
 What do names of instructions share but their numbers? `fusion.1` and `fusion.7`: `fusion.*`.
 
@@ -16,6 +16,7 @@ from typing import Final
 
 from hlotool.errors import QueryError
 from hlotool.table.field import Field
+from hlotool.table.words import join_words, list_some
 from hlotool.text import Source
 
 _MOST_NEAR: Final = 4
@@ -60,11 +61,6 @@ def _find_alike(wrong: str, known: Collection[str]) -> list[str]:
         or SequenceMatcher(None, one, wrong).ratio() >= _LEAST_OF_ANOTHER_LETTER
     )
     return list(islice(alike, _MOST_ALIKE))
-
-
-def either(names: list[str]) -> str:
-    """Join names as a sentence does: `a`, `a or b`, `a, b or c`."""
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 _APPENDED: Final = re.compile(r"[0-9]+|clone|remat[0-9]*")
@@ -164,12 +160,10 @@ def suggest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = find_near(name, names)
     if near:
-        return f"did you mean {either(near)}?"
+        return f"did you mean {join_words(near, 'or')}?"
     if len(names) == 1:
         return f"there is only {names[0]}"
-    more = len(names) - _MOST_LISTED
-    listed = ", ".join(names[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
-    return f"there are {listed}" if names else "there are none"
+    return f"there are {list_some(names, _MOST_LISTED)}" if names else "there are none"
 
 
 def suggest_field(name: str, fields: Iterable[Field]) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from hlotool.table.document import Line
 from hlotool.table.units import format_bounds, format_field
+from hlotool.table.words import count_noun
 from hlotool.text import escape
 
 _LEAST_WIDTH: Final = 20  # of a terminal, for prose
@@ -31,11 +32,6 @@ def render_line(line: Line, units: str = "auto") -> str:
                 shown = format_bounds(shown, is_lower=is_lower, is_upper=is_upper)
             parts.append(count_noun(shown, noun) if noun else shown)
     return escape("".join(parts))
-
-
-def count_noun(number: str, noun: str) -> str:
-    """Put a noun behind a number that is written already, in the plural unless there is one."""
-    return f"{number} {noun}" if number == "1" else f"{number} {noun}s"
 
 
 def wrap(text: str, width: int | None, indent: str = "") -> str:

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 from hlotool.dump import workers
 from hlotool.dump.find import find_inputs
-from hlotool.program.fleet import Means, Member, measure_members
+from hlotool.program.fleet import FleetContext, Member, measure_members
 
 
 def measure(directory: str, rounds: int) -> list[object]:
@@ -28,7 +28,7 @@ def measure(directory: str, rounds: int) -> list[object]:
         for processes, times in taken.items():
             cpu, wall = read_clocks()
             with patch.object(workers, "available_processors", return_value=processes):
-                measure_members(members, Means())
+                measure_members(members, FleetContext())
             cpu_after, wall_after = read_clocks()
             times.append((cpu_after - cpu, wall_after - wall))
     medians = [[median(each) for each in zip(*times, strict=True)] for times in taken.values()]

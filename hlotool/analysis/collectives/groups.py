@@ -32,6 +32,7 @@ from hlotool.hlo.groups import (
     order_iota,
     order_mesh,
 )
+from hlotool.table.words import count_noun
 
 GroupMode: TypeAlias = Literal[
     "cross_replica",
@@ -319,7 +320,7 @@ def find_total_problem(total: int, universe: int, mode: GroupMode) -> str | None
     """Say that a notation names more or fewer ids than there are."""
     if total == universe:
         return None
-    return f"names {_count(total, _NOUNS[mode])}, the module has {universe:,}"
+    return f"names {count_noun(total, _NOUNS[mode])}, the module has {universe:,}"
 
 
 def find_group_problem(
@@ -335,7 +336,7 @@ def find_group_problem(
         twice = min(one for one, times in Counter(ids).items() if times > 1)
         return f"{noun} {twice:,} is named twice"
     if len(ids) < universe and not is_partial:
-        return f"of {_count(universe, noun)}, {universe - len(ids):,} in no group"
+        return f"of {count_noun(universe, noun)}, {universe - len(ids):,} in no group"
     return None
 
 
@@ -351,7 +352,3 @@ def find_pair_problem(pairs: Pairs, universe: int, mode: GroupMode) -> str | Non
         if twice:
             return f"{noun} {min(twice):,} {verb} twice"
     return None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

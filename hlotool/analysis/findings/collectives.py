@@ -34,6 +34,7 @@ from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import ArrayShape, Computation, Instruction
 from hlotool.hlo.opcodes import COLLECTIVES, MATRIX_PRODUCTS, MAY_CALL
 from hlotool.hlo.shape import DTYPE_BITS
+from hlotool.table.words import plural
 
 LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
 
@@ -158,12 +159,12 @@ def _find_mode(row: CollectiveRow) -> _Mode:
 def _say_exposed(found: _Exposed) -> str:
     """Write what is exposed, and why."""
     rows = found.rows
-    first, is_one = rows[0], len(rows) == 1
+    first = rows[0]
     names = f"{name_all([row.name for row in rows])} ({first.kind})"
     over = f" over {', '.join(first.axes)}" if first.axes else ""
     over = " between slices" if first.network == "dcn" else over
     share = f"{percent(found.exposed, found.all_sent)} of {found.whole}."
-    runs = "runs" if is_one else "run"
+    runs = plural(len(rows), "runs", "run")
     if _find_mode(first) == "alone":
         return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
     if _find_mode(first) == "marked":
@@ -174,7 +175,8 @@ def _say_exposed(found: _Exposed) -> str:
     is_busy = any(row.overlap_instructions for row in rows)
     what = "Too little" if is_busy else "Nothing"
     part = f"{percent(found.exposed, found.sent)} of it is exposed, " if is_busy else ""
-    return f"{what} is computed while {names} {'sends' if is_one else 'send'}{over}: {part}{share}"
+    sends = plural(len(rows), "sends", "send")
+    return f"{what} is computed while {names} {sends}{over}: {part}{share}"
 
 
 def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:
@@ -282,7 +284,7 @@ def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
     for rows, size in large:
         is_sum = rows[0].kind in _REDUCING
         names = name_all([row.name for row in rows])
-        verb = "sends" if len(rows) == 1 else "send"
+        verb = plural(len(rows), "sends", "send")
         others = [dtype for dtype in rows[0].dtype.split(",") if dtype != "f32"]
         beside = f" beside {', '.join(others)}" if others else ""
         one = make_finding(

@@ -29,6 +29,7 @@ from hlotool.analysis.graph.calls import reach
 from hlotool.analysis.origin import find_origin
 from hlotool.hlo import Computation
 from hlotool.hlo.opcodes import MOVES
+from hlotool.table.words import count_noun, list_some, plural
 
 _MOST_NAMED = 3
 
@@ -42,7 +43,7 @@ def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
         if row.opcode not in MOVES and not row.is_alone:
             size = row.known_memory_bytes_per_run
             names = name_all(row.members)
-            verb = "runs" if row.count == 1 else "run"
+            verb = plural(row.count, "runs", "run")
             yield _finding_of(
                 row,
                 "missed-fusion",
@@ -75,7 +76,7 @@ def _without_donations(row: MissedRow, evidence: Evidence) -> MissedRow | None:
 
 
 def _copy_message(evidence: Evidence, names: Sequence[str], opcode: str, size_bytes: int) -> str:
-    moves = "moves" if len(names) == 1 else "move"
+    moves = plural(len(names), "moves", "move")
     share = evidence.share(size_bytes)
     return f"{name_all(names)} ({opcode}) only {moves} data, {share} of all memory traffic."
 
@@ -125,8 +126,8 @@ def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
     loops = [one.instruction for one in evidence.executions.loops if one.trip_count is None]
     if not loops:
         return
-    verb = "repeats its body" if len(loops) == 1 else "repeat their bodies"
-    counts = "it counts" if len(loops) == 1 else "each counts"
+    verb = plural(len(loops), "repeats its body", "repeat their bodies")
+    counts = plural(len(loops), "it counts", "each counts")
     location = loops[0].source_location()
     yield Finding(
         None,
@@ -164,14 +165,13 @@ def find_unknown_costs(evidence: Evidence) -> Iterator[Finding]:
     if not unknown or not evidence.cost.is_lower_bound:
         return
     first, reason = next(iter(unknown.items()))
-    others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    names = [f"{one.full_name} ({one.opcode})" for one in unknown]
     location = first.source_location()
     yield Finding(
         None,
         "info",
         "unknown-cost",
-        f"The cost of {first.full_name} ({first.opcode}){others} is not known, and totals are "
-        f"lower bounds: {reason}.",
+        f"The cost of {list_some(names, 1)} is not known, and totals are lower bounds: {reason}.",
         first.full_name,
         write_source(location.file, location.line) if location else None,
         count=len(unknown),
@@ -192,17 +192,14 @@ def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
     if not unknown:
         return
     targets = Counter(one.custom_call_target for one in unknown)
-    named = [target for target, _ in targets.most_common(_MOST_NAMED)]
-    others = len(targets) - len(named)
-    listed = ", ".join(named) + (f" and {others} more" if others else "")
+    listed = list_some([target for target, _ in targets.most_common()], _MOST_NAMED)
     location = unknown[0].source_location()
-    plural = "s" if len(unknown) > 1 else ""
+    calls = count_noun(str(len(unknown)), "custom call")
     yield Finding(
         None,
         "info",
         "unknown-custom-call",
-        f"{len(unknown)} custom call{plural} ({listed}) may compute anything: flops are a lower "
-        "bound.",
+        f"{calls} ({listed}) may compute anything: flops are a lower bound.",
         unknown[0].full_name,
         write_source(location.file, location.line) if location else None,
         count=len(unknown),

@@ -1,6 +1,6 @@
 """What is a finding? One sentence about a module, of one of few kinds.
 
-How do findings write shares, names and places?
+Shares, names and places as findings write them.
 
 What are findings made from, and from which size on is anything worth one?
 """
@@ -28,6 +28,7 @@ from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.hlo import Module
 from hlotool.table import BYTES, COUNT, SECONDS, RowList, column, figure
+from hlotool.table.words import list_some
 
 FindingCode: TypeAlias = Literal[
     "contradicted-trip-count",
@@ -215,7 +216,7 @@ def percent(part: float, whole: float) -> str:
 
 def name_all(names: Sequence[str]) -> str:
     """Write the first of some names and how many are like it: `all-gather.5 and 3 like it`."""
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} like it"
+    return list_some(names, 1, " and {} like it")
 
 
 def write_source(file: str | None, line: int | None) -> str | None:

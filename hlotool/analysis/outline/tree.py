@@ -22,6 +22,7 @@ from hlotool.analysis.origin import find_origin
 from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
 from hlotool.hlo import Computation, Instruction
 from hlotool.table.names import fold_numbers, share_path
+from hlotool.table.words import list_some
 
 SMALL: Final = 0.01  # of all seconds: what takes less is no step of its own
 MOST_LEVELS: Final = 32  # of loops, branches and calls in one another; what is deeper is left out
@@ -320,11 +321,9 @@ def write_step(node: OutlineNode) -> str:
 
 def _count_opcodes(opcodes: Counter[str]) -> str:
     listed = [
-        f"{opcode} ×{count}" if count > 1 else opcode
-        for opcode, count in opcodes.most_common(_MOST_OPCODES)
+        f"{opcode} ×{count}" if count > 1 else opcode for opcode, count in opcodes.most_common()
     ]
-    more = len(opcodes) - len(listed)
-    return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
+    return list_some(listed, _MOST_OPCODES)
 
 
 def _elsewhere(node: OutlineNode) -> str:

@@ -12,7 +12,8 @@ from msgspec import Struct
 from hlotool.errors import UsageError
 from hlotool.hlo import Computation, Instruction, Module, Shape, TupleShape
 from hlotool.hlo.values import ShapeIndex
-from hlotool.table.names import either, find_folded, find_near, split_name
+from hlotool.table.names import find_folded, find_near, split_name
+from hlotool.table.words import join_words, list_some
 
 _MOST_CANDIDATES: Final = 8
 _MOST_LINES: Final = 4
@@ -197,7 +198,9 @@ def _hint(wanted: str, names: Names) -> str:
     parameters = (one.metadata().op_name for one in names.module.entry.parameters)
     known = [*(_call(base, ones) for base, ones in names.folded.items()), *filter(None, parameters)]
     near_names = find_near(wanted.rstrip("*"), dict.fromkeys(known))
-    hint = f"did you mean {either(near_names)}?" if near_names else "nor does any name hold it."
+    hint = "nor does any name hold it."
+    if near_names:
+        hint = f"did you mean {join_words(near_names, 'or')}?"
     if "*" in wanted and find_folded(wanted) is None:
         hint += " The only pattern is NAME.*, of which only numbers and endings differ."
     return hint
@@ -221,7 +224,4 @@ def _list_names(module: Module) -> list[str]:
 
 
 def _list(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = len(listed) - _MOST_CANDIDATES
-    shown = ", ".join(listed[:_MOST_CANDIDATES])
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    return list_some(list(names), _MOST_CANDIDATES, " and {:,} more")

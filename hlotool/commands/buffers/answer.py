@@ -44,6 +44,7 @@ from hlotool.program.program import Program
 from hlotool.table import Document, Line
 from hlotool.table.curve import MOST_GROUPS, count_columns, draw_curve, draw_stack
 from hlotool.table.group import read_folded
+from hlotool.table.words import plural
 
 
 class Asked(Struct, frozen=True):
@@ -243,7 +244,7 @@ def _find_color(report: MemoryReport, space: str) -> int | None:
             f"{one.space} ({one.name})" if one.name else str(one.space)
             for one in report.figures.spaces
         ] or [str(one) for one in report.map.colors()]
-        spaces = f"space {known[0]}" if len(known) == 1 else f"spaces {', '.join(known)}"
+        spaces = f"{plural(len(known), 'space')} {', '.join(known)}"
         raise UsageError(f"--space {space}: this program has {spaces}; all shows every one.")
     return color
 

@@ -112,7 +112,7 @@ def buffers(
         return
     if limit is None and asked.without is None and not names_chip(request):
         asked = replace(asked, limit_bytes=text.limit_bytes)
-    program = load_one(text.request, "memory", with_buffers=True)
+    program = load_one(text.request, with_buffers=True)
     if without is not None:
         expect_words(without, program)
     check_usage(program)

@@ -14,10 +14,10 @@ from hlotool.analysis.out_of_memory import (
     choose_message_columns,
     report_out_of_memory,
 )
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request
-from hlotool.commands.shared.stderr import say
 from hlotool.commands.shared.usage_report import describe_usage
 from hlotool.dump.names import short_path
 from hlotool.dump.text_kind import TextKind
@@ -27,6 +27,7 @@ from hlotool.oom.records import OutOfMemory
 from hlotool.program.oom_match import Blamed, find_blamed
 from hlotool.program.oom_need import SUSPICION, asks_for_main_memory, is_far_smaller, suspect
 from hlotool.table import Document, InputPaths, Line, quote_braces
+from hlotool.table.words import count_noun
 
 _VERBS: Final = {"compile": "compiling", "load": "loading", "run": "running"}
 
@@ -128,11 +129,11 @@ def _refuse_without_dump(options: dict[str, bool], what: str) -> None:
 
 def _find_program(message: OutOfMemory, request: Request, dump: str) -> AskedDump:
     """Return the program of a message."""
-    asked = replace(request, path=dump, found=[], told=set())
+    asked = replace(request, path=dump, found=None, told=set())
     found = asked.find()
     blamed = find_blamed(message, found)
     say(_tell(blamed, message, found.path))
-    asked.found[:] = [replace(found, inputs=(blamed.chosen,))]
+    asked.found = replace(found, inputs=(blamed.chosen,))
     figures = report_out_of_memory(message).figures
     limit = figures.limit_bytes if asks_for_main_memory(message) else None
     return AskedDump(asked, limit, (*_heading(figures), *_say_fit(message, blamed, limit)))
@@ -153,7 +154,7 @@ def _tell(blamed: Blamed, message: OutOfMemory, path: str) -> str:
         *([f"by its size, in {place}"] if blamed.is_by_size else []),
     ]
     count = blamed.rival_count
-    others = "1 other fits" if count == 1 else f"{count:,} others fit"
+    others = count_noun(count, "other fits", "others fit")
     rivals = f"; {others} as well" if count else ""
     begin = (
         f"No program found needs what the message asks; the nearest is {name}"

@@ -24,6 +24,7 @@ from hlotool.analysis.memory.xla_peak import Reason, explain_xla_peak
 from hlotool.commands.shared.messages import write_promised
 from hlotool.program.program import Program
 from hlotool.table import Line, quote_braces
+from hlotool.table.words import join_words, plural
 
 _REASONS: Final[dict[Reason, str]] = {
     "tuples": "gives tuple elements the size of the tuple's table",
@@ -47,7 +48,7 @@ def heading(
     is_estimate = report.figures.estimated is not None
     lines = (_estimate if is_estimate else _assigned)(report, title, color)
     if without is not None:
-        values = "value" if without.value_count == 1 else "values"
+        values = plural(without.value_count, "value")
         text = (
             f"without {{value_count}} {values}, {{taken_bytes}} of the peak: peak {{peak_bytes}} "
             "at {position}, {instruction}; {gain_bytes} less"
@@ -177,7 +178,7 @@ def _xla_peak(report: MemoryReport) -> list[Line]:
         text = "XLA's own peak: {xla_bytes} at {xla_position}, less than 0.1 % off."
         return [Line(text, PEAK, report.figures.peak)]
     reasons = [_REASONS[reason] for reason in difference.reasons]
-    why = " and ".join([", ".join(reasons[:-1]), reasons[-1]] if reasons[1:] else reasons)
+    why = join_words(reasons, "and") if reasons else ""
     text = "XLA's own peak: {xla_bytes} at {xla_position}, where {bytes_at_xla_position} are in use"
     text += f"; XLA {why}." if why else "."
     if difference.misses_tuples:

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
+import click
+from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -31,19 +34,18 @@ from hlotool.check.trend import (
     find_trends,
     find_verdicts,
 )
-from hlotool.commands.shared.files import add_to_file, write_file
-from hlotool.commands.shared.messages import repeat_command
+from hlotool.commands.shared.messages import say, say_all
 from hlotool.commands.shared.options import FORMATS, RowOptions
-from hlotool.commands.shared.output import print_document
+from hlotool.commands.shared.output import add_to_file, print_document, write_file
 from hlotool.commands.shared.request import Request, track
-from hlotool.commands.shared.stderr import say, say_all
 from hlotool.compare.inputs import Argument, Candidate, find_candidates
 from hlotool.dump.files import StageChoice
 from hlotool.dump.read import display_name, read_bytes
 from hlotool.dump.workers import Failure
 from hlotool.errors import NothingCheckedError, UsageError
-from hlotool.program.load import load_program
+from hlotool.program.load import load_program, note_files
 from hlotool.table import Document, InputPaths, Line
+from hlotool.table.words import count_noun
 
 _DEFAULT: Final = "hlotool-baseline.json"  # what a baseline is called that has no name yet
 _CHOOSING: Final = (  # what decides which figures a baseline holds, and where it lies
@@ -64,17 +66,32 @@ def find_baseline(
     if not needs_baseline and (not path or Path(path).exists()):
         return Earlier(), ()
     if not path:
-        command = repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
+        command = _repeat_command(_CHOOSING, "--baseline", _DEFAULT, "--update-baseline")
         say(f"there is no baseline; this writes one: {command}")
         return Earlier(), ()
     name = display_name(path)
     if not Path(path).exists():
-        command = repeat_command(_CHOOSING, "--update-baseline")
+        command = _repeat_command(_CHOOSING, "--update-baseline")
         message = f"{name}: there is no such baseline; this writes it: {command}"
         return Earlier(missing=f"there is no baseline {name} yet"), (Failure(message, 3),)
     modules, notes = find_candidates(Argument("baseline", path), stage, None)
     say_all(notes)
     return Earlier(modules), ()
+
+
+def _repeat_command(kept: Collection[str], *added: str) -> str:
+    """Return the command line as typed, of its parameters those that are `kept`, and `added`."""
+    context = click.get_current_context()
+    words = context.command_path.split()
+    for each in context.command.params:
+        name = each.name or ""
+        typed = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if typed and name in kept:
+            is_option = isinstance(each, click.Option)
+            words += (
+                [*each.opts[-1:], context.params[name]] if is_option else [context.params[name]]
+            )
+    return shlex.join([*words, *added])
 
 
 def write_figures(request: Request, path: str) -> None:
@@ -92,10 +109,10 @@ def write_figures(request: Request, path: str) -> None:
         program = load_program(
             one, request.path, with_buffers=True, assumptions=request.assumptions
         )
-        request.tell(program.notes())
+        request.tell(note_files(program))
         modules[candidate.key] = measure_baseline(program)
     write_file(path, (write_baseline(modules, kept),), "--baseline")
-    count = "1 module" if len(modules) == 1 else f"{len(modules)} modules"
+    count = count_noun(str(len(modules)), "module")
     say(f"wrote the figures of {count} to {display_name(path)}")
 
 
@@ -134,7 +151,7 @@ def record(lines: tuple[HistoryLine, ...], history: HistoryOptions) -> None:
     name = display_name(history.path)
     text = write_lines(replace(line, time=history.time, commit=history.commit) for line in lines)
     add_to_file(history.path, text, "--history", lambda old: _expect_lines(old, name))
-    say(f"added {len(lines)} {'line' if len(lines) == 1 else 'lines'} to {name}")
+    say(f"added {count_noun(str(len(lines)), 'line')} to {name}")
 
 
 def _expect_lines(old: bytes, name: str) -> None:

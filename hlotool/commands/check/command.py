@@ -24,6 +24,7 @@ from hlotool.commands.check.baseline import (
 )
 from hlotool.commands.shared.budgets import compile_budgets, run_rules
 from hlotool.commands.shared.command import document_command
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import (
     FORMATS,
     MACHINE,
@@ -32,7 +33,6 @@ from hlotool.commands.shared.options import (
     machine_options,
 )
 from hlotool.commands.shared.request import Request
-from hlotool.commands.shared.stderr import say
 from hlotool.errors import NothingCheckedError, UsageError
 from hlotool.table import DocumentSpec
 

@@ -12,9 +12,10 @@ from hlotool.commands.diff.directory import print_directory
 from hlotool.commands.diff.passes import print_passes, print_trace
 from hlotool.commands.diff.programs import Asked, diff_document, print_partners
 from hlotool.commands.diff.several import name_sides, print_several
+from hlotool.commands.diff.text import worse_line
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.complete import complete_module
-from hlotool.commands.shared.messages import worse_line
+from hlotool.commands.shared.messages import say_all
 from hlotool.commands.shared.options import (
     MACHINE,
     RowOptions,
@@ -24,7 +25,6 @@ from hlotool.commands.shared.options import (
     take_config,
 )
 from hlotool.commands.shared.output import make_look, print_document, write_text
-from hlotool.commands.shared.stderr import say_all
 from hlotool.compare.answer import DIFF
 from hlotool.compare.changes.text import write_texts
 from hlotool.compare.directory import DIFF_DIRECTORY

@@ -12,11 +12,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.commands.diff.programs import Asked
-from hlotool.commands.shared.messages import worse_line
+from hlotool.commands.diff.text import worse_line
+from hlotool.commands.shared.messages import say, say_all
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import progress
-from hlotool.commands.shared.stderr import say, say_all
 from hlotool.compare.changes.figures import MetricRow, by_path, pick_headline
 from hlotool.compare.directory import ModuleDiff, Status, add_time, choose_columns, describe_alone
 from hlotool.compare.inputs import Argument, read_pair, read_side

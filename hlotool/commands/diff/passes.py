@@ -45,6 +45,7 @@ from hlotool.dump.files import DumpedProgram
 from hlotool.dump.find import parse_module_pattern
 from hlotool.errors import InputError, NothingCheckedError, UsageError
 from hlotool.table import Document, InputPaths, Line, quote_braces
+from hlotool.table.words import list_some, plural
 
 _MOST_LISTED: Final = 8
 _MOST_STEPS: Final = 15  # so that the answer finds room on a screen
@@ -98,7 +99,7 @@ def choose_compilation(directory: str, module: str | None) -> DumpedProgram:
             "XLA_FLAGS and compile again."
         )
     if len(found) > 1:
-        names = ", ".join(sorted({one.name for one in found})[:_MOST_LISTED])
+        names = list_some(sorted({one.name for one in found}), _MOST_LISTED, "")
         raise UsageError(f"--passes takes one module; choose with --module: {names}.")
     return found[0]
 
@@ -244,7 +245,7 @@ def _trace_lines(facts: TraceFacts) -> Iterator[Line]:
         yield Line(f"the last is gone {_write_pass(facts.last_pass, facts.last_step)}")
     if facts.going_on_count:
         names = ", ".join(facts.going_on_opcodes)
-        verb = "goes" if facts.going_on_count == 1 else "go"
+        verb = plural(facts.going_on_count, "goes", "go")
         text = f"{facts.going_on_count:,} of {facts.seen_count:,} {verb} on as {names}"
         if facts.last_pass is not None and facts.going_on_count == facts.seen_count:
             text += f", the last {_write_pass(facts.last_pass, facts.last_step)}"

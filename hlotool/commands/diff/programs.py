@@ -31,6 +31,7 @@ from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import COLLECTIVES, FREE
 from hlotool.program.program import Assumptions
 from hlotool.table import Document, InputPaths, Line, quote_braces
+from hlotool.table.words import count_noun, plural
 
 
 class Asked(Struct, frozen=True):
@@ -164,7 +165,7 @@ def _explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
     """Say what it means that a side does not print a flag."""
     count = sum(one.is_of_one_side for one in flags)
     if count:
-        be = "is" if count == 1 else "are"
+        be = plural(count, "is", "are")
         yield Line(
             f"{count:,} of {len(flags):,} flags {be} printed on one side alone: XLA prints no "
             "default, and a release no flag of another; --rows flags -n 0 lists all"
@@ -174,7 +175,7 @@ def _explain_flags(flags: Sequence[FlagChange]) -> Iterator[Line]:
 def _hidden(report: DiffReport, shown: Sequence[object], compared: DiffOptions) -> Iterator[Line]:
     hidden = len(report.instructions) - len(shown)
     if hidden and "instructions" in compared.only:
-        rows = "1 row is" if hidden == 1 else f"{hidden:,} rows are"
+        rows = count_noun(hidden, "row is", "rows are")
         yield Line(
             f"{rows} not shown: instructions inside fusions, fusions and collectives themselves, "
             "instructions that move no data; see --rows instructions"

@@ -7,20 +7,19 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from hlotool.commands.diff.programs import Asked
-from hlotool.commands.diff.text import write_links
-from hlotool.commands.shared.messages import worse_line
+from hlotool.commands.diff.text import worse_line, write_links
+from hlotool.commands.shared.messages import say_all
 from hlotool.commands.shared.options import RowOptions
 from hlotool.commands.shared.output import print_document
-from hlotool.commands.shared.stderr import say_all
 from hlotool.compare.changes.figures import ESTIMATED_TIME
-from hlotool.compare.inputs import Argument, Candidate, find_candidates, read_side
+from hlotool.compare.inputs import Argument, Candidate, find_candidates, level_sides, read_side
 from hlotool.compare.several import (
     DIFF_SEVERAL,
+    NOT_LEVEL,
     SeveralFacts,
     SideFigure,
     SideRow,
     compare_sides,
-    level_sides,
     list_figures,
     list_links,
     list_sides,
@@ -29,6 +28,7 @@ from hlotool.compare.several import (
 from hlotool.compare.threshold import find_worse
 from hlotool.errors import UsageError
 from hlotool.table import Document, InputPaths, Line
+from hlotool.table.words import join_words, list_some
 
 _MOST_LISTED = 8
 
@@ -39,7 +39,9 @@ def print_several(
     """Print the figures, and say whether any differs, and whether any is worse than allowed."""
     read = [read_side(_find_one(one, asked), one.label, asked.assumptions) for one in arguments]
     facts = [each for _, each in read]
-    sides, missing = level_sides([side for side, _ in read])
+    given = [side for side, _ in read]
+    sides = level_sides(given)
+    missing = () if sides == given else (NOT_LEVEL,)
     for side in sides:
         say_all(side.notes())
     compared = compare_sides(sides)
@@ -84,7 +86,7 @@ def _say_backends(sides: Sequence[SideRow]) -> Iterator[Line]:
             labels.setdefault(side.backend, []).append(side.label)
     if len(labels) > 1:
         parts = [f"for {backend} ({', '.join(these)})" for backend, these in labels.items()]
-        yield Line(f"compiled {', '.join(parts[:-1])} and {parts[-1]}")
+        yield Line(f"compiled {join_words(parts, 'and')}")
 
 
 def _find_one(argument: Argument, asked: Asked) -> Candidate:
@@ -92,7 +94,7 @@ def _find_one(argument: Argument, asked: Asked) -> Candidate:
     found, notes = find_candidates(argument, asked.stage, asked.module)
     say_all(notes)
     if len(found) > 1:
-        names = ", ".join(sorted({one.key for one in found})[:_MOST_LISTED])
+        names = list_some(sorted({one.key for one in found}), _MOST_LISTED, "")
         raise UsageError(
             f"more than two sides take one module each; choose with --module: {argument.path} "
             f"has {names}."

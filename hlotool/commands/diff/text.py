@@ -25,9 +25,10 @@ from hlotool.compare.changes.figures import (
 from hlotool.compare.changes.header import FlagChange
 from hlotool.compare.changes.memory import SpaceChange, pick_telling
 from hlotool.compare.report import DiffReport
-from hlotool.table import Line, Unit
+from hlotool.table import Line, Unit, quote_braces
 from hlotool.table.prose import render_line
 from hlotool.table.units import format_bounds, format_field, format_value
+from hlotool.table.words import count_noun, join_words, list_some, plural
 
 _FLAGS: Final = 3
 _LONGEST: Final = 40  # characters of a flag's value
@@ -69,8 +70,7 @@ def _name_doers(triage: Triage, *others: str) -> str:
     names = [] if has_builds and old == new else ["another compiler"]
     names += [] if triage.flag_count == 0 else ["a flag"]
     names = [*names, *others] or ["what no dump tells"]
-    *first, last = names
-    doers = f"{', '.join(first)} or {last}" if first else last
+    doers = join_words(names, "or")
     if has_builds:
         known = _builds(triage) or [f"the build is cl_{old} on both sides"]
         return f"{doers} did it; {known[0]}"
@@ -80,9 +80,8 @@ def _name_doers(triage: Triage, *others: str) -> str:
 def _flags(triage: Triage, flags: Sequence[FlagChange]) -> list[str]:
     if triage.flag_count == 0:
         return ["no printed flag differs"]
-    shown = [f"{one.flag} {_value(one.left)} → {_value(one.right)}" for one in flags[:_FLAGS]]
-    more = f" and {len(flags) - _FLAGS} more" if len(flags) > _FLAGS else ""
-    return [f"flags: {', '.join(shown)}{more}"] if flags else []
+    shown = [f"{one.flag} {_value(one.left)} → {_value(one.right)}" for one in flags]
+    return [f"flags: {list_some(shown, _FLAGS)}"] if flags else []
 
 
 def _value(text: str | None) -> str:
@@ -119,18 +118,17 @@ def _rematerialization(cause: Cause, units: str) -> str:
 
 def _donation(cause: Cause, units: str) -> str:
     size = format_value(abs(cause.delta_bytes or 0), Unit.BYTES, units)
-    arrays = _number(cause.count, "array")
+    arrays = count_noun(str(cause.count), "array")
     if cause.kind == "donation lost":
-        has = "its output has memory of its own"
-        if cause.count > 1:
-            has = "their outputs have memory of their own"
+        own = "its output has memory of its own"
+        has = plural(cause.count, own, "their outputs have memory of their own")
         return f"donation of {cause.subject} is gone: {arrays}, {size}; {has}"
     return f"donation of {cause.subject} is new: {arrays}, {size}, take their outputs"
 
 
 def _layers(cause: Cause, units: str) -> str:
     verb = "new" if cause.kind == "layers added" else "gone"
-    be = "is" if cause.count == 1 else "are"
+    be = plural(cause.count, "is", "are")
     flops = format_value(cause.delta_flops, Unit.FLOPS, units, is_signed=True)
     held = f"all of {cause.scope} hold {_bytes(cause, units)} at the peak"
     parts = [held, f"{flops} flops/run"]
@@ -158,7 +156,7 @@ def _more_layers(cause: Cause) -> str:
     if not cause.more:
         return ""
     word = "more" if cause.more > 0 else "fewer"
-    return f", and so {_number(abs(cause.more), 'layer')} {word}"
+    return f", and so {count_noun(str(abs(cause.more)), 'layer')} {word}"
 
 
 def _trip_count(cause: Cause, units: str) -> str:
@@ -171,8 +169,8 @@ def _trip_count(cause: Cause, units: str) -> str:
 
 def _dimension(cause: Cause, units: str) -> str:
     factor = Fraction(int(cause.right or 0), int(cause.left or 1))
-    be = "is" if cause.count == 1 else "are"
-    follow = f"{_number(cause.count, 'result')} {be} ×{factor}"
+    be = plural(cause.count, "is", "are")
+    follow = f"{count_noun(str(cause.count), 'result')} {be} ×{factor}"
     return (
         f"{cause.subject} {cause.left} → {cause.right}: {follow} "
         f"({_bytes(cause, units)} of results/run)"
@@ -181,15 +179,15 @@ def _dimension(cause: Cause, units: str) -> str:
 
 def _products(cause: Cause, units: str) -> str:
     del units
-    products = _number(cause.count, "matrix product")
+    products = count_noun(str(cause.count), "matrix product")
     return f"{products} moved from {cause.left} to {cause.right}"
 
 
 def _dtype(cause: Cause, units: str) -> str:
-    be = "is" if cause.count == 1 else "are"
+    be = plural(cause.count, "is", "are")
     wire = f", {_signed(cause.delta_wire_bytes, units)} wire/run" if cause.delta_wire_bytes else ""
     return (
-        f"{_number(cause.count, 'result')} {be} {cause.right} in place of {cause.left} "
+        f"{count_noun(str(cause.count), 'result')} {be} {cause.right} in place of {cause.left} "
         f"({_bytes(cause, units)} of results/run{wire})"
     )
 
@@ -218,7 +216,7 @@ def _axes(cause: Cause, units: str) -> str:
 def _sharding(cause: Cause, units: str) -> str:
     del units
     return (
-        f"{_number(cause.count, 'parameter')} sharded otherwise: {cause.subject}, "
+        f"{count_noun(str(cause.count), 'parameter')} sharded otherwise: {cause.subject}, "
         f"{cause.left} → {cause.right}"
     )
 
@@ -241,7 +239,7 @@ def _values(cause: Cause, units: str) -> str:
     """Say how many came and how many went: that is what the number at the peak changed by."""
     counts = ((cause.right, "came"), (cause.left, "went"))
     moved = [f"{count} {verb}" for count, verb in counts if count != "0"]
-    what = " and ".join(moved) or f"{_number(cause.count, 'value')} of another size"
+    what = " and ".join(moved) or f"{count_noun(str(cause.count), 'value')} of another size"
     scope = f" in {cause.scope}" if cause.scope else ""
     largest = f"{cause.subject}{scope} ({_bytes(cause, units)})"
     return f"values at the peak: {what}, the largest {largest}"
@@ -249,8 +247,8 @@ def _values(cause: Cause, units: str) -> str:
 
 def _inside_fusions(cause: Cause, units: str) -> str:
     del units
-    operations = _number(cause.count, "operation")
-    be = "computes" if cause.count == 1 else "compute"
+    operations = count_noun(str(cause.count), "operation")
+    be = plural(cause.count, "computes", "compute")
     return f"{operations} inside fusions {be} in {cause.right} in place of {cause.left}"
 
 
@@ -292,10 +290,6 @@ def _bytes(cause: Cause, units: str) -> str:
 
 def _signed(value: int | None, units: str) -> str:
     return format_value(value, Unit.BYTES, units, is_signed=True)
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 MOST_WHY: Final = 2
@@ -476,3 +470,17 @@ def _delta(row: MetricRow, units: str) -> str:
         return format_bounds("+0", is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
     delta = format_field(METRICS.field("delta"), row, units)
     return format_bounds(delta, is_lower=row.is_lower_bound, is_upper=row.is_upper_bound)
+
+
+def worse_line(rows: Sequence[MetricRow], label: str = "") -> Line:
+    """Name the figures that have grown by more than `--threshold` allows, with how much."""
+    parts = ", ".join(f"{row.metric} {_write_growth(row)}" for row in rows)
+    side = f"{label} is " if label else ""
+    return Line(quote_braces(f"{side}worse than --threshold allows: {parts}"))
+
+
+def _write_growth(row: MetricRow) -> str:
+    delta = format_value(row.delta, row.unit, is_signed=True)
+    if row.relative_delta is None:
+        return delta
+    return f"{delta} ({format_value(row.relative_delta, Unit.PERCENT, is_signed=True)})"

@@ -1,11 +1,9 @@
 """What all commands share: how one is declared, which dump it reads, how its answer gets out.
 
-`command` makes a function a subcommand that prints documents. `dump_options` are PATH and the
-options that choose in it, `request` the value they become and the way to one program.
-`row_options` are those about rows and output, `stack_option` is --stack, `machine_options` are
---chip and its kin, `config_option` is --config, `assumptions` what these two come to, `promised`
-says how good an estimate is; `output` prints a document as they have it, `files` writes files
-whole. `budgets` runs those of `--budget` and of `hlotool check`. `say` and `progress` speak on
-stderr, `stages` says how far one program is, `typed_line` is the command line that does the
-next thing.
+`command` makes a function a subcommand that prints documents, with its help. `options` are those
+that commands share, and the values they become: rows and output, the dump, the machine, the
+configuration; `complete` completes their values in a shell. `request` is the dump that the user
+means, and the way to one program of it. `output` makes text of a document, and writes it to stdout
+or a file. `budgets` runs those of `--budget` and of `hlotool check`. `messages` go to stderr,
+`progress` shows there that work goes on.
 """

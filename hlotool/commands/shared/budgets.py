@@ -10,8 +10,8 @@ from hlotool.check.budget import Budget
 from hlotool.check.results import write_sentence
 from hlotool.check.rule import Rule, compile_rule
 from hlotool.check.run import Run, plan_run, run_plan
+from hlotool.commands.shared.messages import fold_alike, say
 from hlotool.commands.shared.request import Request, progress
-from hlotool.commands.shared.stderr import fold_alike, say
 from hlotool.table.units import format_field
 
 _NO_BASELINE = Earlier()

@@ -1,13 +1,8 @@
-"""What have all commands declared? Their options, and the documents they can print.
+"""What a command module needs: its decorator, its help, and what all commands have declared.
 
-What does `--help` of a command show? One screen: options by purpose, and three examples.
-
-A command's own options have a line each. Those that many share stand together, as what they mean
-is the same everywhere: `hlotool explain --where` says it.
-
-What a command module needs: its decorator, the shared options, and how to print.
-
-See docs/adding-a-command.md.
+`--help` of a command is one screen: a command's own options have a line each; those that many
+share stand together by purpose, as `hlotool explain --where` tells of one. See
+docs/adding-a-command.md.
 """
 
 from __future__ import annotations
@@ -21,50 +16,34 @@ import click
 
 from hlotool.commands import COMMANDS
 from hlotool.commands.shared.options import FORMATS, RowOptions, make_row_options, row_parameters
-from hlotool.commands.shared.output import check_options, print_document, write_text
-from hlotool.commands.shared.request import progress, track
+from hlotool.commands.shared.output import check_options, print_document
 from hlotool.errors import UsageError
 from hlotool.table import DocumentSpec
 from hlotool.table.names import suggest
 
-
-@cache
-def load_command(name: str) -> click.Command:
-    """Return a command by its name, which is one of COMMANDS."""
-    command = getattr(import_module(f"hlotool.commands.{name}"), name)
-    if not isinstance(command, click.Command):
-        raise TypeError(name)
-    return command
-
-
-def documents_of(name: str) -> tuple[DocumentSpec, ...]:
-    """Return the documents that a command can print."""
-    documents: tuple[DocumentSpec, ...] = import_module(f"hlotool.commands.{name}").DOCUMENTS
-    return documents
-
-
-def expect_command(name: str) -> str:
-    """Return the name of a command that prints documents, or raise UsageError."""
-    if name not in COMMANDS or not documents_of(name):
-        known = [one for one in COMMANDS if documents_of(one)]
-        raise UsageError(f"no command {name!r} has fields; {suggest(name, known)}")
-    return name
-
-
-def all_documents() -> tuple[DocumentSpec, ...]:
-    """Return every document that any command can print, in the order of the commands."""
-    return tuple(spec for name in COMMANDS for spec in documents_of(name))
-
+__all__ = ["RowOptions", "document_command", "print_document"]  # what every command needs
 
 NO_NAMES: Final[Mapping[str, str]] = {}
 
 # The options that many commands share, by purpose and by the names of their parameters.
 PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
     "Input": (
-        *("stage", "module", "buffers", "live_range", "module_text", "config", "cache", "dask"),
+        "stage",
+        "module",
+        "buffers",
+        "live_range",
+        "module_text",
+        "config",
+        "cache",
+        "dask",
     ),
     "Model": (
-        *("chip", "bandwidth", "node_bandwidth", "devices_per_node", "latency", "chip_file"),
+        "chip",
+        "bandwidth",
+        "node_bandwidth",
+        "devices_per_node",
+        "latency",
+        "chip_file",
     ),
     "Rows": ("where", "sort", "limit", "rows", "by", "keeps_numbers", "columns", "is_wide"),
     "Output": ("is_json", "format", "units", "output", "color", "budget"),
@@ -156,16 +135,6 @@ def _name_value(option: click.Option, ctx: click.Context) -> str:
     return (option.name or "").upper() if is_long else words
 
 
-__all__ = [
-    "RowOptions",
-    "document_command",
-    "print_document",
-    "progress",
-    "track",
-    "write_text",
-]
-
-
 class DocumentCommand(HelpfulCommand):
     """A command that prints documents, and has the options about rows."""
 
@@ -222,3 +191,31 @@ def document_command(
         )(call)
 
     return decorate
+
+
+@cache
+def load_command(name: str) -> click.Command:
+    """Return a command by its name, which is one of COMMANDS."""
+    command = getattr(import_module(f"hlotool.commands.{name}"), name)
+    if not isinstance(command, click.Command):
+        raise TypeError(name)
+    return command
+
+
+def documents_of(name: str) -> tuple[DocumentSpec, ...]:
+    """Return the documents that a command can print."""
+    documents: tuple[DocumentSpec, ...] = import_module(f"hlotool.commands.{name}").DOCUMENTS
+    return documents
+
+
+def expect_command(name: str) -> str:
+    """Return the name of a command that prints documents, or raise UsageError."""
+    if name not in COMMANDS or not documents_of(name):
+        known = [one for one in COMMANDS if documents_of(one)]
+        raise UsageError(f"no command {name!r} has fields; {suggest(name, known)}")
+    return name
+
+
+def all_documents() -> tuple[DocumentSpec, ...]:
+    """Return every document that any command can print, in the order of the commands."""
+    return tuple(spec for name in COMMANDS for spec in documents_of(name))

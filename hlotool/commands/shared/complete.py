@@ -1,8 +1,9 @@
-"""What can stand here? Values that the shell completes, without reading a dump.
+"""Values that the shell completes, without reading a dump.
 
     eval "$(_HLOTOOL_COMPLETE=bash_source hlotool)"
 
-Fields and row lists are those of the command, modules those that the names of files tell.
+Fields and row lists are those of the command, modules those that the names of files tell. What
+only one command completes stands beside it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from hlotool.commands import COMMANDS
 from hlotool.errors import HlotoolError
 from hlotool.table import DocumentSpec, RowList
 
@@ -24,7 +24,7 @@ def complete_rows(
 ) -> list[CompletionItem]:
     """Complete --rows: the row lists of the command."""
     del param
-    return _match(((rows.name, rows.meaning) for rows in _list_rows(ctx)), incomplete)
+    return match_words(((rows.name, rows.meaning) for rows in _list_rows(ctx)), incomplete)
 
 
 def complete_fields(
@@ -37,7 +37,7 @@ def complete_fields(
     start = "".join(f"{one}," for one in before) + sign
     fields = (field for rows in _list_rows(ctx, chosen=True) for field in rows.fields)
     named = dict.fromkeys((f"{start}{one.name}", one.meaning) for one in fields)
-    return _match(named, incomplete)
+    return match_words(named, incomplete)
 
 
 def complete_chip(
@@ -47,7 +47,7 @@ def complete_chip(
     del ctx, param
     from hlotool.analysis.cost.chips import list_chips  # noqa: PLC0415  start-up time
 
-    return _match(list_chips().items(), incomplete)
+    return match_words(list_chips().items(), incomplete)
 
 
 def complete_space(
@@ -57,7 +57,7 @@ def complete_space(
     del ctx, param
     from hlotool.analysis.graph.backend import SPACE_NAMES  # noqa: PLC0415  start-up time
 
-    return _match(((name, "") for name in (*sorted(SPACE_NAMES), "all")), incomplete)
+    return match_words(((name, "") for name in (*sorted(SPACE_NAMES), "all")), incomplete)
 
 
 def complete_module(
@@ -73,37 +73,7 @@ def complete_module(
             names += [(one.name, path) for one in find_inputs(path.rpartition("=")[2]).inputs]
         except HlotoolError:
             continue
-    return _match(dict(names).items(), incomplete)
-
-
-def complete_command(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete the name of a command."""
-    del ctx, param
-    return _match(COMMANDS.items(), incomplete)
-
-
-def complete_document(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete the name of a document that has a schema."""
-    del ctx, param
-    from hlotool.commands.schema import all_schemas  # noqa: PLC0415  loads every command
-
-    return _match(
-        ((name, str(one["description"])) for name, one in all_schemas().items()), incomplete
-    )
-
-
-def complete_term(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete what can be explained."""
-    del ctx, param
-    from hlotool.commands.explain import collect_meanings  # noqa: PLC0415  the same
-
-    return _match(((term, found[0].what) for term, found in collect_meanings().items()), incomplete)
+    return match_words(dict(names).items(), incomplete)
 
 
 def _list_rows(ctx: click.Context, *, chosen: bool = False) -> list[RowList]:
@@ -114,7 +84,7 @@ def _list_rows(ctx: click.Context, *, chosen: bool = False) -> list[RowList]:
     return [rows for rows in lists if rows.name == wanted] or lists
 
 
-def _match(named: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
+def match_words(named: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
     """Return what begins with what is there, each once."""
     found = {name: meaning for name, meaning in named if name.startswith(incomplete)}
     return [CompletionItem(name, help=meaning or None) for name, meaning in found.items()]

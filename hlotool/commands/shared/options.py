@@ -1,28 +1,22 @@
-"""`--config`: which configuration a command reads.
+"""The options that commands share, and the values they become.
 
-The options that name a machine to estimate times for.
-
-What the command line, and the configuration, say that no dump tells.
-
-`--stack`: which calls led to the source line of each row.
-
-The options that name a dump, for click.
-
-The options that every command shares, and the one value they become.
+Those about rows and output become `RowOptions`, those that name a dump, a machine and the
+configuration a `Request`, those about a directory of many programs `FleetOptions`.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.machine import Machine, add_nodes, find_machine
 from hlotool.check.config import Config, find_config, read_config
 from hlotool.commands.shared.complete import (
     complete_chip,
@@ -30,228 +24,39 @@ from hlotool.commands.shared.complete import (
     complete_module,
     complete_rows,
 )
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
 from hlotool.dump.files import StageChoice
+from hlotool.dump.read import STDIN
+from hlotool.dump.remote import is_address
 from hlotool.dump.siblings import NamedFiles
 from hlotool.errors import UsageError
 from hlotool.hlo import Module
-from hlotool.program.call_rules import CallRule
 from hlotool.program.program import Assumptions
 from hlotool.table import DocumentSpec, Line
 from hlotool.table.quantity import parse_bandwidth, parse_time
 from hlotool.table.select import Query
 from hlotool.table.units import UNITS
 
-config_option: Final = click.option(
-    "--config",
-    metavar="FILE",
-    default="",
-    help="Use this file instead of the hlotool.toml here or above.",
-)
+if TYPE_CHECKING:
+    from hlotool.analysis.collectives.machine import Machine
+    from hlotool.program.fleet import FleetContext
 
+_Command: TypeAlias = Callable[..., int | None]
+_Decorator: TypeAlias = Callable[[_Command], _Command]
 
-def take_config(values: dict[str, Any]) -> Config:
-    """Take the value of the option out of all, and read that file, or the nearest one."""
-    path = values.pop("config")
-    return read_config(path) if path else find_config()
-
-
-_CHIP: Final = click.option(
-    "--chip",
-    metavar="NAME",
-    help="Estimate times on this chip: h100, v5p, ….",
-    shell_complete=complete_chip,
-)
-_BANDWIDTH: Final = click.option(
-    "--bandwidth", metavar="SPEED", help="Estimate transfers within a node at this speed: 450GB/s."
-)
-_NODE_BANDWIDTH: Final = click.option(
-    "--node-bandwidth",
-    metavar="SPEED",
-    help="Estimate transfers between nodes, or slices, at this speed: 50GB/s.",
-)
-_DEVICES_PER_NODE: Final = click.option(
-    "--devices-per-node",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Say that a node has N consecutive devices; by default what the chip's link joins.",
-)
-_LATENCY: Final = click.option(
-    "--latency", metavar="TIME", help="Add this much for each collective: 5us."
-)
-_CHIP_MEMORY: Final = click.option(
-    "--chip", metavar="NAME", help="Show what is left of this chip's memory: h100, v5p, …."
-)
-_CHIP_FILE: Final = click.option(
-    "--chip-file",
-    metavar="FILE",
-    default="",
-    help="TOML file of your own chips, in the form of chips.toml.",
-)
-_NODES: Final = (_NODE_BANDWIDTH, _DEVICES_PER_NODE)
-
-# Which of them a command takes; `take_machine` reads them all.
-CHIP_ALONE: Final = (_CHIP, _CHIP_FILE)
-CHIP_MEMORY: Final = (_CHIP_MEMORY, _CHIP_FILE)
-MACHINE: Final = (_CHIP, _BANDWIDTH, *_NODES, _CHIP_FILE)
-MACHINE_AND_LATENCY: Final = (_CHIP, _BANDWIDTH, *_NODES, _LATENCY, _CHIP_FILE)
-
-
-def machine_options(
-    options: tuple[Callable[..., Any], ...],
-) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
-    """Give a command options that name a machine; `take_machine` reads what was given."""
-
-    def decorate(function: Callable[..., int | None]) -> Callable[..., int | None]:
-        decorated: Callable[..., int | None] = function
-        for each in reversed(options):
-            decorated = each(decorated)
-        return decorated
-
-    return decorate
-
-
-def take_machine(values: dict[str, Any], settings: Config) -> Machine | None:
-    """Take the values of these options out of all, and return the machine they name.
-
-    Where they name no chip, and no size of a node, those of the configuration count. The speed of
-    a link must be known only where the options are about links, and name the chip; and only then
-    must the chip fit. Raises UsageError for what does not go together.
-    """
-    given = values.pop("chip", None)
-    is_about_links = "bandwidth" in values
-    bandwidth, latency = values.pop("bandwidth", None), values.pop("latency", None)
-    between = values.pop("node_bandwidth", None)
-    per_node = values.pop("devices_per_node", None)
-    machine = find_machine(
-        given or settings.chip or None,
-        None if bandwidth is None else parse_bandwidth(bandwidth, "--bandwidth"),
-        None if latency is None else parse_time(latency, "--latency"),
-        values.pop("chip_file", ""),
-        needs_link=is_about_links and bool(given),
-    )
-    machine = add_nodes(
-        machine,
-        per_node or settings.devices_per_node,
-        None if between is None else parse_bandwidth(between, "--node-bandwidth"),
-    )
-    return replace(machine, must_fit=True) if machine and given else machine
-
-
-def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
-    """Take the options that name a machine out of all; the rest is what the configuration says."""
-    return Assumptions(_read_call_rules(config), take_machine(values, config))
-
-
-def _read_call_rules(config: Config) -> tuple[CallRule, ...]:
-    if not config.custom_calls:
-        return ()
-    from hlotool.check.config import compile_call_costs  # noqa: PLC0415  brings pyparsing
-
-    return compile_call_costs(config)
-
-
-_STACK: Final = "stack"
-
-stack_option: Final = click.option(
-    "--stack",
-    "has_stacks",
-    is_flag=True,
-    help="Print below each row the calls that led to its source line.",
-)
-
-
-def show_stacks(spec: DocumentSpec) -> DocumentSpec:
-    """Return a declaration whose tables print the stacks, where their rows have any."""
-    lists = (
-        rows.showing(rows.shown() | {_STACK})
-        if any(field.name == _STACK for field in rows.fields)
-        else rows
-        for rows in spec.row_lists
-    )
-    return replace(spec, row_lists=tuple(lists))
-
-
-def explain_missing_stacks(module: Module | None) -> tuple[Line, ...]:
-    """Say why there are no stacks, where the text of the module has none."""
-    if module is None:
-        return (Line("No stacks: they stand in the text of the module (--module-text)."),)
-    if not module.debug_info.frames:
-        return (
-            Line(
-                "No stacks: this text has no StackFrames table; older XLA prints the innermost "
-                "line alone."
-            ),
-        )
-    return ()
-
-
-def dump_options(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give a command PATH and the options that choose a dump, as `request: Request`.
-
-    What the command returns, if anything, is the exit code.
-
-    The options of `machine_options`, and what hlotool.toml says, become its assumptions.
-
-    Budgets given with --budget are held against the dump after the answer is printed,
-    unless the command is the one that does nothing else.
-    """
-
-    @wraps(function)
-    def call(path: str | None, stage: StageChoice, module: str | None, **values: Any) -> int | None:
-        named = NamedFiles(
-            values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
-        )
-        config = take_config(values)
-        assumptions = read_assumptions(values, config)
-        request = Request(
-            path or "", stage, module, named, values.pop("budget"), config, assumptions
-        )
-        if not request.budgets or function.__name__ == _CHECK:
-            return function(request=request, **values)
-        from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
-
-        # A mistake is told before anything is read.
-        rules = compile_budgets(request.budgets, assumptions.machine)
-        return function(request=request, **values) or enforce_budgets(request, rules)
-
-    decorated: Callable[..., int | None] = call
-    # What a check recorded is read without a dump.
-    argument = click.argument("path", metavar="PATH", required=function.__name__ != _CHECK)
-    for decorate in reversed((argument, *_DUMP_PARAMETERS)):
-        decorated = decorate(decorated)
-    return decorated
-
-
-_CHECK = "check"
-_DUMP_PARAMETERS: tuple[Callable[..., Any], ...] = (
-    click.option(
-        "--stage",
-        type=click.Choice(["before", "after", "all"]),
-        default="after",
-        help="In a directory: the text before or after optimizations.",
-    ),
-    click.option(
-        "--module",
-        metavar="REGEX",
-        help="Of several modules: only those whose name, or name#number, matches.",
-        shell_complete=complete_module,
-    ),
-    click.option("--buffers", metavar="FILE", help="The buffer assignment, if not beside PATH."),
-    click.option("--live-range", metavar="FILE", help="The live ranges, if not beside PATH."),
-    click.option("--module-text", metavar="FILE", help="The HLO text, if not beside PATH."),
-    click.option(
-        "--budget",
-        metavar="EXPR",
-        multiple=True,
-        help="Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
-    ),
-    config_option,
-)
+# Rows and output.
 
 FORMATS: Final = (
-    *("table", "json", "jsonl", "csv", "tsv", "parquet", "markdown"),
-    *("folded", "pprof"),
+    "table",
+    "json",
+    "jsonl",
+    "csv",
+    "tsv",
+    "parquet",
+    "markdown",
+    "folded",
+    "pprof",
 )
 COLORS: Final = ("auto", "always", "never")
 _WORD: Final = re.compile(r"[a-z_]+")
@@ -389,3 +194,275 @@ def row_parameters(formats: Sequence[str] = FORMATS) -> list[click.Parameter]:
             help="Colour tables: on a terminal, or where FORCE_COLOR is set, unless NO_COLOR is.",
         ),
     ]
+
+
+# --stack.
+
+_STACK: Final = "stack"
+stack_option: Final = click.option(
+    "--stack",
+    "has_stacks",
+    is_flag=True,
+    help="Print below each row the calls that led to its source line.",
+)
+
+
+def show_stacks(spec: DocumentSpec) -> DocumentSpec:
+    """Return a declaration whose tables print the stacks, where their rows have any."""
+    lists = (
+        rows.showing(rows.shown() | {_STACK})
+        if any(field.name == _STACK for field in rows.fields)
+        else rows
+        for rows in spec.row_lists
+    )
+    return replace(spec, row_lists=tuple(lists))
+
+
+def explain_missing_stacks(module: Module | None) -> tuple[Line, ...]:
+    """Say why there are no stacks, where the text of the module has none."""
+    if module is None:
+        return (Line("No stacks: they stand in the text of the module (--module-text)."),)
+    if not module.debug_info.frames:
+        return (
+            Line(
+                "No stacks: this text has no StackFrames table; older XLA prints the innermost "
+                "line alone."
+            ),
+        )
+    return ()
+
+
+# The configuration, and the machine to estimate times for.
+
+config_option: Final = click.option(
+    "--config",
+    metavar="FILE",
+    default="",
+    help="Use this file instead of the hlotool.toml here or above.",
+)
+
+
+def take_config(values: dict[str, Any]) -> Config:
+    """Take the value of the option out of all, and read that file, or the nearest one."""
+    path = values.pop("config")
+    return read_config(path) if path else find_config()
+
+
+_CHIP: Final = click.option(
+    "--chip",
+    metavar="NAME",
+    help="Estimate times on this chip: h100, v5p, ….",
+    shell_complete=complete_chip,
+)
+_BANDWIDTH: Final = click.option(
+    "--bandwidth", metavar="SPEED", help="Estimate transfers within a node at this speed: 450GB/s."
+)
+_NODE_BANDWIDTH: Final = click.option(
+    "--node-bandwidth",
+    metavar="SPEED",
+    help="Estimate transfers between nodes, or slices, at this speed: 50GB/s.",
+)
+_DEVICES_PER_NODE: Final = click.option(
+    "--devices-per-node",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Say that a node has N consecutive devices; by default what the chip's link joins.",
+)
+_LATENCY: Final = click.option(
+    "--latency", metavar="TIME", help="Add this much for each collective: 5us."
+)
+_CHIP_MEMORY: Final = click.option(
+    "--chip", metavar="NAME", help="Show what is left of this chip's memory: h100, v5p, …."
+)
+_CHIP_FILE: Final = click.option(
+    "--chip-file",
+    metavar="FILE",
+    default="",
+    help="TOML file of your own chips, in the form of chips.toml.",
+)
+_NODES: Final = (_NODE_BANDWIDTH, _DEVICES_PER_NODE)
+
+# Which of them a command takes; `take_machine` reads them all.
+CHIP_ALONE: Final = (_CHIP, _CHIP_FILE)
+CHIP_MEMORY: Final = (_CHIP_MEMORY, _CHIP_FILE)
+MACHINE: Final = (_CHIP, _BANDWIDTH, *_NODES, _CHIP_FILE)
+MACHINE_AND_LATENCY: Final = (_CHIP, _BANDWIDTH, *_NODES, _LATENCY, _CHIP_FILE)
+
+
+def machine_options(options: Sequence[_Decorator]) -> _Decorator:
+    """Give a command options that name a machine; `take_machine` reads what was given."""
+    return lambda function: _add_options(function, options)
+
+
+def _add_options(function: _Command, options: Sequence[_Decorator]) -> _Command:
+    """Add options to a command, of which the help shows the first one first."""
+    for add in reversed(options):
+        function = add(function)
+    return function
+
+
+def take_machine(values: dict[str, Any], settings: Config) -> Machine | None:
+    """Take the values of these options out of all, and return the machine they name.
+
+    Where they name no chip, and no size of a node, those of the configuration count. The speed of
+    a link must be known only where the options are about links, and name the chip; and only then
+    must the chip fit. Raises UsageError for what does not go together.
+    """
+    given = values.pop("chip", None)
+    is_about_links = "bandwidth" in values
+    bandwidth, latency = values.pop("bandwidth", None), values.pop("latency", None)
+    between, chip_file = values.pop("node_bandwidth", None), values.pop("chip_file", "")
+    chip = given or settings.chip or None
+    per_node = values.pop("devices_per_node", None) or settings.devices_per_node
+    if not chip_file and {chip, bandwidth, latency, between, per_node} == {None}:
+        return None
+    from hlotool.analysis.collectives.machine import add_nodes, find_machine  # noqa: PLC0415  start-up time
+
+    machine = find_machine(
+        chip,
+        None if bandwidth is None else parse_bandwidth(bandwidth, "--bandwidth"),
+        None if latency is None else parse_time(latency, "--latency"),
+        chip_file,
+        needs_link=is_about_links and bool(given),
+    )
+    machine = add_nodes(
+        machine,
+        per_node,
+        None if between is None else parse_bandwidth(between, "--node-bandwidth"),
+    )
+    return replace(machine, must_fit=True) if machine and given else machine
+
+
+def read_assumptions(values: dict[str, Any], config: Config) -> Assumptions:
+    """Take the options that name a machine out of all; the rest is what the configuration says."""
+    if not config.custom_calls:
+        return Assumptions((), take_machine(values, config))
+    from hlotool.check.config import compile_call_costs  # noqa: PLC0415  brings pyparsing
+
+    return Assumptions(compile_call_costs(config), take_machine(values, config))
+
+
+# The dump.
+
+_CHECK = "check"
+_DUMP_PARAMETERS: tuple[_Decorator, ...] = (
+    click.option(
+        "--stage",
+        type=click.Choice(["before", "after", "all"]),
+        default="after",
+        help="In a directory: the text before or after optimizations.",
+    ),
+    click.option(
+        "--module",
+        metavar="REGEX",
+        help="Of several modules: only those whose name, or name#number, matches.",
+        shell_complete=complete_module,
+    ),
+    click.option("--buffers", metavar="FILE", help="The buffer assignment, if not beside PATH."),
+    click.option("--live-range", metavar="FILE", help="The live ranges, if not beside PATH."),
+    click.option("--module-text", metavar="FILE", help="The HLO text, if not beside PATH."),
+    click.option(
+        "--budget",
+        metavar="EXPR",
+        multiple=True,
+        help="Exit with 1 unless EXPR holds, such as 'buffers.temp_bytes <= 8GiB'.",
+    ),
+    config_option,
+)
+
+
+def dump_options(function: _Command) -> _Command:
+    """Give a command PATH and the options that choose a dump, as `request: Request`.
+
+    What the command returns, if anything, is the exit code.
+
+    The options of `machine_options`, and what hlotool.toml says, become its assumptions.
+    Budgets given with --budget are held against the dump after the answer is printed,
+    unless the command is the one that does nothing else.
+    """
+
+    @wraps(function)
+    def call(path: str | None, stage: StageChoice, module: str | None, **values: Any) -> int | None:
+        named = NamedFiles(
+            values.pop("buffers"), values.pop("live_range"), values.pop("module_text")
+        )
+        config = take_config(values)
+        assumptions = read_assumptions(values, config)
+        request = Request(
+            path or "", stage, module, named, values.pop("budget"), config, assumptions
+        )
+        if not request.budgets or function.__name__ == _CHECK:
+            return function(request=request, **values)
+        from hlotool.commands.shared.budgets import compile_budgets, enforce_budgets  # noqa: PLC0415
+
+        # A mistake is told before anything is read.
+        rules = compile_budgets(request.budgets, assumptions.machine)
+        return function(request=request, **values) or enforce_budgets(request, rules)
+
+    # What a check recorded is read without a dump.
+    argument = click.argument("path", metavar="PATH", required=function.__name__ != _CHECK)
+    return _add_options(call, (argument, *_DUMP_PARAMETERS))
+
+
+# A directory of many programs.
+
+
+class FleetOptions(Struct, frozen=True):
+    """What the user asked of them; '' where not given."""
+
+    cache: str = ""
+    dask: str = ""
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request as workers have to understand it, which run elsewhere."""
+        if not self.dask or request.path == STDIN or is_address(request.path):
+            return request
+        return replace(request, path=os.path.abspath(request.path))  # noqa: PTH100
+
+    def refuse(self) -> None:
+        """Raise UsageError where they were given for a single program."""
+        if self.cache or self.dask:
+            name = "--cache" if self.cache else "--dask"
+            raise UsageError(f"{name} goes with a directory; this is a single program.")
+
+    @contextmanager
+    def open(
+        self, assumptions: Assumptions, progress: Callable[[int], None]
+    ) -> Iterator[FleetContext]:
+        """Give what programs are measured with, the cache open and the cluster at hand."""
+        from hlotool.program.fleet import FleetContext  # noqa: PLC0415  start-up time
+
+        cache = executor = None
+        with ExitStack() as stack:
+            if self.cache:
+                from hlotool.program.row_cache import RowCache  # noqa: PLC0415  the same
+
+                cache = stack.enter_context(RowCache(self.cache))
+            if self.dask:
+                from hlotool.dump.workers import connect_cluster  # noqa: PLC0415  the same
+
+                executor = stack.enter_context(connect_cluster(self.dask, say))
+            yield FleetContext(assumptions, executor, cache, progress)
+
+
+def directory_options(function: _Command) -> _Command:
+    """Give a command --cache and --dask, as `fleet: FleetOptions`."""
+
+    @click.option(
+        "--cache",
+        metavar="FILE",
+        default="",
+        help="Of a directory: keep rows in FILE, and read only what is not there yet.",
+    )
+    @click.option(
+        "--dask",
+        metavar="ADDRESS",
+        default="",
+        help="Of a directory: let the workers of this Dask cluster read it.",
+    )
+    @wraps(function)
+    def call(cache: str, dask: str, **values: Any) -> int | None:
+        return function(fleet=FleetOptions(cache, dask), **values)
+
+    command: _Command = call
+    return command

@@ -1,96 +1,40 @@
-"""Do `--where` and `--sort` read anything? Not a figure that no row tells.
+"""How an answer reaches the user: which rows, in which form, to which file.
 
-How an answer reaches the user: which rows, in which form, to which file.
+A document becomes text, or the bytes of a form that is none, and that goes to stdout or to a file.
+A file is whole, or stays as it was: what is written stands beside it until all of it is on the
+disk, and then takes its place. What is no regular file, such as `/dev/stdout` or a pipe, is written
+as it stands. A form is imported when it is written.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from hlotool import __version__
-from hlotool.commands.shared.files import write_data, write_file
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.options import RowOptions
-from hlotool.commands.shared.stderr import say
+from hlotool.dump.read import display_name
 from hlotool.errors import HlotoolError, PlacedError, UsageError
-from hlotool.export.parquet import expect_parquet, render_parquet
-from hlotool.export.perfetto import expect_perfetto
-from hlotool.export.stacks import (
-    expect_pprof,
-    find_weights,
-    make_stacks,
-    render_folded,
-    render_pprof,
-)
 from hlotool.table import Document, DocumentSpec, Field, RowList, Selection
 from hlotool.table.cells import Look
 from hlotool.table.curve import fit_encoding
-from hlotool.table.formats import render_csv, render_json, render_jsonl, render_tsv
-from hlotool.table.markdown import render_markdown
 from hlotool.table.names import suggest
 from hlotool.table.select import Query, select_rows, sort_keys
-from hlotool.table.terminal import render_tables
 from hlotool.text import disarm_lines
 
+_NO_TEXT: Final = frozenset({"parquet", "pprof", "perfetto"})
+_OF_ROWS: Final = frozenset({"jsonl", "csv", "tsv"})
+_LIST_WIDTH: Final = 60  # of scopes and lists in a pipe; what is grepped there is never cut
+_OPEN_FILES: Final = ("/dev", "/proc")  # where links name what a process has open
 # How meanings say what a figure comes from: "with --chip: estimated time of …".
 _NEEDS: Final = re.compile(r"(with --[^:]+|from a profile):")
-
-
-def say_unknown_fields(target: RowList | None, document: Document, options: RowOptions) -> None:
-    """Say on stderr which fields no row tells by which rows are kept or sorted, and what would.
-
-    For `--where` only if no row is left. Groups have no field that none of their rows tells: they
-    are refused.
-    """
-    rows = document.rows.get(target.name, ()) if target else ()
-    if target is None or not rows:
-        return
-    if options.where:
-        for field in _find_emptying(target, rows, options.where):
-            say(f"--where keeps nothing: no row tells {field.name}{_say_needs(field)}.")
-    if options.sort and not options.by:
-        for field in _find_unsorted(target, rows, options.sort):
-            say(f"--sort {field.name} orders nothing: no row tells it{_say_needs(field)}.")
-
-
-def _find_emptying(target: RowList, rows: Sequence[object], where: str) -> list[Field]:
-    """Return the fields read that no row tells, if no row is kept."""
-    from hlotool.table.expression.where import compile_where, find_fields  # noqa: PLC0415  slow to import
-
-    read = find_fields(where, target.fields)
-    unknown = [field for field in read if all(field.getter()(row) is None for row in rows)]
-    holds = compile_where(where, target.fields)
-    return unknown if unknown and not any(holds(row) for row in rows) else []
-
-
-def _find_unsorted(target: RowList, rows: Sequence[object], sort: str) -> Iterator[Field]:
-    """Yield the fields to sort by that no row tells, nor what counts `once` in their place."""
-    for _, field in sort_keys(target, sort):
-        names = filter(None, (field.name, field.once))
-        reads = [target.field(name).getter() for name in names]
-        if all(read(row) is None for row in rows for read in reads):
-            yield field
-
-
-def _say_needs(field: Field) -> str:
-    """Say what makes a field known, where its meaning does."""
-    needs = _NEEDS.match(field.meaning)
-    return f"; it is known {needs[1]}" if needs else ""
-
-
-# The forms that are no text, and what asks for the packages that each needs.
-_BINARY: Final = {"parquet": expect_parquet, "pprof": expect_pprof, "perfetto": expect_perfetto}
-_OF_ROWS: Final[Mapping[str, Callable[[Selection], Iterator[str]]]] = {
-    "jsonl": render_jsonl,
-    "csv": render_csv,
-    "tsv": render_tsv,
-}
-_LIST_WIDTH: Final = 60  # of scopes and lists in a pipe; what is grepped there is never cut
 
 
 def print_document(document: Document, options: RowOptions) -> None:
@@ -98,8 +42,8 @@ def print_document(document: Document, options: RowOptions) -> None:
     if options.output and document.input is not None:
         _refuse_to_overwrite(options.output, document)
     if options.where or options.sort:
-        say_unknown_fields(find_target(document.spec, options, document), document, options)
-    if options.format in _BINARY:
+        _say_unknown_fields(find_target(document.spec, options, document), document, options)
+    if options.format in _NO_TEXT:
         write_bytes(_render_bytes(document, options), options.output)
         return
     write_text(render_document(document, options, make_look(options)), options.output)
@@ -108,10 +52,30 @@ def print_document(document: Document, options: RowOptions) -> None:
 def _render_bytes(document: Document, options: RowOptions) -> bytes:
     selection = _select_alone(document, options)
     if options.format == "parquet":
+        from hlotool.export.parquet import render_parquet
+
         return render_parquet(document.spec, selection, __version__)
+    from hlotool.export.stacks import find_weights, make_stacks, render_pprof
+
     weights = find_weights(selection, "--format pprof")
     made_by = f"hlotool {__version__}, {selection.row_list.name} of {document.spec.name}"
     return render_pprof(make_stacks(selection, weights), weights, made_by)
+
+
+def _expect_packages(form: str) -> None:
+    """Raise UsageError where the packages are not installed that a form needs."""
+    if form == "parquet":
+        from hlotool.export.parquet import expect_parquet
+
+        expect_parquet()
+    elif form == "pprof":
+        from hlotool.export.stacks import expect_pprof
+
+        expect_pprof()
+    else:
+        from hlotool.export.perfetto import expect_perfetto
+
+        expect_perfetto()
 
 
 def render_document(document: Document, options: RowOptions, look: Look) -> Iterator[str]:
@@ -121,20 +85,34 @@ def render_document(document: Document, options: RowOptions, look: Look) -> Iter
     """
     target = find_target(document.spec, options, document)
     if options.format == "json":
+        from hlotool.table.formats import render_json
+
         selected = [_select(document, rows, target, options) for rows in document.present()]
         return render_json(document, selected, __version__)
     if options.format in _OF_ROWS:
-        return _OF_ROWS[options.format](_select_alone(document, options))
+        return _find_row_writer(options.format)(_select_alone(document, options))
     if options.format == "folded":
+        from hlotool.export.stacks import find_weights, make_stacks, render_folded
+
         selection = _select_alone(document, options)
         weights = find_weights(selection, "--format folded")
         return render_folded(make_stacks(selection, weights))
     shown = _shown(document, target, options)
     selections = [_select(document, rows, target, options) for rows in shown]
     if options.format == "markdown":
+        from hlotool.table.markdown import render_markdown
+
         return iter((render_markdown(document, selections, options.units),))
+    from hlotool.table.terminal import render_tables
 
     return iter((render_tables(document, selections, look),))
+
+
+def _find_row_writer(form: str) -> Callable[[Selection], Iterator[str]]:
+    """Return what writes a form of rows alone."""
+    from hlotool.table.formats import render_csv, render_jsonl, render_tsv
+
+    return {"jsonl": render_jsonl, "csv": render_csv, "tsv": render_tsv}[form]
 
 
 def _select_alone(document: Document, options: RowOptions) -> Selection:
@@ -150,8 +128,8 @@ def check_options(specs: Sequence[DocumentSpec], options: RowOptions) -> None:
 
     A command that can print several documents takes options that fit one of them.
     """
-    if options.format in _BINARY:
-        _BINARY[options.format]()
+    if options.format in _NO_TEXT:
+        _expect_packages(options.format)
         _refuse_terminal(options)
     errors = []
     for spec in specs:
@@ -237,10 +215,52 @@ def _select(
         )
     rows = document.rows[row_list.name]
     if query.where:
-        from hlotool.table.expression.where import expect_row_words  # noqa: PLC0415  pyparsing is slow to import
+        from hlotool.table.expression.where import expect_row_words  # pyparsing is slow to import
 
         expect_row_words(query.where, row_list.fields, rows, document.find_words)
     return select_rows(row_list, rows, query)
+
+
+def _say_unknown_fields(target: RowList | None, document: Document, options: RowOptions) -> None:
+    """Say on stderr which fields no row tells by which rows are kept or sorted, and what would.
+
+    For `--where` only if no row is left. Groups have no field that none of their rows tells: they
+    are refused.
+    """
+    rows = document.rows.get(target.name, ()) if target else ()
+    if target is None or not rows:
+        return
+    if options.where:
+        for field in _find_emptying(target, rows, options.where):
+            say(f"--where keeps nothing: no row tells {field.name}{_say_needs(field)}.")
+    if options.sort and not options.by:
+        for field in _find_unsorted(target, rows, options.sort):
+            say(f"--sort {field.name} orders nothing: no row tells it{_say_needs(field)}.")
+
+
+def _find_emptying(target: RowList, rows: Sequence[object], where: str) -> list[Field]:
+    """Return the fields read that no row tells, if no row is kept."""
+    from hlotool.table.expression.where import compile_where, find_fields  # slow to import
+
+    read = find_fields(where, target.fields)
+    unknown = [field for field in read if all(field.getter()(row) is None for row in rows)]
+    holds = compile_where(where, target.fields)
+    return unknown if unknown and not any(holds(row) for row in rows) else []
+
+
+def _find_unsorted(target: RowList, rows: Sequence[object], sort: str) -> Iterator[Field]:
+    """Yield the fields to sort by that no row tells, nor what counts `once` in their place."""
+    for _, field in sort_keys(target, sort):
+        names = filter(None, (field.name, field.once))
+        reads = [target.field(name).getter() for name in names]
+        if all(read(row) is None for row in rows for read in reads):
+            yield field
+
+
+def _say_needs(field: Field) -> str:
+    """Say what makes a field known, where its meaning does."""
+    needs = _NEEDS.match(field.meaning)
+    return f"; it is known {needs[1]}" if needs else ""
 
 
 def make_look(options: RowOptions) -> Look:
@@ -271,7 +291,7 @@ def find_width() -> int | None:
     """Return the columns of the terminal that stdout is, None where it is none."""
     if not _is_terminal():
         return None
-    import shutil  # noqa: PLC0415  it imports every compression there is
+    import shutil  # it imports every compression there is
 
     return shutil.get_terminal_size().columns
 
@@ -343,3 +363,101 @@ def _refuse_to_overwrite(output: str, document: Document) -> None:
             continue
         if is_same:
             raise UsageError(f"--output {output} is the input itself; it was not overwritten.")
+
+
+def write_file(path: str, text: Iterable[str], option: str) -> None:
+    """Write the text of a file; otherwise as `write_data`."""
+    write_data(path, (piece.encode("utf-8", "backslashreplace") for piece in text), option)
+
+
+def write_data(path: str, data: Iterable[bytes], option: str) -> None:
+    """Write a file whole; raise UsageError, with the option's name, and leave it as it was."""
+    with _told(path, option):
+        target = _find_target(path)
+        if target is None:
+            _write_directly(path, data, "wb")
+            return
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(0, "the file is read-only")
+        _replace(target, data)
+
+
+def add_to_file(path: str, text: str, option: str, accept: Callable[[bytes], None]) -> None:
+    """Add text to the end of a file, whole or not at all; a missing file is made.
+
+    `accept` looks at what the file holds, and raises what it finds wrong. Of several processes
+    each waits until the one before it is done. Raises UsageError, with the option's name.
+    """
+    data = text.encode("utf-8", "backslashreplace")
+    with _told(path, option):
+        target = _find_target(path)
+        if target is None:
+            _write_directly(path, (data,), "ab")
+            return
+        with _open_alone(target) as file:
+            old = file.read()
+            accept(old)
+            _replace(target, (old, b"\n" * (old[-1:] not in {b"", b"\n"}), data))
+
+
+@contextmanager
+def _told(path: str, option: str) -> Iterator[None]:
+    """Put what the system says of a file into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{option} {display_name(path)}: {error.strerror}.") from error
+    except ValueError as error:  # a path that no system has
+        raise UsageError(f"{option} {display_name(path)}: {error}.") from error
+
+
+def _find_target(path: str) -> Path | None:
+    """Return the regular file that a path leads to, or will; None where it is another thing.
+
+    `/dev/stdout` is none even where it leads to a file: others write to that, too.
+    """
+    place = Path(path)
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(place.stat().st_mode):
+            return None
+    while place.is_symlink():
+        folder = place.parent.resolve()
+        if any(folder.is_relative_to(each) for each in _OPEN_FILES):
+            return None
+        place = folder / place.readlink()
+    return place.resolve()
+
+
+def _write_directly(path: str, data: Iterable[bytes], mode: str) -> None:
+    with open(path, mode) as file:  # noqa: PTH123  the mode is no literal
+        file.writelines(data)
+
+
+def _replace(target: Path, data: Iterable[bytes]) -> None:
+    """Write beside a file and rename; an old file's permissions stay."""
+    beside = target.with_name(f".hlotool-{os.urandom(6).hex()}.tmp")
+    try:
+        with beside.open("xb") as file:
+            file.writelines(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            beside.chmod(stat.S_IMODE(target.stat().st_mode))
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _open_alone(target: Path) -> Iterator[BinaryIO]:
+    """Open a file that no other process has so opened; it may be replaced meanwhile."""
+    import fcntl  # only histories need it
+
+    while True:
+        with open(os.open(target, os.O_RDWR | os.O_CREAT, 0o666), "rb") as file:  # noqa: PTH123
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), target.stat()):
+                    yield file
+                    return

@@ -1,13 +1,9 @@
-"""A progress bar on stderr, when stderr is a terminal and the work lasts above a second.
+"""That work goes on: shown on stderr, when stderr is a terminal and it lasts above a second.
 
-It ends with an estimate of the time left: what is not done yet takes as long as what is.
+A bar where steps are counted, with an estimate of the time left: what is not done yet takes as long
+as what is. A spinner where they are not.
 
-How far is a command about one program? It reads, then asks for one thing after the other.
-
-How long each takes is told from the length of the text alone: the shares are those that a training
-step of 100 MB has, so the time left is an estimate.
-
-Which dump the user means, and the one program a command is about.
+The dump that the user means, and the one program of it that a command is about.
 """
 
 from __future__ import annotations
@@ -16,21 +12,22 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from itertools import cycle
+from threading import Event, Thread
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hlotool.check.config import Config
-from hlotool.commands.shared.stderr import say, say_all
+from hlotool.commands.shared.messages import say, say_all
 from hlotool.dump.files import DumpFile, Input, Inputs, StageChoice
 from hlotool.dump.find import find_inputs
 from hlotool.dump.names import short_path
 from hlotool.dump.siblings import NamedFiles, list_twins
 from hlotool.dump.text_kind import TextKind
 from hlotool.errors import HlotoolError, ParseError, UsageError
-from hlotool.program.load import find_largest, load_program
+from hlotool.program.load import find_largest, load_program, note_files
 from hlotool.program.program import NO_ASSUMPTIONS, Assumptions, Program
 from hlotool.table import Unit
 from hlotool.table.units import format_value
@@ -38,6 +35,7 @@ from hlotool.table.units import format_value
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 1.0
+_TURN_SECONDS = 0.1
 
 
 @contextmanager
@@ -59,6 +57,34 @@ def track(items: Iterable[T], label: str, length: int) -> Iterator[T]:
         for item in items:
             yield item
             advance(1)
+
+
+@contextmanager
+def spinner(label: str) -> Iterator[None]:
+    """Turn a sign behind a label until the work is done, and wipe it away."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    is_done = Event()
+    thread = Thread(target=_spin, args=(label, is_done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
+
+
+def _spin(label: str, is_done: Event) -> None:
+    if is_done.wait(PATIENCE_SECONDS):
+        return
+    for sign in cycle("|/-"):
+        sys.stderr.write(f"\r{label} {sign}")
+        sys.stderr.flush()
+        if is_done.wait(_TURN_SECONDS):
+            break
+    sys.stderr.write(f"\r{'':{len(label) + 2}}\r")
+    sys.stderr.flush()
 
 
 class _Meter:
@@ -94,64 +120,16 @@ def _ignore(steps: int) -> None:
     """Do nothing: nobody is looking."""
 
 
-Stage: TypeAlias = Literal["executions", "costs", "memory", "prints", "fusions"]
-
-_READING: Final = 17_000
-_SHARES: Final[dict[Stage, int]] = {
-    "executions": 4_000,
-    "costs": 8_000,
-    "memory": 30_000,
-    "prints": 16_000,
-    "fusions": 8_000,
-}
-
-
-class Stages:
-    """Counts what is done of a program's stages."""
-
-    def __init__(self, advance: Callable[[int], None]) -> None:
-        self._advance = advance
-        self._read = 0.0
-        self._told = 0
-
-    def watch(self, count: int, length: int) -> None:
-        """Count characters of a text that has so many."""
-        self._read = min(self._read + _READING * count / length, _READING)
-        self._tell(int(self._read))
-
-    def work_out(self, program: Program, stages: tuple[Stage, ...]) -> None:
-        """Have a program, which is read, work out what the command will ask for.
-
-        What cannot be worked out raises once more when the command asks, behind the notes.
-        """
-        self._tell(_READING)
-        for stage in stages:
-            with suppress(HlotoolError):
-                getattr(program, stage)
-            self._advance(_SHARES[stage])
-
-    def _tell(self, done: int) -> None:
-        self._advance(done - self._told)
-        self._told = done
-
-
-@contextmanager
-def show_stages(stages: tuple[Stage, ...]) -> Iterator[Stages]:
-    """Show how far reading and the stages are, once they take long."""
-    with progress("working", _READING + sum(_SHARES[each] for each in stages)) as advance:
-        yield Stages(advance)
-
-
 _MOST_LISTED: Final = 12  # programs that --module leaves
 
 
-class Request(Struct, frozen=True):
+class Request(Struct, eq=False):
     """Which dump the user means: PATH and the options that choose in it.
 
     `budgets` are those of --budget, `config` is what the configuration says, `assumptions` what
     it and the options say that no dump tells.
-    `found` remembers what PATH led to: standard input can be read only once. `told` are the
-    notes that the user has.
+    `found` is what PATH led to, once it was looked for: standard input can be read only once.
+    `told` are the notes that the user has.
     """
 
     path: str
@@ -161,16 +139,15 @@ class Request(Struct, frozen=True):
     budgets: tuple[str, ...] = ()
     config: Config = field(default_factory=Config)
     assumptions: Assumptions = NO_ASSUMPTIONS
-    found: list[Inputs] = field(default_factory=list)
+    found: Inputs | None = None
     told: set[str] = field(default_factory=set)
 
     def find(self, also: tuple[TextKind, ...] = ()) -> Inputs:
         """Return the inputs that PATH leads to, and tell the user what was passed over."""
-        if not self.found:
-            found = find_inputs(self.path, self.stage, self.module, self.named, also=also)
-            self.found.append(found)
-            self.tell(self.found[0].notes)
-        return self.found[0]
+        if self.found is None:
+            self.found = find_inputs(self.path, self.stage, self.module, self.named, also=also)
+            self.tell(self.found.notes)
+        return self.found
 
     def find_other(self, *kinds: TextKind) -> DumpFile | None:
         """Return the file that PATH is, if that is a text of one of these kinds and no dump."""
@@ -183,15 +160,15 @@ class Request(Struct, frozen=True):
         self.told.update(notes)
 
 
-def load_one(request: Request, *stages: Stage, with_buffers: bool = False) -> Program:
-    """Read the one program a command is about, and work out what it will ask for: the stages.
+def load_one(request: Request, *, with_buffers: bool = False) -> Program:
+    """Read the one program a command is about.
 
     Of several the one with the most allocated memory, and stderr says so; raises UsageError
     where --module leaves several. The buffer assignment is read only on request.
     """
     found, path = request.find(), request.path
     if len(found.inputs) == 1:
-        return _load(request, found.inputs[0], stages, with_buffers=with_buffers)
+        return _load(request, found.inputs[0], with_buffers=with_buffers)
     if request.module is not None:
         raise UsageError(*_list_matches(request, found))
 
@@ -205,7 +182,7 @@ def load_one(request: Request, *stages: Stage, with_buffers: bool = False) -> Pr
         f"{len(found.inputs)} modules match in {path}; this shows {chosen.path}, {why}. "
         "Choose with --module."
     )
-    return _load(request, chosen, stages, with_buffers=with_buffers)
+    return _load(request, chosen, with_buffers=with_buffers)
 
 
 def _list_matches(request: Request, found: Inputs) -> tuple[str, ...]:
@@ -222,40 +199,40 @@ def _list_matches(request: Request, found: Inputs) -> tuple[str, ...]:
     )
 
 
-def _load(
-    request: Request, chosen: Input, stages: tuple[Stage, ...], *, with_buffers: bool
-) -> Program:
-    """Read a program, and tell the user what of it was not understood."""
-    with show_stages(stages) as shown:
-        load = partial(
-            load_program,
-            path=request.path,
-            with_buffers=with_buffers,
-            assumptions=request.assumptions,
-            watch=shown.watch,
-        )
+def _load(request: Request, chosen: Input, *, with_buffers: bool) -> Program:
+    """Read a program, and tell the user what of it was not understood.
+
+    One that is cut short or damaged is read from another file with the same text, if there is one.
+    """
+    assumptions = request.assumptions
+    with spinner("reading"):
         try:
-            program = load(chosen)
+            program = load_program(
+                chosen, request.path, with_buffers=with_buffers, assumptions=assumptions
+            )
         except ParseError as error:
-            twin = _load_twin(request, chosen, load, error)
+            twin = _load_twin(request, chosen, error, with_buffers=with_buffers)
             if twin is None:
                 raise
             program = twin
-        shown.work_out(program, stages)
-    request.tell(program.notes())
+    request.tell(note_files(program))
     return program
 
 
 def _load_twin(
-    request: Request, chosen: Input, load: Callable[[Input], Program], error: ParseError
+    request: Request, chosen: Input, error: ParseError, *, with_buffers: bool
 ) -> Program | None:
-    """Read a program from the same text in another file, as this one is cut short or damaged."""
     module = chosen.module
     if module is None or error.source.name != module.path:
         return None
     for twin in list_twins(module.raw_path):
         with suppress(HlotoolError):
-            program = load(replace(chosen, module=twin))
+            program = load_program(
+                replace(chosen, module=twin),
+                request.path,
+                with_buffers=with_buffers,
+                assumptions=request.assumptions,
+            )
             request.tell((f"{error.sentence()}. This is about {twin.path}, beside it.",))
             return program
     return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from hlotool.analysis.usage_report import FIGURES, USAGE_REPORT, compare_totals, list_usage
+from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
-from hlotool.commands.shared.stderr import say
 from hlotool.dump.files import DumpFile
 from hlotool.dump.siblings import find_usage_report
 from hlotool.errors import HlotoolError

@@ -1,6 +1,6 @@
-"""`hlotool summary DIR`: one row for each program, read in parallel, on one machine or many.
+"""`hlotool summary`: one screen about a module, or a table of modules.
 
-`hlotool summary`: one screen about a module, or a table of modules.
+`hlotool summary DIR`: one row for each program, read in parallel, on one machine or many.
 """
 
 from __future__ import annotations
@@ -23,11 +23,17 @@ from hlotool.analysis.summary.report import (
 )
 from hlotool.analysis.usage_report import USAGE_REPORT
 from hlotool.commands.shared.command import document_command
-from hlotool.commands.shared.directory_options import DirectoryMeans, directory_options
-from hlotool.commands.shared.options import MACHINE, RowOptions, dump_options, machine_options
+from hlotool.commands.shared.messages import fold_alike, say, say_all
+from hlotool.commands.shared.options import (
+    MACHINE,
+    FleetOptions,
+    RowOptions,
+    directory_options,
+    dump_options,
+    machine_options,
+)
 from hlotool.commands.shared.output import print_document
 from hlotool.commands.shared.request import Request, load_one, progress
-from hlotool.commands.shared.stderr import fold_alike, say, say_all
 from hlotool.commands.shared.usage_report import describe_usage
 from hlotool.commands.summary.text import (
     say_collectives,
@@ -47,82 +53,12 @@ from hlotool.table.quantity import parse_size
 from hlotool.table.select import sort_rows
 from hlotool.table.units import format_value
 
-_WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
-
-
-def asks_for_one(request: Request, means: DirectoryMeans, options: RowOptions) -> bool:
-    """Whether a path leads to one program, and is not asked for a table of programs.
-
-    Who filters or sorts without naming a list, or wants rows alone, means the programs of a
-    directory, however many there are.
-    """
-    found = request.find()
-    if not found.is_directory:
-        return True
-    if len(found.inputs) > 1 or means != DirectoryMeans() or options.rows == MODULES.name:
-        return False
-    return bool(options.rows) or (not options.chooses_rows and options.format in _WHOLE)
-
-
-def _say_deeper(request: Request, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
-    """Say what to type to see one program, the first that could be read."""
-    readable = sort_rows(MODULES, [row for row in rows if row.error is None], "")
-    first = next((row for row in readable if isinstance(row, ProgramRow)), None)
-    if first is None or len(rows) == 1 or request.path == STDIN:
-        return ()
-    typed = f"hlotool summary {quote(request.path)} --module {quote(first.place)}"
-    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
-
-
-def _say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
-    """Say which programs do not fit into so much memory, and of how many nobody can tell."""
-    found = find_too_large(rows, limit_bytes)
-    limit = format_value(limit_bytes, Unit.BYTES)
-    named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
-    said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
-    if not named:
-        said = f"none is larger than {limit}" if found.unknown_count else f"all fit in {limit}"
-    unknown = found.unknown_count
-    return Line(f"{said}; unknown of {unknown:,}" if unknown else said)
-
-
-def print_modules(
-    request: Request, means: DirectoryMeans, options: RowOptions, limit_bytes: int | None = None
-) -> int:
-    """Print the table of a directory; a program that cannot be read costs one row.
-
-    Errors go to stderr too, alike ones as one; the exit code returned is that of the first one.
-    """
-    found = request.find()
-    members = [Member(one, found.path) for one in found.inputs]
-    with (
-        progress("reading", sum(each.size_bytes for each in members)) as advance,
-        means.open(request.assumptions.for_several(), advance) as opened,
-    ):
-        measured = measure_members(members, opened)
-        if opened.cache:
-            say_all(opened.cache.notes)
-    say_all(note for each in measured for note in each.notes)
-    errors = [each.row.error for each in measured if each.row.error is not None]
-    for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
-        say(error)
-    rows = [each.row for each in measured]
-    notes = _say_deeper(request, rows) if options.wants_overview else ()
-    if limit_bytes is not None:
-        notes = (_say_fits(rows, limit_bytes), *notes)
-    paths = InputPaths(found.path)
-    print_document(
-        Document(choose_directory_columns(rows), paths, rows={"modules": rows}, notes=notes),
-        options,
-    )
-    return next((each.exit_code for each in measured if each.exit_code), 0)
-
-
 _EXAMPLE: Final = """\
 hlotool summary dump/module_0001.jit_step.txt
 hlotool summary dump/ --sort -peak_bytes -n 5
 hlotool summary dump/ --module jit_step --chip h100"""
 
+_WHOLE: Final = frozenset(("table", "markdown", "json"))  # forms that hold more than rows
 _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 
 
@@ -139,23 +75,37 @@ _MOST_HOLDERS: Final = 2_000  # that a summary looks at; `buffers` has them all
 @directory_options
 @click.option("--no-findings", is_flag=True, help="Leave out the findings.")
 def summary(
-    request: Request, means: DirectoryMeans, hbm: str | None, no_findings: bool, options: RowOptions
+    request: Request, fleet: FleetOptions, hbm: str | None, no_findings: bool, options: RowOptions
 ) -> int:
     """Summarize a module on one screen; of a directory with several, list them."""
     limit = None if hbm is None else parse_size(hbm, "--hbm")
-    request = means.prepare(request)
+    request = fleet.prepare(request)
     report = request.find_other(TextKind.MEMORY_REPORT)
     if report is not None:
         print_document(describe_usage(report, request, "spaces", "allocations"), options)
         return 0
-    if not asks_for_one(request, means, options):
-        return print_modules(request, means, options, limit)
-    means.refuse()
-    program = load_one(request, "executions", "memory", "costs", with_buffers=True)
+    if not _asks_for_one(request, fleet, options):
+        return print_modules(request, fleet, options, limit)
+    fleet.refuse()
+    program = load_one(request, with_buffers=True)
     found = program.summarize(with_findings=not no_findings, limit_bytes=limit)
     document = _describe(found, program, options, has_findings=not no_findings)
     print_document(document, options)
     return 0
+
+
+def _asks_for_one(request: Request, fleet: FleetOptions, options: RowOptions) -> bool:
+    """Whether a path leads to one program, and is not asked for a table of programs.
+
+    Who filters or sorts without naming a list, or wants rows alone, means the programs of a
+    directory, however many there are.
+    """
+    found = request.find()
+    if not found.is_directory:
+        return True
+    if len(found.inputs) > 1 or fleet != FleetOptions() or options.rows == MODULES.name:
+        return False
+    return bool(options.rows) or (not options.chooses_rows and options.format in _WHOLE)
 
 
 def _describe(
@@ -235,3 +185,57 @@ def _place_prose(
 
 
 DOCUMENTS = (SUMMARY, SUMMARY_DIRECTORY)
+
+
+def _say_deeper(request: Request, rows: Sequence[ProgramRow]) -> tuple[Line, ...]:
+    """Say what to type to see one program, the first that could be read."""
+    readable = sort_rows(MODULES, [row for row in rows if row.error is None], "")
+    first = next((row for row in readable if isinstance(row, ProgramRow)), None)
+    if first is None or len(rows) == 1 or request.path == STDIN:
+        return ()
+    typed = f"hlotool summary {quote(request.path)} --module {quote(first.place)}"
+    return (Line(f"{quote_braces(typed)}  # one of them", is_typed=True),)
+
+
+def _say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
+    """Say which programs do not fit into so much memory, and of how many nobody can tell."""
+    found = find_too_large(rows, limit_bytes)
+    limit = format_value(limit_bytes, Unit.BYTES)
+    named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
+    said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"
+    if not named:
+        said = f"none is larger than {limit}" if found.unknown_count else f"all fit in {limit}"
+    unknown = found.unknown_count
+    return Line(f"{said}; unknown of {unknown:,}" if unknown else said)
+
+
+def print_modules(
+    request: Request, fleet: FleetOptions, options: RowOptions, limit_bytes: int | None = None
+) -> int:
+    """Print the table of a directory; a program that cannot be read costs one row.
+
+    Errors go to stderr too, alike ones as one; the exit code returned is that of the first one.
+    """
+    found = request.find()
+    members = [Member(one, found.path) for one in found.inputs]
+    with (
+        progress("reading", sum(each.size_bytes for each in members)) as advance,
+        fleet.open(request.assumptions.for_several(), advance) as opened,
+    ):
+        measured = measure_members(members, opened)
+        if opened.cache:
+            say_all(opened.cache.notes)
+    say_all(note for each in measured for note in each.notes)
+    errors = [each.row.error for each in measured if each.row.error is not None]
+    for error in fold_alike(errors, "--where 'error != null' --columns error -n 0 lists all"):
+        say(error)
+    rows = [each.row for each in measured]
+    notes = _say_deeper(request, rows) if options.wants_overview else ()
+    if limit_bytes is not None:
+        notes = (_say_fits(rows, limit_bytes), *notes)
+    paths = InputPaths(found.path)
+    print_document(
+        Document(choose_directory_columns(rows), paths, rows={"modules": rows}, notes=notes),
+        options,
+    )
+    return next((each.exit_code for each in measured if each.exit_code), 0)

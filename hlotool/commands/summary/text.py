@@ -20,6 +20,7 @@ from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
 from hlotool.commands.shared.headroom import say_headroom
 from hlotool.commands.shared.messages import write_promised
 from hlotool.table import Block, Line, quote_braces
+from hlotool.table.words import count_noun, list_some
 
 _FINDING: Final = Block("finding", Finding, FINDINGS.meaning)
 _WORST: Final = Block("collective", CollectiveRow, COLLECTIVE_ROWS.meaning)
@@ -73,21 +74,15 @@ def say_what(found: Summary) -> tuple[Line, ...]:
 
 
 def _split(facts: ModuleFacts) -> str:
-    partitions = _count(facts.num_partitions, "partition")
-    return f"{partitions} × {_count(facts.replica_count, 'replica')}"
-
-
-def _count(count: int | None, noun: str) -> str:
-    known = "?" if count is None else f"{count:,}"
-    return f"{known} {noun}" if count == 1 else f"{known} {noun}s"
+    partitions = count_noun(facts.num_partitions, "partition")
+    return f"{partitions} × {count_noun(facts.replica_count, 'replica')}"
 
 
 def _list_flags(flags: Sequence[str]) -> str:
     """Name the flags that find room on a line; JSON has them all."""
     ends = list(accumulate(len(flag) + len(", ") for flag in flags))
     count = max(1, sum(end <= _FLAGS_WIDTH for end in ends))
-    shown, more = ", ".join(flags[:count]), len(flags) - count
-    return f"flags: {shown}{f' and {more} more' if more else ''}"
+    return f"flags: {list_some(flags, count)}"
 
 
 def say_memory(found: Summary) -> tuple[Line, ...]:
@@ -165,7 +160,7 @@ def say_why_unknown(cost: CostReport) -> str:
     """Say what makes the work or the traffic of a run a lower bound."""
     count = max(cost.unknown_custom_call_count_per_run, cost.unknown_traffic_count_per_run)
     if count:
-        return f"{_count(count, 'custom call')} {'is' if count == 1 else 'are'} not costed"
+        return f"{count_noun(count, 'custom call is', 'custom calls are')} not costed"
     return "a size or a trip count is not known"
 
 

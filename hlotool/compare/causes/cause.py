@@ -2,8 +2,6 @@
 
 One reason for which two programs differ, found by comparing them.
 
-Several names as one text.
-
 Which parts of the user's program does a text name? Read off its op_names.
 
 What the finders of causes look at.
@@ -149,16 +147,6 @@ class Cause(Struct, frozen=True, kw_only=True):
         """How many more the right side has than the left, None where a side has no number."""
         numbers = [int(side) for side in (self.left, self.right) if side and side.isdecimal()]
         return numbers[1] - numbers[0] if numbers[1:] else None
-
-
-def list_names(names: Sequence[str], most: int = 3) -> str:
-    """Write the first names, and how many more there are.
-
-    >>> list_names(["a", "b"]), list_names(["a", "b", "c"], 2)
-    ('a, b', 'a, b and 1 more')
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 _OP_NAME: Final = re.compile(r'op_name="([^"\\]*+(?:\\.[^"\\]*+)*+)"')

@@ -15,11 +15,12 @@ from typing import Final
 
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.fusions.rows import find_backend_kind
-from hlotool.compare.causes.cause import Cause, Evidence, list_executed, list_names
+from hlotool.compare.causes.cause import Cause, Evidence, list_executed
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.opcodes import MATRIX_PRODUCTS
 from hlotool.program.program import Program
+from hlotool.table.words import list_some
 
 _AXES: Final = "axes "
 
@@ -79,7 +80,7 @@ def find_sharding(evidence: Evidence) -> Iterator[Cause]:
         yield Cause(
             kind="sharding",
             count=len(changed),
-            subject=list_names(changed, 1),
+            subject=list_some(changed, 1),
             left=here[first],
             right=there[first],
         )

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hlotool.compare.causes.cause import Cause, Evidence, list_names
+from hlotool.compare.causes.cause import Cause, Evidence
 from hlotool.compare.causes.communication import (
     find_communication,
     find_fusing,
@@ -30,6 +30,7 @@ from hlotool.compare.causes.structure import (
     find_operations,
     find_unrolling,
 )
+from hlotool.table.words import list_some
 
 _DTYPE: Final = "dtype "
 
@@ -70,7 +71,7 @@ def _find_kinds(evidence: Evidence) -> Iterator[Cause]:
         yield Cause(
             kind="other",
             count=sum(row.count for row in evidence.instructions),
-            subject=list_names(names, 4),
+            subject=list_some(names, 4),
         )
 
 

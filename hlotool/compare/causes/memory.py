@@ -25,7 +25,6 @@ from hlotool.compare.causes.cause import (
     Evidence,
     find_inner_scope,
     is_within,
-    list_names,
     list_outermost,
     list_scopes,
 )
@@ -35,6 +34,7 @@ from hlotool.hlo import ArrayShape, Instruction
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE
 from hlotool.program.program import Program
 from hlotool.table.names import ANY, fold_numbers
+from hlotool.table.words import list_some
 
 _MADE_AGAIN: Final = "rematted_computation"
 
@@ -133,7 +133,7 @@ def _describe_donation(kind: CauseKind, rows: Sequence[DonationRow], sign: int) 
     return Cause(
         kind=kind,
         count=len(rows),
-        subject=list_names(ordered),
+        subject=list_some(ordered),
         measure="donated",
         delta_bytes=sign * sum(row.size_bytes for row in rows),
     )

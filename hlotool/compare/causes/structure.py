@@ -30,13 +30,13 @@ from hlotool.compare.causes.cause import (
     is_within,
     list_executed,
     list_members,
-    list_names,
     list_scopes,
 )
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.opcodes import CONTROL_FLOW, ELEMENTWISE, FREE, MATRIX_PRODUCTS, TRANSCENDENTAL
 from hlotool.program.program import Program
 from hlotool.table.names import fold_numbers
+from hlotool.table.words import list_some
 
 _LEAST: Final = 2  # members that make a family
 
@@ -78,7 +78,7 @@ def _describe(
     return Cause(
         kind=kind,
         count=len(members),
-        subject=list_names(list_members(members)),
+        subject=list_some(list_members(members)),
         scope=family,
         measure="peak of all layers",
         delta_bytes=sign * held,
@@ -204,7 +204,7 @@ def _describe_unrolling(
     return Cause(
         kind="loop unrolled" if is_unrolled else "loop rolled",
         count=len(members),
-        subject=list_names(sorted(loop.instruction.full_name for loop in loops)),
+        subject=list_some(sorted(loop.instruction.full_name for loop in loops)),
         scope=family,
         left=left,
         right=right,
@@ -321,7 +321,7 @@ def _name(found: dict[str, list[int]]) -> str:
     """Write `dimension 0 of images, labels`, without the number where they differ in it."""
     axes = {axis for each in found.values() for axis in each}
     title = f"dimension {axes.pop()}" if len(axes) == 1 else "a dimension"
-    return f"{title} of {list_names(list(found))}"
+    return f"{title} of {list_some(list(found))}"
 
 
 def _list_results(evidence: Evidence) -> Iterator[tuple[list[_Sizes], int]]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, Literal, Protocol, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.cost.chips import PRICED_AS_BF16
 from hlotool.analysis.outline.clock import RunTime
 from hlotool.compare.changes.instructions import LEFT, RELATIVE_DELTA, RIGHT
-from hlotool.program.program import METRICS
+from hlotool.program.metrics import METRICS
+from hlotool.program.program import NamedFigures
 from hlotool.table import (
     BYTES,
     COUNT,
@@ -55,16 +56,6 @@ DIFFED: Final = (
 
 
 _ROUNDING: Final = 1e-9  # how far apart sums of the same seconds in another order may be
-
-
-class Figures(Protocol):
-    """Where metrics come from: a program, or a saved document."""
-
-    def metric(self, path: str) -> object:
-        """Return a metric, None where unknown."""
-
-    def bounds(self, path: str) -> tuple[bool, bool]:
-        """Say whether a metric is a lower and an upper bound."""
 
 
 class MetricRow(Struct, frozen=True):
@@ -122,7 +113,7 @@ class MetricRow(Struct, frozen=True):
 
 
 def compare_metrics(
-    left: Figures, right: Figures, paths: Iterable[str] = DIFFED
+    left: NamedFigures, right: NamedFigures, paths: Iterable[str] = DIFFED
 ) -> tuple[MetricRow, ...]:
     """Compare all metrics that at least one side knows."""
     rows = (_compare(path, left, right) for path in paths)
@@ -139,7 +130,7 @@ def by_path(rows: Iterable[MetricRow]) -> Mapping[str, MetricRow]:
     return {row.metric: row for row in rows}
 
 
-def _compare(path: str, left: Figures, right: Figures) -> MetricRow:
+def _compare(path: str, left: NamedFigures, right: NamedFigures) -> MetricRow:
     one, other = _number(left.metric(path)), _number(right.metric(path))
     known = one is not None and other is not None
     (is_left_lower, is_left_upper), (is_right_lower, is_right_upper) = (

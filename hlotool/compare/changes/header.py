@@ -13,6 +13,7 @@ from msgspec import Struct
 from hlotool.compare.changes.instructions import LEFT, RIGHT
 from hlotool.hlo import Alias, Donor, Module
 from hlotool.table import WHOLE, column, figure
+from hlotool.table.words import list_some
 
 
 class HeaderChange(Struct, frozen=True):
@@ -75,8 +76,7 @@ def _extra(items: frozenset[str], others: frozenset[str]) -> str:
     own = items - others
     if not own:
         return "no others" if items else "none"
-    more = f" and {len(own) - 1} more" if len(own) > 1 else ""
-    return min(own) + more
+    return list_some(sorted(own), 1)
 
 
 _IGNORED: Final = "xla_dump_"  # where and how the dump was written is no part of the program

@@ -27,6 +27,7 @@ from msgspec import Struct
 from hlotool.hlo import ArrayShape, BackendConfig, Instruction, Module, ReplicaGroups, Shape
 from hlotool.hlo.groups import arrange, find_order, order_iota, order_mesh
 from hlotool.hlo.opcodes import CALL_KEYS
+from hlotool.table.words import list_some
 
 ELIDED: Final = "{...}"
 _MOST_PRINTED: Final = 10  # elements of a constant that dumps write out
@@ -272,9 +273,9 @@ def config_changes(
     differing = [key for key in here.keys() | there.keys() if here.get(key) != there.get(key)]
     if not differing:
         return None
-    first = min(differing)
-    more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
-    return f"{first}: {here.get(first, 'none')}", there.get(first, "none") + more
+    first, *others = sorted(differing)
+    new = list_some([there.get(first, "none"), *others], 1)
+    return f"{first}: {here.get(first, 'none')}", new
 
 
 def _parts(config: BackendConfig | None, *, is_strict: bool) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Final, NoReturn, TypeAlias
 from hlotool.errors import ParseError
 from hlotool.hlo.module import Instruction
 from hlotool.hlo.shape import UNBOUNDED, ArrayShape, Layout, Shape
+from hlotool.table.words import count_noun
 
 Dimension: TypeAlias = tuple[int, bool]  # its size or bound, and whether it is dynamic
 
@@ -28,7 +29,7 @@ def fail(instruction: Instruction, reason: str) -> NoReturn:
 def shape_of(instruction: Instruction, number: int) -> Shape:
     """Return the shape of one operand."""
     if number >= len(instruction.operands):
-        fail(instruction, f"it needs {number + 1} operand{'s' if number else ''}")
+        fail(instruction, f"it needs {count_noun(number + 1, 'operand')}")
     return instruction.operands[number].shape
 
 
