@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS.parent))
+sys.path[:0] = [str(DOCS.parent), str(DOCS.parent / "tests")]
 
+from layers import write_table  # noqa: E402
 
 from hlotool.analysis.findings.finding import FINDING_MEANINGS  # noqa: E402
 from hlotool.commands.schema import all_schemas  # noqa: E402
@@ -47,7 +48,8 @@ def make_lists() -> dict[str, str]:
     codes = [f"* {code}: {meaning}." for code, meaning in EXIT_CODES.items()]
     classes = [f"* `{name}`: {meaning}." for name, meaning in CLASS_MEANINGS.items()]
     made = {"findings": findings, "exit codes": codes, "classes": classes}
-    return {name: "".join(f"{_wrap(line)}\n" for line in lines) for name, lines in made.items()}
+    lists = {name: "".join(f"{_wrap(line)}\n" for line in lines) for name, lines in made.items()}
+    return {**lists, "rooms": write_table()}
 
 
 def _wrap(line: str) -> str:

@@ -1,103 +1,84 @@
-"""The import contract: a layer imports only what stands below it, a library has one home."""
+"""The code keeps the contract of `layers`: imports point down, nothing imports in a circle."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
-
-PACKAGE = Path(__file__).parent.parent / "hlotool"
-BOTTOM = {"errors", "pattern", "text"}
-BELOW = {
-    "text": set[str](),
-    "pattern": set[str](),
-    "errors": {"text"},
-    "table": BOTTOM,
-    "proto": BOTTOM,
-    "hlo": BOTTOM | {"table"},
-    "oom": BOTTOM,
-    "profile": BOTTOM | {"hlo", "proto", "table"},
-    "export": BOTTOM | {"table"},
-    "analysis": BOTTOM | {"hlo", "oom", "table"},
-    "dump": BOTTOM | {"hlo", "oom", "profile", "proto", "table"},
-}
-BELOW["program"] = BELOW["dump"] | {"analysis", "dump"}
-BELOW["compare"] = BELOW["program"] | {"program"}
-BELOW["check"] = BELOW["compare"] | {"compare"}
-BELOW["page"] = BELOW["compare"] | {"compare"}
-BELOW["commands"] = BELOW["check"] | {"check", "export", "page"}
-BELOW["cli"] = BOTTOM | {"commands", "table"}
-BELOW["start"] = {"cli"}
-BELOW["__main__"] = {"start"}
-TOP = {"api", "testing"}  # what users import: may use everything but cli
-HOMES = {
-    "click": {"commands", "cli"},
-    "distributed": {"dump"},
-    "fsspec": {"dump"},
-    "google": {"export", "profile", "proto"},
-    "humanize": {"table"},
-    "jinja2": {"page"},
-    "plotly": {"page"},
-    "pyarrow": {"export"},
-    "pyparsing": {"table"},
-    "re2": {"pattern"},
-    "tabulate": {"table"},
-    "zstandard": {"dump"},
-}
-FILES = sorted(PACKAGE.rglob("*.py"))
-
-
-def layer_of(path: Path) -> str:
-    """Return the layer a file belongs to; '' for the package itself."""
-    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return "" if first == "__init__" else first
-
-
-@cache
-def imports_of(path: Path) -> tuple[str, ...]:
-    """Return every module a file imports, wherever in it the import stands."""
-    return tuple(_imports(path))
-
-
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute"
-            yield node.module or ""
-            if node.module == "hlotool":
-                yield from (f"hlotool.{alias.name}" for alias in node.names)
+from layers import BELOW, FILES, HOMES, PACKAGE, TOP, imports_of, layer_of
 
 
 def test_there_are_files() -> None:
     assert len(FILES) > 30
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_down(path: Path) -> None:
-    layer = layer_of(path)
-    if layer in TOP or not layer:
-        return
-    allowed = BELOW[layer] | {layer}
-    for module in imports_of(path):
-        top, _, rest = module.partition(".")
-        if top == "hlotool" and rest and rest != "__version__":
-            assert rest.split(".")[0] in allowed, f"{layer} must not import {module}"
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_libraries_have_one_home(path: Path) -> None:
-    for module in imports_of(path):
-        top = module.partition(".")[0]
-        if top in sys.stdlib_module_names or top in {"hlotool", "msgspec"}:
+def test_imports_point_down() -> None:
+    wrong = []
+    for path in FILES:
+        layer = layer_of(path)
+        if layer in TOP or not layer:
             continue
-        assert layer_of(path) in HOMES[top], f"{top} is imported in {', '.join(HOMES[top])} only"
+        allowed = BELOW[layer] | {layer}
+        for module in imports_of(path):
+            if not module.startswith("hlotool.") or module == "hlotool.__version__":
+                continue
+            if module.split(".")[1] not in allowed:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {module}")
+    assert not wrong
+
+
+def test_libraries_have_one_home() -> None:
+    wrong = []
+    for path in FILES:
+        for module in imports_of(path):
+            top = module.partition(".")[0]
+            if top in sys.stdlib_module_names or top in {"hlotool", "msgspec"}:
+                continue
+            if layer_of(path) not in HOMES[top]:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {top}: {HOMES[top]} may")
+    assert not wrong
+
+
+def test_nothing_imports_in_a_circle() -> None:
+    """Neither files, nor rooms of rooms: `analysis/cost` is one of them."""
+    files = {_name(path): _list_imported(path) for path in FILES if layer_of(path)}
+    assert _find_circle(files) is None
+    rooms: dict[str, set[str]] = {}
+    for name, imported in files.items():
+        own = name.rpartition(".")[0]
+        known = rooms.setdefault(own, set())
+        known.update(room for one in imported if (room := one.rpartition(".")[0]) != own)
+    # A room within a room is part of it: its door may import it, and it what stands in the door.
+    apart = {
+        room: {
+            other for other in known if not other.startswith(room) and not room.startswith(other)
+        }
+        for room, known in rooms.items()
+    }
+    assert _find_circle(apart) is None
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _list_imported(path: Path) -> set[str]:
+    names = {_name(one) for one in FILES}
+    return {module for module in imports_of(path) if module in names - {"hlotool", _name(path)}}
+
+
+def _find_circle(graph: Mapping[str, Iterable[str]]) -> list[str] | None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return None
 
 
 def test_start_up_is_light() -> None:

@@ -2,7 +2,7 @@
 
     python tests/trace_rooms.py summary testdata/hlo/gpu_train_step.txt
 
-A climb is a call from a room into one that stands above it in the contract of `test_layers`: a
+A climb is a call from a room into one that stands above it in the contract of `layers`: a
 callback, or a method that asks a layer that it must not know. Class bodies and what runs at import
 are left out: they belong to no dump.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from test_layers import BELOW, PACKAGE
+from layers import BELOW, PACKAGE
 
 ROOT = str(PACKAGE) + "/"
 
