@@ -1,9 +1,7 @@
-"""Out-of-memory messages: of XLA's compilers and runtimes, and what frameworks wrap around them.
+"""What XLA says of memory outside of dumps: out-of-memory messages in logs, and usage reports.
 
-* `sizes` reads a size as they write it.
-* `hints` tells texts that may hold one from all others.
-* `tensors` reads the tensor and the node that TensorFlow names.
-* `heads` has the sentence that each message begins with, in old and in new wording.
-* `parts` reads the sums below it, `listing` the entries of the list of what holds memory.
-* `message` goes through a log and gives the last message.
+* `records` is what a message says, and how it writes sizes.
+* `wordings` has the sentences that messages begin with, those of frameworks and drivers too.
+* `message` goes through a log and puts the last message together.
+* `usage_report` reads XLA's memory-usage report.
 """

@@ -1,6 +1,7 @@
-"""What does an out-of-memory message say? Its figures, what it lists, and nothing else of a log.
+"""What an out-of-memory message says: its figures, and what it lists.
 
-How does a message write a size, and how far may rounding have moved it?
+Sizes are rounded as the message writes them; `Size.slack_bytes` keeps how far that may be, so that
+`63.80G` and an exact number of bytes can be found to be the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What does a memory-usage report of XLA say? Its totals are exact, most other sizes rounded.
+"""XLA's own memory-usage report: its records, and how its text is read.
 
-How is a memory-usage report of XLA read?
-
-Follows BufferAssignment::MemoryUsageReport in xla/service/buffer_assignment.cc, as it is and as
-it was until 2025.
+Its totals are exact, most other sizes rounded to three digits. Follows
+BufferAssignment::MemoryUsageReport in xla/service/buffer_assignment.cc, as it is and as it was
+until 2025.
 """
 
 from __future__ import annotations
@@ -125,7 +124,10 @@ class _Reader:
             color = None if total["all"] else self._color
             self._spaces.append(ReportedSpace(color, self._name, int(total["bytes"])))
         elif allocation := _ALLOCATION.match(line):
-            self._describe(allocation)
+            color = int(allocation["color"]) if allocation["color"] else self._color
+            number, size = int(allocation["number"]), parse_size(allocation["size"]).bytes
+            self._begin(ReportedAllocation(color, number, size, allocation["rest"]))
+            self._is_described = True
         elif rest := _REST.match(line):
             if rest["what"] == "values" and self._allocations:
                 count = int(rest["count"])
@@ -137,20 +139,10 @@ class _Reader:
     def finish(self) -> UsageReport:
         """Return what was read."""
         self._close()
-        described: dict[int, ReportedAllocation] = {}  # the old form lists them twice
-        tables = []
-        for each in self._allocations:
-            if each.number is None:
-                tables.append(each)
-            else:
-                described[each.number] = each
+        # The old form lists each allocation twice, the second time with its values.
+        described = {each.number: each for each in self._allocations if each.number is not None}
+        tables = (each for each in self._allocations if each.number is None)
         return UsageReport(tuple(self._spaces), (*described.values(), *tables))
-
-    def _describe(self, line: re.Match[str]) -> None:
-        color = int(line["color"]) if line["color"] else self._color
-        number, size = int(line["number"]), parse_size(line["size"]).bytes
-        self._begin(ReportedAllocation(color, number, size, line["rest"]))
-        self._is_described = True
 
     def _begin(self, allocation: ReportedAllocation) -> None:
         self._close()

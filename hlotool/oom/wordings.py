@@ -1,11 +1,8 @@
-"""Which texts may hold an out-of-memory message? Most are told by words that they do not have.
+"""The sentences that out-of-memory messages begin with, as patterns, and what each of them says.
 
-Which tensor does a message of TensorFlow name: its shape, its size, and its node?
-
-With which sentence does an out-of-memory message begin?
-
-The wordings are those of XLA's compilers (TPU), its runtimes (PJRT, stream executor), the BFC
-allocator that it shares with TensorFlow, the drivers of CUDA and ROCm, and of PyTorch.
+Adding a wording is adding a pattern to `_WORDINGS`; `_HINTS` must hold a word of it. The wordings
+are those of XLA's compilers (TPU), its runtimes (PJRT, stream executor), the BFC allocator that it
+shares with TensorFlow, the drivers of CUDA and ROCm, and of PyTorch.
 """
 
 from __future__ import annotations
@@ -14,11 +11,10 @@ import re
 from math import prod
 from typing import Final
 
-from msgspec import Struct
-
 from hlotool.oom.records import SIZE, ListedBuffer, OutOfMemory, Size, When, parse_size
 
-# Every message has one of these: most lines of a log, and most texts, are done with after them.
+# Every message has one of these. Logs have millions of lines, and searching twenty patterns in each
+# would take minutes: most lines, and most texts, are done with after these words.
 _HINTS: Final = (
     *("ut of memory", "OOM ", "OutOfMemory", "OUT_OF_MEMORY", "hipError_t", "ttempting to "),
     *(
@@ -43,9 +39,6 @@ def is_hinted(text: str) -> bool:
 
 def holds_message(text: str) -> bool:
     """Whether a text has an out-of-memory message, or the list of one."""
-    if not is_hinted(text):
-        return False
-
     for hint in _HINTS:
         position = text.find(hint)
         while position >= 0:
@@ -58,10 +51,157 @@ def holds_message(text: str) -> bool:
     return False
 
 
+_LONGEST_LINE: Final = 1 << 20  # characters of a line that are looked at
+
+
+# By when what they tell of happens; the first that is found in a line counts. Groups are fields of
+# the message, SIZE is a size as messages write it.
+_WORDINGS: Final[dict[When, tuple[str, ...]]] = {
+    "compile": (
+        r"""Ran\ out\ of\ memory\ in\ memory\ space\ (?P<space>\w++)
+        (?:\ while\ allocating\ on\ stack\ for\ (?P<label>%?[^\n]{1,2000}?)(?=\.\ |\.?$))?+
+        (?:\..{0,300}?Used\ (?P<requested>SIZE)\ of\ (?P<available>SIZE))?""",
+        r"""Ran\ out\ of\ memory\ on\ (?P<space>\w++),[^()\n]{0,200}+\((?P<requested>SIZE)\)
+        \ exceeds\ available\ \w++\ \((?P<available>SIZE)\)
+        (?:\.\ HLO\ module:\ (?P<program>[\w.\-]{1,300}?)\.?(?=\s|$))?+""",
+        r"""Allocation\ \(size=(?P<requested>SIZE)\)\ would\ exceed\ memory
+        \ \(size=(?P<available>SIZE)\)(?:\ ::\ (?P<label>[^\n]{0,300}?space=(?P<space>\w++)))?+""",
+        r"""[Uu]sage:?\ (?P<requested>SIZE),\ SparseCore\ Hbm\ usage:?\ (?P<more>SIZE),
+        \ exceeding\ available\ bytes:\ (?P<available>SIZE)""",
+        r"""unlikely\ to\ have\ enough\ memory\.
+        \ Requires\ (?P<requested>SIZE),\ has\ (?P<available>SIZE)\ available""",
+        r"""(?:[Ss]coped\ )?+[Aa]llocation\ with\ size\ (?P<requested>SIZE)
+        (?:\ and\ limit\ (?P<available>SIZE))?+\ exceed(?:s|ed)(?:\ the)?+\ scoped\ (?P<space>\w++)
+        \ limit(?:\ of\ (?P<limit>SIZE))?+""",
+        r"Insufficient\ scoped\ (?P<space>\w++):\ (?P<requested>SIZE)\ >\ (?P<available>SIZE)",
+        r"""Shared\ (?P<space>memory)\ size\ limit\ exceeded:
+        \ requested\ (?P<requested>SIZE),\ available:\ (?P<available>SIZE)""",
+    ),
+    "load": (
+        r"""(?:program\ '(?P<program>[^'\n]{1,300})':\ )?+
+        Attempting\ to\ reserve\ (?P<requested>SIZE)\ at\ the\ (?:bottom|top)\ of\ memory
+        (?:\.\ That\ was\ not\ possible\.\ There\ are\ (?P<free>SIZE)\ free
+        (?:,\ SIZE\ reserved,\ and\ (?P<available>SIZE)\ reservable)?+)?+""",
+    ),
+    "run": (
+        r"""Attempting\ to\ allocate\ (?P<requested>SIZE)\.\ That\ was\ not\ possible
+        (?:\.\ There\ are\ (?P<available2>SIZE)\ free
+        (?:\.\ [^()\n]{0,60}?largest\ contiguous\ region[\w\ ]{0,30}?\ is
+        \ (?P<available>SIZE))?+)?+
+        (?:[.;]*+\ \((?P<device>\w{1,40}?)_(?P<space>HBM)\d*+\))?+""",
+        r"""Could\ not\ allocate\ (?P<requested>SIZE)
+        \ in\ memory\ (?P<device>\w{1,40}?)_(?P<space>HBM)\d*+
+        (?:;\ (?P<available>SIZE)\ allocatable)?+""",
+        r"""(?:Allocator\ \((?P<device>\w++)\)\ )?+[Rr]an\ out\ of\ memory\ trying\ to\ allocate
+        \ (?P<requested>SIZE)(?:\ \(rounded\ to\ (?P<exact>\d++)\))?+
+        (?!.*not\ a\ failure)""",
+        r"""[Oo]ut\ of\ memory\ (?:while\ trying\ to\ allocate|allocating)\ (?P<requested>SIZE)""",
+        r"""[Ff]ailed\ to\ allocate\ request\ for\ (?P<requested>SIZE)\ \((?P<exact>\d++)B\)
+        (?:\ on\ device\ ordinal\ (?P<device>\d++))?+""",
+        r"""[Ff]ailed\ to\ allocate\ (?P<requested>SIZE)(?:\ \((?P<exact>\d++)(?:\ bytes|B)\))?+
+        \ from\ device:\ (?:CUDA_ERROR_OUT_OF_MEMORY|HIP_ERROR_OutOfMemory|hipErrorOutOfMemory
+        |hipError_t\(1?002\)|RESOURCE_EXHAUSTED|out\ of\ memory)""",
+        r"""(?:(?P<device>\w++)\ )?+cuMemAllocAsync\ failed\ to\ allocate\ (?P<requested>SIZE)""",
+        r"""failed\ to\ alloc\ (?P<requested>SIZE)\ (?:on\ (?P<space>host)|unified\ memory)""",
+        r"""could\ not\ allocate\ pinned\ (?P<space>host)\ memory
+        \ of\ size:\ (?P<requested>SIZE)""",
+        r"""Not\ enough\ PA\ budget\ for\ allocation:\ pa_allocated=(?P<in_use>SIZE),
+        \ rounded_size=(?P<requested>SIZE),\ pa_budget=(?P<limit>SIZE)""",
+        r"""OOM\ when\ allocating\ tensor\ (?:with|of)\ shape\ ?\[(?P<dimensions>[\d,]*+)\]
+        (?:\ and\ type\ (?P<dtype>\w++)(?:\ on\ (?P<device>\S++))?+)?+""",
+        r"""(?:CUDA|HIP|XPU)\ out\ of\ memory\.\ Tried\ to\ allocate\ (?P<requested>SIZE)
+        (?:.{0,20}?GPU\ (?P<device>\d++)(?:
+            \ has\ a\ total\ capacity\ of\ (?P<limit>SIZE)\ of\ which\ (?P<available>SIZE)\ is\ free
+            |;\ (?P<limit2>SIZE)\ total\ capacity;\ SIZE\ already\ allocated;
+             \ (?P<available2>SIZE)\ free))?""",
+        r"""CUDA_ERROR_OUT_OF_MEMORY|HIP_ERROR_OutOfMemory|hipErrorOutOfMemory
+        |cudaErrorMemoryAllocation""",
+    ),
+}
+_PATTERNS: Final = tuple(
+    (when, re.compile(text.replace("SIZE", SIZE), re.VERBOSE))
+    for when, texts in _WORDINGS.items()
+    for text in texts
+)
+# The list alone, where the beginning of the message is lost.
+_ORPHAN: Final = re.compile(
+    r"BufferAssignment OOM Debugging|Largest program allocations in (?P<space>\w++)"
+    rf"|^\s*+\d{{1,9}}\. Size: {SIZE}\s*+$|^\s*+(?:XLA [Ll]abel|Entry Parameter Subshape): "
+)
+_SHAPE: Final = re.compile(r"shape = '(?P<shape>[^']++)'")
+
+
+def find_head(line: str) -> OutOfMemory | None:
+    """Return what the first sentence of a message says, None if a line has none."""
+    if not is_hinted(line):
+        return None
+    for when, pattern in _PATTERNS:
+        match = pattern.search(line, 0, _LONGEST_LINE)
+        if match is not None:
+            return _read(when, match.groupdict())
+    return None
+
+
+def find_orphan(line: str) -> OutOfMemory | None:
+    """Return a message without its beginning, where a line is of the list of one."""
+    if not is_hinted(line):
+        return None
+    match = _ORPHAN.search(line, 0, _LONGEST_LINE)
+    if match is None:
+        return None
+    when: When = "compile" if match["space"] else "run"
+    return OutOfMemory(when, match["space"], has_beginning=False)
+
+
+def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:
+    """Make a message of the groups of a wording."""
+    requested = _find_size(found, "exact", "requested")
+    dimensions, dtype = found.get("dimensions"), found.get("dtype")
+    if dimensions is not None and dtype:
+        requested = measure_tensor(dimensions, dtype)
+    more = _find_size(found, "more")
+    if requested and more:
+        slack = requested.slack_bytes + more.slack_bytes
+        requested = Size(requested.bytes + more.bytes, slack)
+    limit = _find_size(found, "limit", "limit2")
+    available = _find_size(found, "available", "available2", "free", "limit")
+    in_use = _find_size(found, "in_use")
+    if limit and in_use:
+        available = Size(max(limit.bytes - in_use.bytes, 0))
+    space = (found.get("space") or ("hbm" if more or "free" in found else "")).lower()
+    return OutOfMemory(
+        when,
+        {"memory": "shared memory"}.get(space, space) or None,
+        found.get("device"),
+        found.get("program"),
+        requested,
+        available,
+        limit or (available if when == "compile" else None),
+        _list_label(found.get("label"), requested)
+        if dimensions is None
+        else (describe_tensor(dimensions, dtype, requested),),
+    )
+
+
+def _list_label(label: str | None, requested: Size | None) -> tuple[ListedBuffer, ...]:
+    """Return the one buffer that did not fit, where the sentence describes it."""
+    if label is None:
+        return ()
+    shape = _SHAPE.search(label)
+    size = requested.bytes if requested else None
+    return (ListedBuffer(size, shape=shape["shape"] if shape else None, label=label),)
+
+
+def _find_size(found: dict[str, str | None], *names: str) -> Size | None:
+    """Return the size of the first of these groups that a wording has found."""
+    texts = (found.get(name) for name in names)
+    return next((parse_size(text) for text in texts if text), None)
+
+
+# TensorFlow tells a tensor: its shape, its type under its own names, and in later lines its node.
 _LONGEST: Final = 2000  # characters of dimensions, and of a node's name
 _BYTES: Final = {"bool": 1, "half": 2, "bfloat16": 2, "float": 4, "double": 8, "complex64": 8}
 _BYTES_BY_BITS: Final = re.compile(r"[a-z]+?(?P<bits>8|16|32|64|128)(?:_t)?")
-# TensorFlow's names of types, as XLA writes them in shapes.
 _NAMES: Final = {
     "bool": "pred",
     "half": "f16",
@@ -102,217 +242,3 @@ def find_node(line: str) -> str | None:
     """
     match = _NODE.search(line, 0, 1 << 20)
     return (match["node"] or match["op"]) if match else None
-
-
-_LONGEST_LINE: Final = 1 << 20  # characters of a line that are looked at
-
-
-class _Wording(Struct, frozen=True):
-    """A sentence, and when what it tells of happens."""
-
-    when: When
-    pattern: re.Pattern[str]
-
-
-def _wording(when: When, text: str) -> _Wording:
-    return _Wording(when, re.compile(text.replace("SIZE", SIZE), re.VERBOSE))
-
-
-# The first that is found in a line counts. Groups are fields of the message.
-_WORDINGS: Final = (
-    _wording(
-        "compile",
-        r"""Ran\ out\ of\ memory\ in\ memory\ space\ (?P<space>\w++)
-        (?:\ while\ allocating\ on\ stack\ for\ (?P<label>%?[^\n]{1,2000}?)(?=\.\ |\.?$))?+
-        (?:\..{0,300}?Used\ (?P<requested>SIZE)\ of\ (?P<available>SIZE))?""",
-    ),
-    _wording(
-        "compile",
-        r"""Ran\ out\ of\ memory\ on\ (?P<space>\w++),[^()\n]{0,200}+\((?P<requested>SIZE)\)
-        \ exceeds\ available\ \w++\ \((?P<available>SIZE)\)
-        (?:\.\ HLO\ module:\ (?P<program>[\w.\-]{1,300}?)\.?(?=\s|$))?+""",
-    ),
-    _wording(
-        "compile",
-        r"""Allocation\ \(size=(?P<requested>SIZE)\)\ would\ exceed\ memory
-        \ \(size=(?P<available>SIZE)\)(?:\ ::\ (?P<label>[^\n]{0,300}?space=(?P<space>\w++)))?+""",
-    ),
-    _wording(
-        "compile",
-        r"""[Uu]sage:?\ (?P<requested>SIZE),\ SparseCore\ Hbm\ usage:?\ (?P<more>SIZE),
-        \ exceeding\ available\ bytes:\ (?P<available>SIZE)""",
-    ),
-    _wording(
-        "compile",
-        r"""unlikely\ to\ have\ enough\ memory\.
-        \ Requires\ (?P<requested>SIZE),\ has\ (?P<available>SIZE)\ available""",
-    ),
-    _wording(
-        "compile",
-        r"""(?:[Ss]coped\ )?+[Aa]llocation\ with\ size\ (?P<requested>SIZE)
-        (?:\ and\ limit\ (?P<available>SIZE))?+\ exceed(?:s|ed)(?:\ the)?+\ scoped\ (?P<space>\w++)
-        \ limit(?:\ of\ (?P<limit>SIZE))?+""",
-    ),
-    _wording(
-        "compile",
-        r"Insufficient\ scoped\ (?P<space>\w++):\ (?P<requested>SIZE)\ >\ (?P<available>SIZE)",
-    ),
-    _wording(
-        "compile",
-        r"""Shared\ (?P<space>memory)\ size\ limit\ exceeded:
-        \ requested\ (?P<requested>SIZE),\ available:\ (?P<available>SIZE)""",
-    ),
-    _wording(
-        "load",
-        r"""(?:program\ '(?P<program>[^'\n]{1,300})':\ )?+
-        Attempting\ to\ reserve\ (?P<requested>SIZE)\ at\ the\ (?:bottom|top)\ of\ memory
-        (?:\.\ That\ was\ not\ possible\.\ There\ are\ (?P<free>SIZE)\ free
-        (?:,\ SIZE\ reserved,\ and\ (?P<available>SIZE)\ reservable)?+)?+""",
-    ),
-    _wording(
-        "run",
-        r"""Attempting\ to\ allocate\ (?P<requested>SIZE)\.\ That\ was\ not\ possible
-        (?:\.\ There\ are\ (?P<available2>SIZE)\ free
-        (?:\.\ [^()\n]{0,60}?largest\ contiguous\ region[\w\ ]{0,30}?\ is
-        \ (?P<available>SIZE))?+)?+
-        (?:[.;]*+\ \((?P<device>\w{1,40}?)_(?P<space>HBM)\d*+\))?+""",
-    ),
-    _wording(
-        "run",
-        r"""Could\ not\ allocate\ (?P<requested>SIZE)
-        \ in\ memory\ (?P<device>\w{1,40}?)_(?P<space>HBM)\d*+
-        (?:;\ (?P<available>SIZE)\ allocatable)?+""",
-    ),
-    _wording(
-        "run",
-        r"""(?:Allocator\ \((?P<device>\w++)\)\ )?+[Rr]an\ out\ of\ memory\ trying\ to\ allocate
-        \ (?P<requested>SIZE)(?:\ \(rounded\ to\ (?P<exact>\d++)\))?+
-        (?!.*not\ a\ failure)""",
-    ),
-    _wording(
-        "run",
-        r"""[Oo]ut\ of\ memory\ (?:while\ trying\ to\ allocate|allocating)\ (?P<requested>SIZE)""",
-    ),
-    _wording(
-        "run",
-        r"""[Ff]ailed\ to\ allocate\ request\ for\ (?P<requested>SIZE)\ \((?P<exact>\d++)B\)
-        (?:\ on\ device\ ordinal\ (?P<device>\d++))?+""",
-    ),
-    _wording(
-        "run",
-        r"""[Ff]ailed\ to\ allocate\ (?P<requested>SIZE)(?:\ \((?P<exact>\d++)(?:\ bytes|B)\))?+
-        \ from\ device:\ (?:CUDA_ERROR_OUT_OF_MEMORY|HIP_ERROR_OutOfMemory|hipErrorOutOfMemory
-        |hipError_t\(1?002\)|RESOURCE_EXHAUSTED|out\ of\ memory)""",
-    ),
-    _wording(
-        "run",
-        r"""(?:(?P<device>\w++)\ )?+cuMemAllocAsync\ failed\ to\ allocate\ (?P<requested>SIZE)""",
-    ),
-    _wording(
-        "run",
-        r"""failed\ to\ alloc\ (?P<requested>SIZE)\ (?:on\ (?P<space>host)|unified\ memory)""",
-    ),
-    _wording(
-        "run",
-        r"""could\ not\ allocate\ pinned\ (?P<space>host)\ memory
-        \ of\ size:\ (?P<requested>SIZE)""",
-    ),
-    _wording(
-        "run",
-        r"""Not\ enough\ PA\ budget\ for\ allocation:\ pa_allocated=(?P<in_use>SIZE),
-        \ rounded_size=(?P<requested>SIZE),\ pa_budget=(?P<limit>SIZE)""",
-    ),
-    _wording(
-        "run",
-        r"""OOM\ when\ allocating\ tensor\ (?:with|of)\ shape\ ?\[(?P<dimensions>[\d,]*+)\]
-        (?:\ and\ type\ (?P<dtype>\w++)(?:\ on\ (?P<device>\S++))?+)?+""",
-    ),
-    _wording(
-        "run",
-        r"""(?:CUDA|HIP|XPU)\ out\ of\ memory\.\ Tried\ to\ allocate\ (?P<requested>SIZE)
-        (?:.{0,20}?GPU\ (?P<device>\d++)(?:
-            \ has\ a\ total\ capacity\ of\ (?P<limit>SIZE)\ of\ which\ (?P<available>SIZE)\ is\ free
-            |;\ (?P<limit2>SIZE)\ total\ capacity;\ SIZE\ already\ allocated;
-             \ (?P<available2>SIZE)\ free))?""",
-    ),
-    _wording(
-        "run",
-        r"""CUDA_ERROR_OUT_OF_MEMORY|HIP_ERROR_OutOfMemory|hipErrorOutOfMemory
-        |cudaErrorMemoryAllocation""",
-    ),
-)
-# The list alone, where the beginning of the message is lost.
-_ORPHAN: Final = re.compile(
-    r"BufferAssignment OOM Debugging|Largest program allocations in (?P<space>\w++)"
-    rf"|^\s*+\d{{1,9}}\. Size: {SIZE}\s*+$|^\s*+(?:XLA [Ll]abel|Entry Parameter Subshape): "
-)
-_SHAPE: Final = re.compile(r"shape = '(?P<shape>[^']++)'")
-
-
-def find_head(line: str) -> OutOfMemory | None:
-    """Return what the first sentence of a message says, None if a line has none."""
-    if not is_hinted(line):
-        return None
-    for wording in _WORDINGS:
-        match = wording.pattern.search(line, 0, _LONGEST_LINE)
-        if match is not None:
-            return _read(wording.when, match.groupdict())
-    return None
-
-
-def find_orphan(line: str) -> OutOfMemory | None:
-    """Return a message without its beginning, where a line is of the list of one."""
-    if not is_hinted(line):
-        return None
-    match = _ORPHAN.search(line, 0, _LONGEST_LINE)
-    if match is None:
-        return None
-    when: When = "compile" if match["space"] else "run"
-    return OutOfMemory(when, match["space"], has_beginning=False)
-
-
-def _read(when: When, found: dict[str, str | None]) -> OutOfMemory:
-    """Make a message of the groups of a wording."""
-    requested = _find_size(found, "exact") or _find_size(found, "requested")
-    dimensions, dtype = found.get("dimensions"), found.get("dtype")
-    if dimensions is not None and dtype:
-        requested = measure_tensor(dimensions, dtype)
-    more = _find_size(found, "more")
-    if requested and more:
-        slack = requested.slack_bytes + more.slack_bytes
-        requested = Size(requested.bytes + more.bytes, slack)
-    available = (
-        _find_size(found, "available") or _find_size(found, "available2")
-        or _find_size(found, "free") or _find_size(found, "limit")
-    )  # fmt: skip
-    limit = _find_size(found, "limit") or _find_size(found, "limit2")
-    in_use = _find_size(found, "in_use")
-    if limit and in_use:
-        available = Size(max(limit.bytes - in_use.bytes, 0))
-    space = (found.get("space") or ("hbm" if more or "free" in found else "")).lower()
-    return OutOfMemory(
-        when,
-        {"memory": "shared memory"}.get(space, space) or None,
-        found.get("device"),
-        found.get("program"),
-        requested,
-        available,
-        limit or (available if when == "compile" else None),
-        _list_label(found.get("label"), requested)
-        if dimensions is None
-        else (describe_tensor(dimensions, dtype, requested),),
-    )
-
-
-def _list_label(label: str | None, requested: Size | None) -> tuple[ListedBuffer, ...]:
-    """Return the one buffer that did not fit, where the sentence describes it."""
-    if label is None:
-        return ()
-    shape = _SHAPE.search(label)
-    size = requested.bytes if requested else None
-    return (ListedBuffer(size, shape=shape["shape"] if shape else None, label=label),)
-
-
-def _find_size(found: dict[str, str | None], name: str) -> Size | None:
-    text = found.get(name)
-    return parse_size(text) if text else None
