@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .bench
 # Tests that stand together read the same dumps: they stay on one processor.
 SHARED_OUT := -n auto --dist worksteal
+SHARD ?= 1/1
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,14 +36,20 @@ budgets: $(VENV)/installed ## Hold the dumps of testdata against testdata/check/
 demo: $(VENV)/installed ## Install into .venv and summarize a real dump
 	$(BIN)/hlotool summary testdata/hlo/gpu_train_step.txt
 
-test: $(VENV)/installed-test ## Run all tests; with COUNT=100000 on so many injured dumps
-	$(BIN)/pytest $(SHARED_OUT) -q $(if $(COUNT),--mutants $(COUNT))
+test: $(VENV)/installed-test ## Run the tests, but for what takes long
+	$(BIN)/pytest $(SHARED_OUT) -q
+
+hard: $(VENV)/installed-test ## Run what takes long, an hour in all; with SHARD=k/n a part of it
+	$(BIN)/pytest $(SHARED_OUT) -q -m hard --shard $(SHARD)
 
 test-browser: $(VENV)/installed-test ## Open pages in Chromium (Debian: chromium, chromium-driver)
 	$(BIN)/pytest -q -m browser
 
 mutants: $(VENV)/installed-test ## Ask about a million injured dumps, or COUNT=100000
-	$(BIN)/pytest $(SHARED_OUT) -q tests/test_mutants.py tests/test_protos_bad.py tests/test_byte_mutants.py --mutants $(or $(COUNT),1000000)
+	$(BIN)/pytest $(SHARED_OUT) -q -m hard tests/test_mutants.py tests/test_protos_bad.py tests/test_byte_mutants.py --mutants $(or $(COUNT),1000000)
+
+faults: $(VENV)/installed-test ## Put 40 faults into a copy, one at a time: make test must find them
+	$(BIN)/python tests/faults.py
 
 lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/ruff check .
@@ -50,7 +57,7 @@ lint: $(VENV)/installed-lint ## ruff (all rules) and mypy --strict
 	$(BIN)/mypy
 
 golden: $(VENV)/installed-test ## Rewrite the golden sessions; look at the diff
-	$(BIN)/pytest -q --update-golden tests/test_golden.py tests/test_docs_sessions.py
+	$(BIN)/pytest -q -m "hard or not hard" --update-golden tests/test_golden.py tests/test_docs_sessions.py
 
 docs: $(VENV)/installed ## Rewrite docs/schema and docs/fields.md from the declarations
 	$(BIN)/python docs/make_docs.py
@@ -67,4 +74,4 @@ bench-large: $(BENCH)/installed ## Measure texts of 30 MB to a gigabyte: a quart
 accuracy: $(VENV)/installed-test ## Lifetimes, estimates, known origins, gains, and which texts are read
 	$(BIN)/python tests/accuracy/run.py --write
 
-.PHONY: help demo test test-browser pictures mutants lint golden docs budgets bench bench-large accuracy
+.PHONY: help demo test hard test-browser pictures mutants faults lint golden docs budgets bench bench-large accuracy

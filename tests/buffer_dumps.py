@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from dump_files import SEEDS, find_file, find_folders, read_json, read_text
+from parsed import read_module
 
 from hlotool.hlo import Module
 from hlotool.hlo.assignment.parser import parse_buffer_assignment
 from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
-from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 
 
@@ -52,9 +52,9 @@ class Dump:
     @cached_property
     def module(self) -> Module:
         """The module after optimizations, which the assignment belongs to."""
-        text = self.read("after_optimizations.txt")
-        assert text is not None
-        return parse_module(text)
+        path = find_file(self.path, "after_optimizations.txt")
+        assert path is not None
+        return read_module(path)
 
     @cached_property
     def oracle(self) -> dict[str, Any]:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from collective_cases import CASES, analyze, read_options, read_rows, read_totals, write
 from dump_files import PRINTED, SEEDS, SHARED, TESTDATA, find_modules, needs_shared, read_text
+from each import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from parsed import read_program
 from tables import TableCase
 
 from hlotool.analysis.collectives.host_rows import HostTransferRow
@@ -21,9 +23,6 @@ from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.collectives.totals import CollectiveTotals
 from hlotool.errors import HlotoolError, ParseError
 from hlotool.hlo.opcodes import TRANSFERS
-from hlotool.hlo.parser import parse_module
-from hlotool.program.program import Program
-from hlotool.text import Source
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -161,12 +160,11 @@ def without_exposure(totals: CollectiveTotals) -> CollectiveTotals:
     )
 
 
-@pytest.mark.parametrize("path", DUMPS, ids=lambda path: "/".join(path.parts[-3:]))
+@for_each(DUMPS)
 def test_every_printed_collective_counts_once(path: Path) -> None:
     """No collective or done of an executed dump is lost, and none is in two rows."""
-    module = parse_module(Source(read_text(path), path.name))
-    program = Program("", module)
-    report = program.collectives
+    program = read_program(path)
+    module, report = program.expect_module(), program.collectives
     members = [name for row in report.rows for name in row.members]
     printed = {
         instruction.name

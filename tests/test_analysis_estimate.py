@@ -9,6 +9,7 @@ import pytest
 from buffer_accuracy import HEADING, TABLE, measure, measured_dumps, row
 from buffer_dumps import Dump
 from dump_files import SEEDS, TESTDATA, needs_shared
+from parsed import read_module
 
 from hlotool.analysis.graph.backend import Backend
 from hlotool.analysis.memory.estimate.assignment import Promised, estimate_assignment, find_promise
@@ -95,7 +96,7 @@ def test_modules_without_an_assignment(backend: str) -> None:
 
 
 def check_estimate(path: Path) -> None:
-    report = analyze_memory(parse_module(Source(path.read_text("utf-8"), path.name)), None)
+    report = analyze_memory(read_module(path), None)
     assert report.figures.sizes_from == "estimate"
     assert report.figures.estimated is not None
     assert report.figures.estimated.peak_bytes > report.figures.estimated.argument_bytes

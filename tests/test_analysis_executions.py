@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from dump_files import SHARED, TESTDATA, find_folders, find_texts, read_text
+from each import for_each
 from tables import TableCase, find_cases
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
@@ -65,7 +66,7 @@ def test_case(case: TableCase) -> None:
         assert executions.is_conditional(computation) == bool(conditional)
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: "/".join(path.parts[-3:]))
+@for_each(TEXTS)
 def test_derived_counts_equal_printed_ones(path: Path) -> None:
     text = read_text(path)
     printed = trip_counts(load(text)[1])

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 from cost_cases import Case, list_dumps
+from each import for_each
 
 from hlotool.analysis.collectives.machine import find_machine
 from hlotool.analysis.findings.find import FINDERS, find_findings
@@ -56,7 +57,7 @@ def scheduled(*lines: str, header: str = "", before: str = "") -> str:
     return f"HloModule m, is_scheduled=true{header}\n{before}\nENTRY e {{\n{body}\n}}\n"
 
 
-@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+@for_each(DUMPS)
 def test_findings_of_dumps_are_sentences(case: Case) -> None:
     """Warnings first, then what takes longest, then most bytes; codes are declared."""
     findings = find_findings(collect(case.module))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cost_cases import Case, list_dumps
+from each import for_each
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import find_chip
@@ -40,7 +41,7 @@ def measured(case: Case) -> tuple[Executions, CostModel, FusionReport]:
     return program.executions, program.costs, program.fusions
 
 
-@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+@for_each(DUMPS)
 def test_every_fusion_is_in_one_row(case: Case) -> None:
     executions, _, report = measured(case)
     expected = [
@@ -55,7 +56,7 @@ def test_every_fusion_is_in_one_row(case: Case) -> None:
     assert report.totals.distinct_count == len(report.rows)
 
 
-@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+@for_each(DUMPS)
 def test_rows_by_place_are_the_same_fusions_and_each_of_one_place(case: Case) -> None:
     program = Program("", case.module)
     rows = program.fusions_by_place
@@ -78,7 +79,7 @@ def test_equal_fusions_of_two_scopes_are_two_rows_by_place() -> None:
     assert len({row.scope for row in apart}) > 1
 
 
-@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+@for_each(DUMPS)
 def test_fusions_are_a_part_of_the_module(case: Case) -> None:
     executions, costs, report = measured(case)
     whole = analyze_cost(case.module, executions, costs)
@@ -88,7 +89,7 @@ def test_fusions_are_a_part_of_the_module(case: Case) -> None:
     assert report.totals.bytes_accessed_per_run <= whole.bytes_accessed_per_run
 
 
-@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+@for_each(DUMPS)
 def test_members_of_a_row_cost_the_same(case: Case) -> None:
     _, costs, report = measured(case)
     by_name = {one.name: one for one in case.module.instructions()}
@@ -97,7 +98,7 @@ def test_members_of_a_row_cost_the_same(case: Case) -> None:
         assert len(found) == 1
 
 
-@pytest.mark.parametrize("case", DUMPS, ids=lambda case: case.name)
+@for_each(DUMPS)
 def test_a_body_adds_up_to_its_fusion(case: Case) -> None:
     _, costs, report = measured(case)
     for row in report.rows:

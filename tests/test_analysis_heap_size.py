@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
+from each import for_each
 
 from hlotool.analysis.memory.estimate import heap as heap_size
 from hlotool.analysis.memory.estimate.assignment import estimate_assignment
@@ -101,14 +102,14 @@ def some_blocks(seed: int) -> list[HeapBlock]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each(range(60))
 def test_no_gap_is_missed(seed: int) -> None:
     found, alignment = some_blocks(seed), (1, 64)[seed % 2]
     expected = min(naive(found, alignment, by_size), naive(found, alignment, by_time))
     assert pack_best(found, alignment) == expected
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each(range(60))
 def test_in_time_each_lives_from_first_to_last(seed: int) -> None:
     found = [
         HeapBlock(one.size_bytes, one.number, one.end - one.begin, [(one.begin, one.end)])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from buffer_dumps import Dump, find_dumps
+from each import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,7 +73,7 @@ def test_aliases_are_the_live_values_in_the_same_bytes(
         assert {one.number for one in holding.aliases} == expected
 
 
-@pytest.mark.parametrize("dump", find_dumps(), ids=lambda dump: dump.name)
+@for_each(find_dumps())
 def test_holdings_add_up_to_what_is_in_use(dump: Dump) -> None:
     memory = map_memory(*add_lifetimes(dump.assignment, None))
     assert memory.lifetimes is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from buffer_dumps import Dump, find_dumps, read_ranges
 from dump_files import SEEDS, needs_shared
+from each import for_each
 from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.lifetimes import add_lifetimes, derive_ranges, name_lifetimes
@@ -34,7 +35,7 @@ def as_text(ranges: dict[ValueKey, LiveRange]) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
+@for_each(DUMPS)
 def test_derived_is_what_xla_prints(dump: Dump) -> None:
     printed = dump.assignment.live_ranges
     assert printed is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from buffer_dumps import Dump, find_dumps
+from each import for_each
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.report import MemoryReport, analyze_memory, find_memory
@@ -38,7 +39,7 @@ OTHER_TEMP = {
 }
 
 
-@pytest.mark.parametrize("dump", MEASURED, ids=name)
+@for_each(MEASURED)
 def test_classes_are_those_of_memory_analysis(dump: Dump) -> None:
     theirs = dump.oracle["memory_analysis"]
     ours = analyze(dump).figures.totals
@@ -66,7 +67,7 @@ def has_only_tables(dump: Dump) -> bool:
     )
 
 
-@pytest.mark.parametrize("dump", MEASURED, ids=name)
+@for_each(MEASURED)
 def test_temp_peak_is_that_of_the_heap_simulator(dump: Dump) -> None:
     traces = dump.oracle["buffer_assignment"]["heap_simulator_traces"]
     numbers = {
@@ -95,7 +96,7 @@ def test_reserved_peak_is_the_peak_memory_of_gpu(dump: Dump) -> None:
     assert abs(found - dump.oracle["memory_analysis"]["peak_memory_in_bytes"]) <= GPU_TOLERANCE
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=name)
+@for_each(DUMPS)
 def test_figures_fit_together(dump: Dump) -> None:
     report = analyze(dump)
     totals = report.figures.totals
@@ -119,7 +120,7 @@ def test_figures_fit_together(dump: Dump) -> None:
     assert totals.reported_total_bytes == totals.all_spaces_bytes + totals.thread_local_bytes
 
 
-@pytest.mark.parametrize("dump", [d for d in DUMPS if not d.path.is_file()], ids=name)
+@for_each([d for d in DUMPS if not d.path.is_file()])
 def test_lifetimes_derived_from_the_module_change_nothing(dump: Dump) -> None:
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     derived, printed = analyze_memory(dump.module, bare), analyze(dump)

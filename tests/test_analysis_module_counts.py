@@ -4,6 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from each import for_each
+from parsed import read_module
 from tables import read_case
 
 from hlotool.analysis.graph.backend import find_backend
@@ -21,11 +23,11 @@ assert DUMPS, "no dumps in testdata/dumps"
 
 
 def load(path: Path) -> tuple[Module, ModuleCounts]:
-    module = parse_module(Source(path.read_text(), path.name))
+    module = read_module(path)
     return module, count_module(module, count_executions(module, read_call_graph(module)))
 
 
-@pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parts[-3]}/{path.name}")
+@for_each(DUMPS)
 def test_counts(path: Path) -> None:
     module, counts = load(path)
     opcodes = Counter(one.opcode for one in module.instructions())
@@ -40,7 +42,7 @@ def test_counts(path: Path) -> None:
     assert counts.module.parameter_count == len(module.entry.parameters)
 
 
-@pytest.mark.parametrize("path", DUMPS, ids=lambda path: f"{path.parts[-3]}/{path.name}")
+@for_each(DUMPS)
 def test_backend_is_told_by_content(path: Path) -> None:
     """After optimization every dump bears its backend's mark; before, none bears another's."""
     expected = path.parts[-3].split("_")[0]

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cost_cases import read_module
 from dump_files import PRINTED, TESTDATA
+from parsed import read_module
 
 from hlotool.analysis.cost.report import CostReport
 from hlotool.analysis.fusions.rows import FusionTotals

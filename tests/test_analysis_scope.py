@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from dump_files import SHARED, find_file, needs_shared, read_text
+from dump_files import SHARED, find_file, needs_shared
 from hypothesis import given
 from hypothesis import strategies as st
+from parsed import read_module
 
 from hlotool.analysis.origin import find_scope, is_of_loop
-from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
-from hlotool.text import Source
 
 CASES = {
     "": None,
@@ -113,7 +112,7 @@ def test_unrolled_layers_with_rematerialization() -> None:
     """
     path = find_file(SHARED / "dumps" / "pairs" / "gpu.unroll12", "gpu_after_optimizations.txt")
     assert path is not None
-    module = parse_module(Source(read_text(path)))
+    module = read_module(path)
     rows = Program("unroll12", module).collectives.rows
     twice = re.compile(
         r"jit\(train_step\)/transpose\(jvp\((layer_[0-9]+)\)\)/jvp\(\1\)/checkpoint/"

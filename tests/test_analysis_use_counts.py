@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from buffer_dumps import Dump, find_dumps
+from each import for_each
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.values import find_values
@@ -14,7 +14,7 @@ from hlotool.hlo.buffers import BufferAssignment
 DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
+@for_each(DUMPS)
 def test_uses_are_those_xla_lists(dump: Dump) -> None:
     counter = UseCounter()
     flow = find_values(flatten_schedule(dump.module))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from buffer_dumps import Dump, find_dumps
 from dump_files import SEEDS, TESTDATA, needs_shared
+from each import for_each
+from parsed import read_module
 
 from hlotool.analysis.memory.estimate.assignment import estimate_assignment
 from hlotool.analysis.memory.producers import ValueOrigin, ValueOrigins
@@ -291,7 +293,7 @@ WITHOUT_LINE = {
 }
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
+@for_each(DUMPS)
 def test_who_holds_memory_at_the_peak_has_a_line(dump: Dump) -> None:
     """But for parameters, which are what their names say, and for less than 1 KiB."""
     name = "/".join(dump.path.parts[-2:])
@@ -318,7 +320,7 @@ def test_what_a_pipelined_scan_stacks_is_of_its_layers() -> None:
     cublas-lt-matmul.38, the end of the mixture of experts.
     """
     (path,) = SEEDS.glob("002*")
-    module = parse_module(Source(path.read_text("utf-8")))
+    module = read_module(path)
     report = analyze_memory(module, None)
     rows = rows_at(report, module, report.peak_of(0).position or 0, 0)
     stacked = {row.index: row for row in rows if row.instruction == "while.74"}

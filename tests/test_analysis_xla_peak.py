@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from buffer_dumps import Dump, find_dumps
+from each import for_each
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.report import analyze_memory
@@ -73,7 +74,7 @@ def test_no_reason_where_lists_do_not_agree() -> None:
     assert found.reasons == ()
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.name)
+@for_each(DUMPS)
 def test_silence_means_agreement(dump: Dump) -> None:
     report = analyze_memory(None if dump.path.is_file() else dump.module, of(dump))
     peak = report.figures.peak

@@ -30,6 +30,7 @@ SECTIONS = (
 )
 
 
+@pytest.mark.hard
 def test_every_section_runs() -> None:
     done = subprocess.run(
         [sys.executable, str(RUN), "--quick"], capture_output=True, text=True, check=False

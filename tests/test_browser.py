@@ -16,6 +16,7 @@ from report_pages import NEW, OLD, SMALL, write_hostile, write_large, write_page
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 PATIENCE_SECONDS = 60
 pytestmark = [
+    pytest.mark.hard,
     pytest.mark.browser,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver"),
 ]

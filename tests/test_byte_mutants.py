@@ -1,7 +1,7 @@
 """Injured protos, profiles, messages and archives: each is answered or refused, as dumps are.
 
-`make test` tries 2,000, a fifth as many as of texts, `.ci/run` 20,000. What failed once is kept
-in testdata/bad/bytes, and asked about with every command.
+`make hard` tries 20,000, a fifth as many as of texts, and `make test` a dozen of each kind. What
+failed once is kept in testdata/bad/bytes, and asked about with every command.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from test_profiles import LABEL, stream, tpu
 from hlotool.proto.kind import write_field
 
 FAILED_ONCE = sorted((TESTDATA / "bad" / "bytes").iterdir())
-SHARDS = 4
+PARTS = 4
+FEW = 12
 MOST_BYTES = 3_000  # of a proto, compressed
 
 CHIPS = TESTDATA / "check" / "any_chip.toml"
@@ -140,23 +141,43 @@ def ask_about(path: Path, asked: str) -> Outcome:
     return ask(*asked.format(path=path).split())
 
 
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where no hlotool.toml is
+    monkeypatch.setenv("HLOTOOL_DEBUG", "1")  # a failure says where
+
+
+@pytest.mark.hard
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_byte_mutants(
     *,
     kind: Kind,
-    shard: int,
+    part: int,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # where no hlotool.toml is
-    monkeypatch.setenv("HLOTOOL_DEBUG", "1")  # a failure says where
-    count = -(-request.config.getoption("--mutants") // (5 * len(KINDS) * SHARDS))
-    chance = random.Random(zlib.crc32(f"{kind.name} {shard}".encode()))  # noqa: S311
-    tally = Tally(tmp_path)
-    path = tmp_path / f"x.{kind.ending}"
+    count = -(-request.config.getoption("--mutants") // (5 * len(KINDS) * PARTS))
+    tally = try_mutants(kind, part, count, tmp_path)
+    record_property("mutants", (kind.name, dict(tally.outcomes)))
+    tally.assert_no_failure()
+    assert tally.asked == count
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_first_byte_mutants(kind: Kind, tmp_path: Path) -> None:
+    """The first of those above."""
+    tally = try_mutants(kind, 0, FEW, tmp_path)
+    tally.assert_no_failure()
+    assert tally.asked == FEW
+
+
+def try_mutants(kind: Kind, part: int, count: int, folder: Path) -> Tally:
+    """Ask about mutants of a kind, in each part others, and the same ones first."""
+    chance = random.Random(zlib.crc32(f"{kind.name} {part}".encode()))  # noqa: S311
+    tally = Tally(folder)
+    path = folder / f"x.{kind.ending}"
     for number in range(count):
         mutant = chance.choice(kind.mutations)(chance.choice(kind.bases), chance)
         asked = kind.asked[number % len(kind.asked)]
@@ -164,16 +185,11 @@ def test_byte_mutants(
         tally.count(mutant, kind.ending, asked, partial(ask_about, path, asked))
         if tally.is_enough:
             break
-    record_property("mutants", (kind.name, dict(tally.outcomes)))
-    tally.assert_no_failure()
-    assert tally.asked == count
+    return tally
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_what_is_whole_is_answered(
-    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_whole_is_answered(kind: Kind, tmp_path: Path) -> None:
     path = tmp_path / f"x.{kind.ending}"
     for base in kind.bases:
         path.write_bytes(base)
@@ -182,8 +198,7 @@ def test_what_is_whole_is_answered(
 
 
 @pytest.mark.parametrize("path", FAILED_ONCE, ids=lambda path: path.stem)
-def test_what_failed_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(path.parent)
+def test_what_failed_once(path: Path) -> None:
     kind = next(each for each in KINDS if path.name.endswith(f".{each.ending}"))
     for asked in kind.asked:
         ask_about(path, asked)

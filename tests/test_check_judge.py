@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from each import for_each
 from msgspec import convert
 
 from hlotool.api import load
@@ -39,7 +40,7 @@ def judge(
     return judge_rule(rule, program, baseline)
 
 
-@pytest.mark.parametrize("path", METRICS)
+@for_each(METRICS)
 def test_every_metric_can_be_asked_for(path: str) -> None:
     PROGRAM.metric(path)
     lower, upper = PROGRAM.bounds(path)

@@ -339,6 +339,7 @@ hlotool.start.main(["--help"] if sys.argv[1] != "hlotool.commands.summary" else 
 """
 
 
+@pytest.mark.usefixtures("children_hear_signals")
 @pytest.mark.parametrize("where", ["hlotool.cli", "click", "hlotool.commands.summary"])
 def test_an_interrupt_ends_quietly_wherever_it_comes(where: str) -> None:
     done = subprocess.run(

@@ -89,6 +89,7 @@ def copy_case(stem: Path, endings: tuple[str, ...], folder: Path) -> list[Path]:
     return [Path(shutil.copy(path, folder)) for path in paths]
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize("stem", [NEWER, TPU], ids=["gpu", "tpu"])
 @pytest.mark.parametrize("endings", CASES.values(), ids=CASES)
 def test_no_cut_is_answered_in_silence(
@@ -99,11 +100,13 @@ def test_no_cut_is_answered_in_silence(
     assert check_cuts(files[0], files[endings.index(wanted)], capsys) > 10
 
 
+@pytest.mark.hard
 def test_a_packed_file_is_no_different(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (module,) = copy_case(TPU, (MODULE,), tmp_path)
     assert check_cuts(module, module, capsys, is_packed=True) > 10
 
 
+@pytest.mark.hard
 def test_old_single_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(shutil.copy(TESTDATA / "buffers" / "tuple_fusion.txt", tmp_path))
     assert check_cuts(path, path, capsys) > 100

@@ -25,7 +25,7 @@ import dask
 import distributed
 
 # What distributed leaves open or does in an old way is its own affair.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.hard, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from hlotool.text import Source
 PAIRS = SHARED / "dumps" / "pairs"
 MIB = 1 << 20
 BATCHES = ("", ".batch2x")
+unrolled = pytest.mark.hard  # 5 MB of text a side: seconds each
 
 
 @cache
@@ -189,6 +190,7 @@ def test_fusing() -> None:
     assert report.triage.is_input_identical is True
 
 
+@unrolled
 @needs_shared
 def test_layers_added() -> None:
     report = compare("gpu.unroll12", "gpu.unroll13")
@@ -206,6 +208,7 @@ def test_layers_added() -> None:
     assert back.delta_wire_bytes == -cause.delta_wire_bytes
 
 
+@unrolled
 @needs_shared
 def test_loop_unrolled() -> None:
     """Two loops of eight rounds, forward and backward, against layer_0 to layer_11."""
@@ -457,6 +460,7 @@ def test_a_number_is_no_reason_for_the_reverse(
     assert ("collectives" in kinds) == is_reason
 
 
+@unrolled
 @needs_shared
 def test_values_at_the_peak() -> None:
     """At the peak of another layer its values take the place of others, which is no reason."""
@@ -481,6 +485,7 @@ def test_values_that_came_and_went_are_told_both() -> None:
     assert f"values at the peak: {cause.right} came and {cause.left} went, the largest " in said
 
 
+@unrolled
 @needs_shared
 def test_the_largest_value_has_no_twin_among_those_gone() -> None:
     """A product of 128 MiB in attention is at both peaks, in a loop and in a layer."""
@@ -498,7 +503,7 @@ def test_the_largest_value_has_no_twin_among_those_gone() -> None:
     ("left", "right"),
     [
         ("cpu.base", "cpu.noremat"),  # one all-reduce fewer; nothing is hidden on either side
-        ("gpu.unroll12", "gpu.unroll13"),  # a layer more
+        pytest.param("gpu.unroll12", "gpu.unroll13", marks=unrolled),  # a layer more
         ("tpu83.base", "tpu.base"),  # 687 of 16 million bytes
     ],
 )

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from dump_files import TESTDATA
+from parsed import load
 
-import hlotool
 from hlotool.cli import run
 from hlotool.export.perfetto import Slice, Track, render_perfetto
 from hlotool.export.stacks import _TABLES as PPROF
@@ -36,13 +36,13 @@ def read_folded(tmp_path: Path, *args: str) -> list[tuple[str, int]]:
 
 def test_folded_adds_up_to_the_peak(tmp_path: Path) -> None:
     stacks = read_folded(tmp_path, "buffers", str(STEP))
-    assert sum(size for _, size in stacks) == hlotool.load(STEP).buffers().memory.peak.bytes
+    assert sum(size for _, size in stacks) == load(STEP).buffers().memory.peak.bytes
     assert all(stack.count(";") >= 1 for stack, _ in stacks)
 
 
 def test_folded_adds_up_to_the_traffic(tmp_path: Path) -> None:
     stacks = read_folded(tmp_path, "fusions", str(STEP))
-    totals = hlotool.load(STEP).fusions().totals
+    totals = load(STEP).fusions().totals
     assert sum(size for _, size in stacks) == totals.memory_bytes_per_run
 
 
@@ -60,7 +60,7 @@ def test_pprof_holds_every_weight(tmp_path: Path) -> None:
     sums: Counter[str] = Counter()
     for sample in profile.sample:
         sums.update(dict(zip(types, sample.value, strict=True)))
-    totals = hlotool.load(STEP).fusions().totals
+    totals = load(STEP).fusions().totals
     assert sums["memory_bytes_per_run"] == totals.memory_bytes_per_run
     assert sums["flops_per_run"] == totals.flops_per_run
     assert sums["count"] == totals.fusion_count
@@ -80,7 +80,7 @@ def test_pprof_itself_reads_it(tmp_path: Path) -> None:
         env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "GOFLAGS": "-mod=mod"},
     )
     assert done.returncode == 0, done.stderr
-    peak = hlotool.load(STEP).buffers().memory.peak.bytes
+    peak = load(STEP).buffers().memory.peak.bytes
     assert f"of {peak}B total" in done.stdout
 
 
@@ -133,7 +133,7 @@ def test_slices_nest() -> None:
 def test_model_explorer_has_every_instruction_that_runs(tmp_path: Path) -> None:
     made = json.loads(write(tmp_path, "outline", str(STEP), "--format", "model-explorer"))
     nodes = made["graphs"][0]["nodes"]
-    dump = hlotool.load(STEP)
+    dump = load(STEP)
     assert len(nodes) == sum(len(one.instructions) for one in dump.program.executions.executed)
     known = {node["id"] for node in nodes}
     assert len(known) == len(nodes)

@@ -22,6 +22,9 @@ from typed_commands import run
 
 GOLDEN = TESTDATA / "golden"
 SESSIONS = sorted(GOLDEN.rglob("*.txt"))
+# Of programs with 5 MB of text: some seconds each.
+LONG = [path for path in SESSIONS if "unroll" in path.stem]
+CASES = [pytest.param(path, marks=[pytest.mark.hard] if path in LONG else []) for path in SESSIONS]
 
 
 def commands_of(text: str) -> list[str]:
@@ -39,7 +42,7 @@ def test_there_are_sessions() -> None:
     assert SESSIONS, f"no sessions in {GOLDEN}"
 
 
-@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_golden(path: Path, request: pytest.FixtureRequest) -> None:
     expected = path.read_text(encoding="utf-8")
     commands = commands_of(expected)

@@ -23,6 +23,8 @@ from test_proportion import (
 from hlotool.cli import run
 from hlotool.pattern import parse_pattern
 
+pytestmark = pytest.mark.hard
+
 
 def operands(count: int) -> str:
     """Write a tuple with so many operands."""

@@ -222,6 +222,7 @@ def test_any_mixture_has_an_answer(pieces: list[str]) -> None:
         assert lines[module.first_line - 1].endswith(first)
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize(
     "piece",
     [

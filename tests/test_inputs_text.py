@@ -109,6 +109,7 @@ def test_empty_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         find_inputs("-")
 
 
+@pytest.mark.hard
 def test_many_small_members_take_linear_time() -> None:
     """As bgzip writes them, and smaller; quadratic copying would not end here."""
     data = gzip.compress(b"") * 20_000 + gzip.compress(TEXT.encode())

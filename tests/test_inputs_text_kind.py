@@ -40,6 +40,7 @@ def test_any_text_has_an_answer(text: str) -> None:
     assert 0 <= detection.begin <= len(text)
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize(
     "text",
     [

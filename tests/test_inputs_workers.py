@@ -353,6 +353,7 @@ def _run_script(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]
                 os.killpg(run.pid, signal.SIGKILL)
 
 
+@pytest.mark.usefixtures("children_hear_signals")
 def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
     """As Ctrl-C does: the signal goes to all processes, and no worker shows a traceback."""
     with _run_script(tmp_path, "wait", "fork") as run:
@@ -362,6 +363,7 @@ def test_interrupt_ends_the_run_at_once(tmp_path: Path) -> None:
     assert errors == ""
 
 
+@pytest.mark.usefixtures("children_hear_signals")
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 @pytest.mark.parametrize("arguments", [("wait", "fork"), ("work", "fork"), ("work", "spawn")])
 def test_processes_end_with_their_parent(

@@ -16,7 +16,10 @@ ROOT = Path(__file__).parent.parent
 MOST_SECONDS = 3.0  # on a busy machine; a second on an idle one
 LINES = 400_000  # some 15 MB, seconds of work in every step
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups")
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups"),
+    pytest.mark.usefixtures("children_hear_signals"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,7 @@ def write_paths(folder: Path, text: str, command: list[str], programs: int) -> l
     return [str(path)] * (2 if command == ["diff"] else 1)
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize("send", [send_to_group, send_to_parent])
 @pytest.mark.parametrize("wait_seconds", [0.7, 2.5])
 @pytest.mark.parametrize("name", COMMANDS)
@@ -66,6 +70,13 @@ def test_interrupt(
     """The waits are in different steps of the work: imports, parsing, analyses."""
     command, programs = COMMANDS[name]
     paths = write_paths(tmp_path, long_text, command, programs)
+    interrupt(command, paths, wait_seconds, send)
+
+
+def interrupt(
+    command: list[str], paths: list[str], wait_seconds: float, send: Callable[[int], None]
+) -> None:
+    """Start a command, interrupt it after some time, and expect that it ends as it should."""
     with subprocess.Popen(
         [sys.executable, "-m", "hlotool", *command, *paths],
         stdout=subprocess.PIPE,
@@ -84,3 +95,11 @@ def test_interrupt(
     assert seconds < MOST_SECONDS
     with pytest.raises(ProcessLookupError):
         os.killpg(run.pid, 0)
+
+
+@pytest.mark.parametrize("send", [send_to_group, send_to_parent])
+def test_interrupt_while_workers_are_started(
+    send: Callable[[int], None], tmp_path: Path, long_text: str
+) -> None:
+    """One of the above that `make test` runs too."""
+    interrupt(["summary"], write_paths(tmp_path, long_text, ["summary"], 2), 0.7, send)

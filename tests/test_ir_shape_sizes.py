@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from buffer_dumps import Dump, find_dumps
+from each import for_each
 
 from hlotool.hlo import ArrayShape, Shape
 
@@ -31,7 +31,7 @@ def is_split(shape: Shape) -> bool:
     )
 
 
-@pytest.mark.parametrize("dump", find_dumps(), ids=lambda dump: dump.name)
+@for_each(find_dumps())
 def test_sizes_are_those_of_the_assignment(dump: Dump) -> None:
     compared = 0
     for allocation in dump.assignment.allocations:

@@ -2,8 +2,8 @@
 
 Every mutant is asked about with one command, in turn; a text of a module is also read by both
 readers, which must agree: both read it alike, attributes and typed values included, or the fast
-one does not. `make test` tries 10,000, `.ci/run` 100,000 and `make mutants` a million, the same
-ones first.
+one does not. `make hard` tries 100,000 and `make mutants` a million, the same ones first;
+`make test` tries twelve of each kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from hlotool.text import Source
 
 MODULES, BUFFERS = list_module_bases(), list_buffer_bases()
 FAILED_ONCE = sorted((TESTDATA / "bad" / "mutants").iterdir())
-SHARDS = 4  # of each kind, so that all processors have work to the end
+PARTS = 4  # of each kind, so that all processors have work to the end
+FEW = 12  # one for each of the commands below
 TRIES = 5  # to injure a dump in some way
 
 EXPRESSIONS = ("cost.flops_per_run<=1e18", "buffers.peak_bytes<=1GiB", "fusions.count()>=0")
@@ -110,24 +111,44 @@ def expect_one_reading(text: str) -> None:
     assert found == expected, "the readers differ"
 
 
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where no hlotool.toml is
+    monkeypatch.setenv("HLOTOOL_DEBUG", "1")  # a failure says where
+
+
+@pytest.mark.hard
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_mutants(
     *,
     kind: Kind,
-    shard: int,
+    part: int,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # where no hlotool.toml is
-    monkeypatch.setenv("HLOTOOL_DEBUG", "1")  # a failure says where
-    count = -(-request.config.getoption("--mutants") // (len(KINDS) * SHARDS))
-    seed = zlib.crc32(f"{kind.name} {shard}".encode())
+    count = -(-request.config.getoption("--mutants") // (len(KINDS) * PARTS))
+    tally = try_mutants(kind, part, count, tmp_path)
+    record_property("mutants", (kind.name, dict(tally.outcomes)))
+    tally.assert_no_failure()
+    assert tally.asked > count // 4
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_first_mutants(kind: Kind, tmp_path: Path) -> None:
+    """The first of those above."""
+    tally = try_mutants(kind, 0, FEW, tmp_path)
+    tally.assert_no_failure()
+    assert tally.asked
+
+
+def try_mutants(kind: Kind, part: int, count: int, folder: Path) -> Tally:
+    """Ask about mutants of a kind, in each part others, and the same ones first."""
+    seed = zlib.crc32(f"{kind.name} {part}".encode())
     random_ = random.Random(seed)  # noqa: S311  not for secrets
-    tally = Tally(tmp_path)
-    places = make_places(kind.bases, tmp_path)
+    tally = Tally(folder)
+    places = make_places(kind.bases, folder)
     for number in range(count):
         chosen = random_.randrange(len(kind.bases))
         base, (folder, original) = kind.bases[chosen], places[chosen]
@@ -143,9 +164,7 @@ def test_mutants(
         )
         if tally.is_enough:
             break
-    record_property("mutants", (kind.name, dict(tally.outcomes)))
-    tally.assert_no_failure()
-    assert tally.asked > count // 4
+    return tally
 
 
 def ask_and_read(asked: str, text: str | None) -> Outcome:
@@ -173,11 +192,9 @@ def test_there_is_something_to_injure() -> None:
         assert len(kind.bases) > 5, kind.name
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize("bases", [MODULES, BUFFERS], ids=["modules", "buffers"])
-def test_what_is_whole_is_answered(
-    bases: list[Base], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_whole_is_answered(bases: list[Base], tmp_path: Path) -> None:
     for number, base in enumerate(bases):
         folder = tmp_path / f"{number}"
         folder.mkdir()
@@ -186,11 +203,10 @@ def test_what_is_whole_is_answered(
             ask(*asked.format(path=path, base=path, chips=CHIPS).split())
 
 
-@pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("path", FAILED_ONCE, ids=lambda path: path.stem)
-def test_what_failed_once(path: Path, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(path.parent)
-    ask(*asked.format(path=path, base=path, chips=CHIPS).split())
+def test_what_failed_once(path: Path) -> None:
+    for asked in ASKED:
+        ask(*asked.format(path=path, base=path, chips=CHIPS).split())
 
 
 def test_failures_are_told_once_each(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from diff_cases import BASE, CASES
 from dump_files import TESTDATA, find_folders, find_texts, read_text
+from parsed import read_program
 from same_names import (
     Naming,
     OldNames,
@@ -109,22 +110,23 @@ def written_back(program: Program, names: OldNames) -> Any:
     return found | {"findings": sorted(found["findings"], key=str)}
 
 
-def check(text: str, naming: Naming) -> None:
-    program, renamed = read(text), read(rename(text, naming))
+def check(program: Program, text: str, naming: Naming) -> None:
+    renamed = read(rename(text, naming))
     names = match_names(program.expect_module(), renamed.expect_module())
     assert written_back(renamed, names) == written_back(program, OldNames())
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=name_dump)
 def test_repeated_names_change_no_answer(path: Path) -> None:
-    check(read_text(path), counted)
+    check(read_program(path), read_text(path), counted)
 
 
 @pytest.mark.parametrize("case", HAND_WRITTEN, ids=lambda case: case.name)
 def test_names_of_small_texts_change_no_answer(case: TableCase) -> None:
     """Most of these texts repeat names already."""
-    check(case.text, unique())
-    check(case.text, by_opcode)
+    program = read(case.text)
+    check(program, case.text, unique())
+    check(program, case.text, by_opcode)
 
 
 def compare(left: Program, right: Program) -> DiffReport:
@@ -133,8 +135,7 @@ def compare(left: Program, right: Program) -> DiffReport:
 
 @pytest.mark.parametrize("path", TEXTS, ids=name_dump)
 def test_repeated_names_are_no_difference(path: Path) -> None:
-    text = read_text(path)
-    program, renamed = read(text), read(rename(text, counted))
+    program, renamed = read_program(path), read(rename(read_text(path), counted))
     for found in (compare(program, renamed), compare(renamed, program)):
         assert found.identical
         assert not found.differs

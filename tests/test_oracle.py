@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dump_files import TESTDATA, find_file, find_folders, read_json, read_text
+from dump_files import TESTDATA, find_file, find_folders, read_json
+from parsed import read_module
 from tables import TableCase, find_cases
 
 from hlotool.hlo import Computation, Layout, Shape
@@ -86,7 +87,7 @@ def test_there_are_oracles() -> None:
 )
 def test_the_module_is_what_xla_reads(oracle: Path) -> None:
     text = find_text(oracle)
-    module = parse_module(Source(read_text(text), text.name))
+    module = read_module(text)
     expected = read_json(oracle)
     has_users = any(
         len(row) > 3 and isinstance(row[3], list) for one in expected for row in one["instructions"]

@@ -260,6 +260,7 @@ def test_cut_and_damaged_messages_have_answers(case: TableCase) -> None:
             assert parse(each).message_count >= 1
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize(
     "unit",
     [

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from dump_files import SHARED, TESTDATA
+from each import for_each
+from parsed import load
 
 import hlotool
 from hlotool.analysis.outline.clock import MemoryLane, OutlineEvidence, StepKind, find_kind
@@ -36,7 +38,7 @@ def find_chip(path: Path) -> str | None:
     return next((chip for name in named for key, chip in CHIPS.items() if name[:3] == key), None)
 
 
-@pytest.mark.parametrize("path", DUMPS, ids=NAMES)
+@for_each(DUMPS)
 def test_no_run_is_shorter_than_its_floor(path: Path) -> None:
     """All arithmetic, and all traffic, take at least as long by themselves."""
     chip = find_chip(path)
@@ -53,7 +55,7 @@ def test_no_run_is_shorter_than_its_floor(path: Path) -> None:
             assert found.run_time.memory_seconds <= found.run_time.estimated_seconds
 
 
-@pytest.mark.parametrize("path", DUMPS, ids=NAMES)
+@for_each(DUMPS)
 def test_groups_come_to_the_figures_of_the_program(path: Path) -> None:
     """But for what is no work: reductions and traffic of collectives, copies beside the work."""
     for dump in hlotool.load_all(path):
@@ -106,7 +108,7 @@ def measure_beside(program: Program) -> tuple[int, int]:
 
 
 def test_what_is_not_listed_counts_for_what_holds_it() -> None:
-    program = hlotool.load(GPU / "transformer_train").program
+    program = load(GPU / "transformer_train").program
     whole = sum_all(program)
     assert sum_all(program, nesting=0) == pytest.approx(whole)
     wanted = sum_all(program, ["collective"])
@@ -158,7 +160,7 @@ def test_no_shares_of_time_on_cpu(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_started_first_is_moved_first() -> None:
-    program = hlotool.load(TPU / "mlp_train").program
+    program = load(TPU / "mlp_train").program
     first, second = program.expect_module().entry.instructions[:2]
     lane = MemoryLane()
     lane.begin(first, 3.0)

@@ -15,7 +15,7 @@ from hlotool.hlo.parser import parse_module
 from hlotool.hlo.scanner import MOST_NESTED
 from hlotool.text import Source
 
-LONG = 300_000  # characters, at least, of each text
+LONG = 100_000  # characters, at least, of each text
 DEEP = 10_000
 
 

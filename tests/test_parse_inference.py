@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from dump_files import TESTDATA, find_modules, read_text
+from each import for_each
+from parsed import read_module
 
 from hlotool.errors import ParseError
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape
@@ -40,10 +42,6 @@ DUMPS = find_dumps()
 with_dumps = pytest.mark.parametrize("path", DUMPS, ids=lambda path: "/".join(path.parts[-3:]))
 
 
-def load(path: Path) -> Module:
-    return parse_module(Source(read_text(path), path.name))
-
-
 def infer(instruction: Instruction) -> Shape | None:
     """Infer a shape as if it were left out; None where that is refused."""
     stated = instruction.shape
@@ -65,14 +63,14 @@ def is_known_difference(instruction: Instruction, inferred: Shape | None) -> boo
 
 def test_there_are_dumps() -> None:
     assert len(DUMPS) > 100
-    opcodes = {one.opcode for path in DUMPS for one in load(path).instructions()}
+    opcodes = {one.opcode for path in DUMPS for one in read_module(path).instructions()}
     assert len([opcode for opcode in opcodes if can_infer(opcode)]) > 70
 
 
-@with_dumps
+@for_each(DUMPS)
 def test_the_inferred_shape_is_the_stated_one(path: Path) -> None:
     """All but that of a broadcast, whose dimensions= stand for sizes where it has no shape."""
-    for one in load(path).instructions():
+    for one in read_module(path).instructions():
         if can_infer(one.opcode) and one.opcode != "broadcast" and path.name not in WRONG:
             inferred = infer(one)
             assert str(inferred) == str(one.shape) or is_known_difference(one, inferred), one.name
@@ -100,14 +98,14 @@ def list_all(module: Module) -> list[Any]:
     ]
 
 
-@with_dumps
+@for_each(DUMPS)
 def test_a_text_without_shapes_is_the_same_module(path: Path) -> None:
-    text, module = read_text(path), load(path)
+    text, module = read_text(path), read_module(path)
     found = parse_module(Source(without_shapes(text, module)))
     assert list_all(found) == list_all(module)
 
 
 def test_shapes_are_left_out() -> None:
-    texts = [(read_text(path), load(path)) for path in DUMPS]
+    texts = [(read_text(path), read_module(path)) for path in DUMPS]
     shorter = [text for text, module in texts if without_shapes(text, module) != text]
     assert len(shorter) > len(texts) / 2

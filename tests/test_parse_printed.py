@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 from described import describe_module
-from dump_files import PRINTED, read_json, read_text
+from dump_files import PRINTED, read_json
+from parsed import read_module
 
 from hlotool.errors import ParseError
-from hlotool.hlo import Computation, Instruction, Module
-from hlotool.hlo.parser import parse_module
-from hlotool.text import Source
+from hlotool.hlo import Computation, Instruction
 
 # What a style leaves out of the text, as parts of a description or as attributes; or writes
 # out, where the default has `constant({...})`.
@@ -57,17 +56,13 @@ def with_styles(*styles: str) -> list[Any]:
     return [pytest.param(path, id=path.stem) for path in PRINTED if split_stem(path)[1] in styles]
 
 
-def load(path: Path) -> Module:
-    return parse_module(Source(read_text(path), path.name))
-
-
 def default_of(path: Path) -> Path:
     return path.with_name(f"{split_stem(path)[0]}.default.txt")
 
 
 @cache
 def describe_default(path: Path) -> Any:
-    return strip_percent(describe_module(load(path)))
+    return strip_percent(describe_module(read_module(path)))
 
 
 def test_every_style_is_accounted_for() -> None:
@@ -97,7 +92,7 @@ def without(description: Any, left_out: tuple[str, ...]) -> Any:
 @pytest.mark.parametrize("path", with_styles(*LEAVES_OUT))
 def test_the_same_module(path: Path) -> None:
     left_out = LEAVES_OUT[split_stem(path)[1]]
-    found = strip_percent(describe_module(load(path)))
+    found = strip_percent(describe_module(read_module(path)))
     expected = describe_default(default_of(path))
     assert list(found["computations"]) == list(expected["computations"])
     assert without(found, left_out) == without(expected, left_out)
@@ -105,7 +100,7 @@ def test_the_same_module(path: Path) -> None:
 
 @pytest.mark.parametrize("path", with_styles(*REORDERED))
 def test_the_same_structure(path: Path) -> None:
-    found, expected = load(path), load(default_of(path))
+    found, expected = read_module(path), read_module(default_of(path))
     pairs = [(found.entry, expected.entry)]
     seen: set[tuple[Computation, Computation]] = set()
     while pairs:
@@ -145,6 +140,6 @@ def describe(instruction: Instruction) -> tuple[str, str, int]:
 @pytest.mark.parametrize("path", with_styles(*REFUSED))
 def test_refused(path: Path) -> None:
     with pytest.raises(ParseError) as caught:
-        load(path)
+        read_module(path)
     assert re.match(REFUSED[split_stem(path)[1]], caught.value.message)
     assert "print" in caught.value.message

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from dump_files import SEEDS, SHARED, TESTDATA, find_modules, read_text
+from each import for_each
 
 from hlotool.errors import HlotoolError
 from hlotool.hlo import Module
@@ -66,7 +67,7 @@ def test_there_is_something_to_read() -> None:
     assert len([path for path in DUMPS if path.is_relative_to(TESTDATA)]) > 300
 
 
-@pytest.mark.parametrize("path", DUMPS, ids=lambda path: "/".join(path.parts[-3:]))
+@for_each(DUMPS)
 def test_dump(path: Path) -> None:
     source = Source(read_text(path), path.name)
     try:

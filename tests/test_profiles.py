@@ -127,6 +127,17 @@ def test_streams_of_a_gpu(with_ids: bool, tmp_path: Path) -> None:
     assert not totals.is_measured_lower_bound
 
 
+def test_a_start_and_its_done_are_one_collective(tmp_path: Path) -> None:
+    events = [
+        Event(op, at, 5, {"hlo_op": op, "hlo_module": "jit_loop", "program_id": 7})
+        for run in range(3)
+        for op, at in (("all-reduce-start", 1000 * run), ("all-reduce-done", 1000 * run + 100))
+    ]
+    plane = Plane("/device:GPU:0", {"Stream #24(Nccl)": events})
+    path = write(tmp_path / "h.xplane.pb", metadata(("jit_loop(7)", GPU)), plane.to_bytes())
+    assert measured(path).times["all-reduce-start"].count == 3
+
+
 def test_events_of_the_host_count_only_without_a_device(tmp_path: Path) -> None:
     mark: dict[str, Stat] = {"hlo_op": "fusion.2", "hlo_module": "jit_loop", "program_id": 7}
     host = Plane("/host:CPU", {"python": [Event("launch", 0, 3, {**mark, "run_id": -4})]})

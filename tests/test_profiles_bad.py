@@ -127,6 +127,7 @@ def list_places(data: bytes) -> list[int]:
     return places
 
 
+@pytest.mark.hard
 def test_mutants_are_read_or_refused() -> None:
     """A changed byte, a cut, a doubled piece: an answer or an error of ours."""
     choose = random.Random(17)  # noqa: S311
@@ -175,6 +176,7 @@ def make_large(count: int) -> bytes:
     return metadata((LABEL, TPU)) + write_field(1, body)
 
 
+@pytest.mark.hard
 def test_large_profiles_take_linear_time_and_little_memory(tmp_path: Path) -> None:
     def path(count: int) -> Path:
         return tmp_path / f"{count}.xplane.pb"

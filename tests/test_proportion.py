@@ -263,6 +263,7 @@ ATTACKS: dict[str, tuple[Callable[[], str], list[list[str]]]] = {
 }
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize(("make", "commands"), ATTACKS.values(), ids=ATTACKS)
 def test_takes_its_time(
     make: Callable[[], str],

@@ -66,10 +66,15 @@ def check_injured(seed: int, count: int) -> None:
             assert 0 <= offset <= size == len(data)
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize("seed", range(10))
 def test_injured_protos(seed: int, request: pytest.FixtureRequest) -> None:
-    """A fifth as many as of texts: 20,000 in CI."""
+    """A fifth as many as of texts."""
     check_injured(seed, request.config.getoption("--mutants") // 50)
+
+
+def test_the_first_injured_protos() -> None:
+    check_injured(0, 100)
 
 
 @pytest.mark.parametrize("data", DATA, ids=len)
@@ -186,6 +191,7 @@ def stuff(tags: bytes, count: int) -> bytes:
     return b"\x0a\x01m\x12\x01e" + inner
 
 
+@pytest.mark.hard
 @pytest.mark.parametrize(
     "tags",
     [
@@ -214,6 +220,7 @@ def test_what_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         read(DATA[0])
 
 
+@pytest.mark.hard
 def test_time_is_linear() -> None:
     """Twice the instructions, all in one chain, take about twice as long."""
     size, texts = 10_000, {}

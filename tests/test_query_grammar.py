@@ -237,6 +237,7 @@ def test_python_s_recursion_limit_is_left_alone(monkeypatch: pytest.MonkeyPatch)
         stand_deep(sys.getrecursionlimit() - 200)
 
 
+@pytest.mark.hard
 def test_width_has_no_limit_but_length() -> None:
     tree = parse_expression(" or ".join(["a + b * 2 > 1"] * 1000))
     assert isinstance(tree, Or)

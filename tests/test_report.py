@@ -94,6 +94,7 @@ def test_a_peak_between_two_moments_is_not_lost() -> None:
     assert 70 in choose_positions(curve, 99, 10)
 
 
+@pytest.mark.hard
 def test_a_large_program(tmp_path: Path) -> None:
     page = write_page(tmp_path, write_large(tmp_path))
     assert page.stat().st_size < MOST_BYTES

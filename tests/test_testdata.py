@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from dump_files import TESTDATA, find_file, find_folders, read_json
+from each import for_each
 
 DUMPS = [path for path in find_folders() if path.is_relative_to(TESTDATA)]
 ALONE = sorted(TESTDATA.glob("hlo/*.txt"))
@@ -57,7 +58,7 @@ def test_all_of_the_catalogue_is_there_and_nothing_else(monkeypatch: pytest.Monk
     assert sorted(one.alone_as for one in LISTED if one.alone_as) == [path.name for path in ALONE]
 
 
-@pytest.mark.parametrize("folder", DUMPS, ids=place)
+@for_each(DUMPS)
 def test_dump_is_whole(folder: Path) -> None:
     """The files the oracle lists are there, the buffer assignment complete."""
     oracle = read_oracle(folder)
@@ -76,7 +77,7 @@ def test_dump_is_whole(folder: Path) -> None:
         assert parts == {f"{kind}.txt" for kind in (*kinds, "memory-usage-report")}
 
 
-@pytest.mark.parametrize("folder", DUMPS, ids=place)
+@for_each(DUMPS)
 def test_readings_stand_beside(folder: Path) -> None:
     """Each text has XLA's reading of every instruction, or XLA's refusal and the protobuf's."""
     oracle = read_oracle(folder)
@@ -92,7 +93,7 @@ def test_readings_stand_beside(folder: Path) -> None:
     assert is_refused == bool(find_file(folder, "oracle_proto_instructions.json"))
 
 
-@pytest.mark.parametrize("folder", DUMPS, ids=place)
+@for_each(DUMPS)
 def test_readings_agree(folder: Path) -> None:
     """XLA's parser reads in the text what the compiler wrote into the protobuf."""
     oracle = read_oracle(folder)
@@ -105,7 +106,7 @@ def test_readings_agree(folder: Path) -> None:
     assert {key: proto[key] for key in keys} == {key: text[key] for key in keys}
 
 
-@pytest.mark.parametrize("folder", DUMPS, ids=place)
+@for_each(DUMPS)
 def test_costs_of_instructions_make_the_cost_of_the_module(folder: Path) -> None:
     """Unless XLA gives no cost for one; the module's sum is rounded, being made in float32."""
     oracle = read_oracle(folder)

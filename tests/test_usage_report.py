@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from each import for_each
 
 from hlotool.analysis.usage_report import compare_totals
 from hlotool.cli import run
@@ -28,7 +29,7 @@ def read(path: Path) -> UsageReport:
     return parse_usage_report(read_source(str(path)))
 
 
-@pytest.mark.parametrize("path", REPORTS, ids=lambda path: f"{path.parent.name}/{path.suffix}")
+@for_each(REPORTS)
 def test_totals_are_those_of_the_allocations(path: Path) -> None:
     """Of every report of testdata that has its assignment beside it."""
     report = read(path)

@@ -1,0 +1,229 @@
+"""Forty one-line faults: does `make test` find them?
+
+`make faults` puts one fault after another into a copy of the tree, runs the tests there until one
+fails, and tells which. A fault is a text that stands once in hlotool/, in whichever file, and what
+is put in its place; blanks and line ends between its words may be any. `--only 3,17` tries some
+faults, `--list` none. Without faults all tests must pass, which is tried first where all are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+COPIED: Final = (
+    "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "action.yml",
+    "docs", "hlotool", "pyproject.toml", "testdata", "tests",
+)  # fmt: skip
+PYTEST: Final = (
+    *(sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "-p", "no:cacheprovider"),
+    *("--ignore", "tests/test_faults.py"),  # which would find each of them
+)
+FOUND: Final = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+LIMIT_SECONDS: Final = 1_200
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong, the text it is put into, and what takes its place."""
+
+    topic: str
+    text: str
+    wrong: str
+
+    def places(self, source: str) -> list[re.Match[str]]:
+        """Return where the text stands in a file."""
+        words = (re.escape(word) for word in self.text.split())
+        return list(re.finditer(r"\s+".join(words), source))
+
+
+FAULTS: Final = (
+    Fault("parser", "-(-pending // entry) * entry", "pending // entry * entry"),
+    Fault("parser", "count * layout.element_bits + 7", "count * layout.element_bits"),
+    Fault("parser", "Iota((count_devices(reshape),)", "Iota(reshape"),
+    Fault("parser", "AxisRef(name, pre_size, size)", "AxisRef(name, size, pre_size)"),
+    Fault("inference", "pad.interior * max(size - 1, 0)", "pad.interior * size"),
+    Fault("inference", "known = before + size", "known = max(before, size)"),
+    Fault(
+        "inference",
+        "tuple(order.index(number) for number in layout.minor_to_major)",
+        "tuple(layout.minor_to_major)",
+    ),
+    Fault(
+        "buffers", "if offset + size > allocation.size_bytes", "if offset > allocation.size_bytes"
+    ),
+    Fault(
+        "buffers",
+        "value.index) not in self.donated",
+        "value.index) in self.donated",
+    ),
+    Fault("buffers", "LiveRange(second.start, first.end)", "LiveRange(second.start, second.end)"),
+    Fault("memory", "found.start <= position <= found.end", "found.start <= position < found.end"),
+    Fault("memory", "headroom_bytes=gain - excess", "headroom_bytes=gain"),
+    Fault("estimate", "not buffer.leaves, visited", "buffer.leaves, visited"),
+    Fault("estimate", "if first.end == second.start", "if first.end >= second.start"),
+    Fault("collectives", "(times * (size - 1), size)", "(times * size, size)"),
+    Fault("collectives", "return int(size > 1), 1", "return 1, 1"),
+    Fault("collectives", "taking[-1] if taking else begin", "taking[0] if taking else begin"),
+    Fault("cost", "self.custom_call_flops * count", "self.custom_call_flops"),
+    Fault(
+        "cost", "max(one.memory_bytes for one in parts)", "sum(one.memory_bytes for one in parts)"
+    ),
+    Fault("cost", "* (lhs.dims[labels.lhs_batch] // batch_groups)", "* lhs.dims[labels.lhs_batch]"),
+    Fault("cost", "max(0, -(offset // step))", "max(0, -offset // step)"),
+    Fault("fusions", "moved[number] += size * runs", "moved[number] += size"),
+    Fault("fusions", "* (len(repeats) - 1)", "* len(repeats)"),
+    Fault("graph", "so_far.known + caller.known * times", "so_far.known + times"),
+    Fault("graph", "(depth + 1, call.caller) if is_loop", "(depth, call.caller) if is_loop"),
+    Fault(
+        "diff match",
+        "len(found) * len(others) > _MOST_COMPARED",
+        "len(found) * len(others) > 0",
+    ),
+    Fault(
+        "diff match", "return mapped == [one for one in there", "return [] == [one for one in there"
+    ),
+    Fault(
+        "causes", "sum(pair.right_bytes - pair.left_bytes", "sum(pair.left_bytes - pair.right_bytes"
+    ),
+    Fault("causes", "(left.size_bytes or 0) * before", "(left.size_bytes or 0) * now"),
+    Fault("check", "return max(share, self.max_increase_abs or 0)", "return share"),
+    Fault(
+        "check",
+        "return self.left is None or self.left >= 0",
+        "return self.left is None or self.left > 0",
+    ),
+    Fault(
+        "where",
+        "is_found(str(item)) for item in value) is is_wanted",
+        "is_found(str(item)) for item in value)",
+    ),
+    Fault("by", "(measure.value or 0) / plan.whole.value", "(measure.value or 0) * 1.0"),
+    Fault("render", '"−" if value < 0 else', '"−" if value <= 0 else'),
+    Fault("inputs", "name.suffix != own.suffix", "name.suffix == own.suffix"),
+    Fault("protos", "index % _ANNOTATED_EVERY == 0", "index % _ANNOTATED_EVERY == 1"),
+    Fault("profiles", "max(counts[owners[op]], count)", "counts[owners[op]] + count"),
+    Fault(
+        "out of memory",
+        "Fraction(scale, 2 * 10 ** len(decimals))",
+        "Fraction(scale, 10 ** len(decimals))",
+    ),
+    Fault("out of memory", "last, count = message, count + 1", "last, count = message, count"),
+    Fault(
+        "commands",
+        "settings.stage if settings.stage and",
+        "settings.stage if not settings.stage and",
+    ),
+)
+
+
+def find_place(fault: Fault, package: Path) -> tuple[Path, re.Match[str]]:
+    """Return the one file and place of a fault's text; raise ValueError if there is no such."""
+    found = [
+        (path, match)
+        for path in sorted(package.rglob("*.py"))
+        for match in fault.places(path.read_text(encoding="utf-8"))
+    ]
+    if len(found) != 1:
+        raise ValueError(f"{fault.text!r} stands {len(found)} times in {package.name}/, not once")
+    return found[0]
+
+
+def run_tests(copy: Path) -> str:
+    """Run the tests of a copy until one fails; return its name, '' if none does."""
+    try:
+        done = subprocess.run(
+            PYTEST,
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy)},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"(no end in {LIMIT_SECONDS} seconds)"
+    named = FOUND.search(done.stdout)
+    return named[1] if named else f"(exit {done.returncode})" if done.returncode else ""
+
+
+def try_fault(fault: Fault, copy: Path) -> str:
+    """Put a fault into a copy of the tree; return the test that finds it, '' if none does."""
+    path, match = find_place(fault, copy / "hlotool")
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(f"{whole[: match.start()]}{fault.wrong}{whole[match.end() :]}", "utf-8")
+    try:
+        return run_tests(copy)
+    finally:
+        path.write_text(whole, "utf-8")
+
+
+def copy_tree(folder: Path) -> Path:
+    """Copy what the tests need, and link what stands beside the repository."""
+    copy = folder / "repository"
+    copy.mkdir()
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", ".*_cache")
+            shutil.copytree(source, copy / name, ignore=ignored)
+        elif source.exists():
+            shutil.copy(source, copy / name)
+    shared = ROOT.parent / "shared"
+    if shared.is_dir():
+        (folder / "shared").symlink_to(shared)
+    return copy
+
+
+def main(numbers: Iterable[int], *, is_trusted: bool) -> int:
+    """Try faults; return 1 where one was not found, 2 where a test fails without any."""
+    missed = 0
+    with TemporaryDirectory() as folder:
+        copy = copy_tree(Path(folder))
+        if not is_trusted and (failed := run_tests(copy)):
+            say(f"without a fault {failed} fails")
+            return 2
+        for number in numbers:
+            fault = FAULTS[number - 1]
+            found = try_fault(fault, copy)
+            missed += not found
+            by = f"found by {found}" if found else "NOT FOUND"
+            say(f"{number:2} {fault.topic}: {fault.text} → {fault.wrong}: {by}")
+    say(f"{missed} not found")
+    return int(missed > 0)
+
+
+def say(line: str) -> None:
+    """Print a line at once: a run takes long."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def list_places() -> None:
+    """Print where each fault would stand."""
+    for number, fault in enumerate(FAULTS, 1):
+        path, match = find_place(fault, ROOT / "hlotool")
+        line = path.read_text(encoding="utf-8").count("\n", 0, match.start()) + 1
+        say(f"{number:2} {fault.topic}: {path.relative_to(ROOT)}:{line}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Put faults into a copy, and run its tests.")
+    parser.add_argument("--only", metavar="N,N", default="", help="the numbers of those to try")
+    parser.add_argument("--list", action="store_true", help="only print where they would stand")
+    options = parser.parse_args()
+    if options.list:
+        list_places()
+    else:
+        some = [int(one) for one in options.only.split(",") if one]
+        sys.exit(main(some or range(1, len(FAULTS) + 1), is_trusted=bool(some)))
