@@ -105,8 +105,8 @@ FAULTS: Final = (
     ),
     Fault(
         "where",
-        "is_found(str(item)) for item in value) is is_wanted",
-        "is_found(str(item)) for item in value)",
+        "is_found(str(item)) for item in items) is is_wanted",
+        "is_found(str(item)) for item in items)",
     ),
     Fault("by", "(measure.value or 0) / plan.whole.value", "(measure.value or 0) * 1.0"),
     Fault("render", '"−" if value < 0 else', '"−" if value <= 0 else'),
