@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.analysis.dataflow.lifetimes import Lifetimes, add_lifetimes
-from hlotool.analysis.memory.memory_map import MOST_ALIASES, MemoryMap, find_holdings, map_memory
+from hlotool.analysis.memory.memory_map import MOST_ALIASES, MemoryMap, find_holdings
 from hlotool.hlo import ArrayShape
 from hlotool.hlo.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.text import Source
@@ -32,7 +32,7 @@ def make_memory(blocks: list[tuple[int, int, int, int]]) -> MemoryMap:
         for number, (low, size, born, more) in enumerate(blocks)
     ]
     assignment = BufferAssignment(Source(""), (Allocation(0, 16, values=values),))
-    return map_memory(assignment, Lifetimes("derived", ("i",) * LAST))
+    return MemoryMap(assignment, Lifetimes("derived", ("i",) * LAST))
 
 
 def owners(memory: MemoryMap, position: int) -> dict[int, BufferValue]:
@@ -75,7 +75,7 @@ def test_aliases_are_the_live_values_in_the_same_bytes(
 
 @for_each(find_dumps())
 def test_holdings_add_up_to_what_is_in_use(dump: Dump) -> None:
-    memory = map_memory(*add_lifetimes(dump.assignment, None))
+    memory = MemoryMap(*add_lifetimes(dump.assignment, None))
     assert memory.lifetimes is not None
     for color in memory.colors():
         curve = memory.curve(color)

@@ -12,17 +12,20 @@ from dump_files import TESTDATA
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.answer import DONATION
-from hlotool.analysis.memory.headroom import measure_headroom
-from hlotool.analysis.memory.parts import EASIEST_FIRST, REMEDIES, TITLES, Part, divide_memory
 from hlotool.analysis.memory.reduction_plan import (
+    EASIEST_FIRST,
     GAIN_CAVEAT,
     MOST_TOGETHER,
+    REMEDIES,
+    TITLES,
+    Part,
     ReliefRow,
     Reserved,
     add_gains,
+    divide_memory,
     find_relief,
 )
-from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.report import MemoryReport, measure_headroom
 from hlotool.analysis.memory.savings import Tenures
 from hlotool.dump.find import find_inputs
 from hlotool.program.load import load_program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.memory.curve import Curve
+from hlotool.analysis.memory.intervals import Curve
 from hlotool.analysis.memory.timeline import SEPARATING_PART, find_peaks, timeline
 
 LEVELS = st.lists(st.integers(0, 40), max_size=14)

@@ -1,6 +1,8 @@
 """Lifetimes: when each value is live, as printed or derived from the schedule.
 
-Where is a value seen last?
+Derived ranges follow HloLiveRange (xla/hlo/utils/hlo_live_range.cc): from the definition, or the
+start of the computation for parameters, to the last use, or the end of the computation for what
+leaves it; values of one buffer are trimmed to abut.
 """
 
 from __future__ import annotations
@@ -65,12 +67,7 @@ def add_lifetimes(
 
 
 def derive_ranges(flow: Dataflow) -> dict[ValueKey, LiveRange]:
-    """Derive every value's range from the schedule, as XLA does.
-
-    Follows HloLiveRange (xla/hlo/utils/hlo_live_range.cc): from the definition, or the start
-    of the computation for parameters, to the last use, or the end of the computation for
-    what leaves it; values of one buffer are trimmed to abut.
-    """
+    """Derive every value's range from the schedule, as XLA does."""
     ranges = value_ranges(flow, shared_buffers(flow))
     return {(value.instruction.full_name, value.index): found for value, found in ranges.items()}
 
@@ -85,7 +82,14 @@ def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, L
     rule = _RangeRule(flow.schedule)
     ranges = {value: rule.range_of(value) for value in flow.values}
     for buffer in shared:
-        _trim(buffer, ranges)
+        # Each range ends where the next one of the buffer begins; the last takes the latest end.
+        order = sorted(buffer, key=lambda value: (ranges[value].start, ranges[value].end))
+        for one, following in pairwise(order):
+            first, second = ranges[one], ranges[following]
+            if first.end > second.end:
+                ranges[following] = LiveRange(second.start, first.end)
+            if first.end > second.start:
+                ranges[one] = LiveRange(first.start, second.start)
     return ranges
 
 
@@ -186,36 +190,20 @@ def _is_flattened(schedule: Schedule, user: Instruction, key: str) -> bool:
     return bool(callees) and callees[0] in schedule.spans
 
 
-def _trim(shared: Iterable[Value], ranges: dict[Value, LiveRange]) -> None:
-    """End each range of one buffer where the next begins; the last takes the latest end."""
-    order = sorted(shared, key=lambda value: (ranges[value].start, ranges[value].end))
-    for one, following in pairwise(order):
-        first, second = ranges[one], ranges[following]
-        if first.end > second.end:
-            ranges[following] = LiveRange(second.start, first.end)
-        if first.end > second.start:
-            ranges[one] = LiveRange(first.start, second.start)
-
-
 def find_last_position(schedule: Schedule, value: Value) -> Position:
     """Return the position that stands latest in the schedule, the definition among equals.
 
     Follows HloLiveRange::ComputeValueLiveRangeEnd (xla/hlo/utils/hlo_live_range.cc): uses do
     not count, and a root is seen until its computation ends.
     """
-    last = value.instruction, value.index
-    end = _end(schedule, value.instruction)
-    done = find_async_end(schedule, value.instruction.computation)
-    if done is not None:
-        end = max(end, done)
-    for position in value.positions:
-        there = _end(schedule, position[0])
+    last: Position = value.instruction, value.index
+    end = find_async_end(schedule, value.instruction.computation) or 0
+    for position in (last, *value.positions):
+        instruction = position[0]
+        if instruction.is_root:
+            there = schedule.spans[instruction.computation].end
+        else:
+            there = schedule.positions[instruction]
         if there > end:
             last, end = position, there
     return last
-
-
-def _end(schedule: Schedule, instruction: Instruction) -> int:
-    if instruction.is_root:
-        return schedule.spans[instruction.computation].end
-    return schedule.positions[instruction]

@@ -3,10 +3,6 @@
 Follows HloLiveRange::FlattenSchedule (xla/hlo/utils/hlo_live_range.cc): the instructions
 of a called computation stand before the instruction that calls it, once, however often
 it runs. Positions in this sequence are the time of every memory figure.
-
-In which order does XLA visit instructions where it visits operands first?
-
-When is the asynchronous operation done that a computation runs in?
 """
 
 from __future__ import annotations
@@ -100,7 +96,13 @@ def flatten_schedule(module: Module) -> Schedule:
     Raises ParseError when a computation calls itself.
     """
     flat = _Flattening()
-    flat.run(module.entry)
+    stack = [flat.walk(module.entry)]  # of iterators, so that nesting has no limit
+    while stack:
+        callee = next(stack[-1], None)
+        if callee is None:
+            stack.pop()
+        else:
+            stack.append(flat.walk(callee))
     positions = {instruction: place for place, instruction in enumerate(flat.sequence)}
     return Schedule(
         module,
@@ -124,7 +126,7 @@ def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
 
 
 class _Flattening:
-    """The walk through all computations; a stack of iterators, so nesting has no limit."""
+    """What is met on the walk through all computations."""
 
     def __init__(self) -> None:
         self.sequence: list[Instruction] = []
@@ -134,17 +136,7 @@ class _Flattening:
         self.numbers: dict[Computation, int] = {}
         self.async_contexts: dict[Computation, Computation] = {}
 
-    def run(self, entry: Computation) -> None:
-        """Walk the entry and everything it reaches."""
-        stack = [self._walk(entry)]
-        while stack:
-            callee = next(stack[-1], None)
-            if callee is None:
-                stack.pop()
-            else:
-                stack.append(self._walk(callee))
-
-    def _walk(self, computation: Computation) -> Iterator[Computation]:
+    def walk(self, computation: Computation) -> Iterator[Computation]:
         """Append a computation's instructions; yield the callees that must come first."""
         self.starts[computation] = len(self.sequence)
         context = self.async_contexts.get(computation)

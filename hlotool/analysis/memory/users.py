@@ -1,11 +1,12 @@
-"""Which instructions use a value?
+"""Uses of a value: the instructions that use it, and how often it is used.
 
-How often is each value used?
+`Users` looks for whom to name: through tuples, loops and calls to what really reads the value, near
+ones first, and no more than a few. `UseCounts` counts operands as XLA does, exactly.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
@@ -38,7 +39,7 @@ class Users:
     def __init__(self, callers: Mapping[Computation, Sequence[Instruction]]) -> None:
         self.callers = {computation: found[0] for computation, found in callers.items()}
         self._uses: dict[Instruction, _Uses] = {}
-        self._places: dict[Instruction, dict[Instruction, list[int]]] = {}
+        self._places: dict[Instruction, defaultdict[Instruction, list[int]]] = {}
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
@@ -68,22 +69,22 @@ class Users:
             yield from _enter(user, number, index)
 
     def _uses_of(self, one: Instruction) -> _Uses:
-        """Return the uses of a result, found once."""
-        if one not in self._uses:
-            self._uses[one] = found = _Uses()
-            for user in one.users:
-                for number in self._places_in(user)[one]:
-                    found.add(user, number)
-        return self._uses[one]
+        """Return the uses of a result, found once.
 
-    def _places_in(self, user: Instruction) -> dict[Instruction, list[int]]:
-        """Return at which places each operand of a user stands, found once for all operands."""
-        if user not in self._places:
-            places: dict[Instruction, list[int]] = {}
-            self._places[user] = places
-            for number, operand in enumerate(user.operands):
-                places.setdefault(operand, []).append(number)
-        return self._places[user]
+        At which places each operand of a user stands is found once for all operands: a tuple may
+        have thousands, and looking through them for each would take quadratic time.
+        """
+        if one in self._uses:
+            return self._uses[one]
+        self._uses[one] = found = _Uses()
+        for user in one.users:
+            if user not in self._places:
+                places = self._places[user] = defaultdict(list)
+                for number, operand in enumerate(user.operands):
+                    places[operand].append(number)
+            for number in self._places[user][one]:
+                found.add(user, number)
+        return found
 
 
 class _Uses:
@@ -202,8 +203,19 @@ class UseCounter:
 
     def _uses_of(self, instruction: Instruction) -> _CountedUses:
         found = self._known.get(instruction)
-        if found is None:
-            found = self._known[instruction] = _count_uses(instruction)
+        if found is not None:
+            return found
+        found = self._known[instruction] = _CountedUses()
+        for user in instruction.users:
+            if user.opcode in USES_NOTHING and not user.is_root:
+                continue
+            times = user.operands.count(instruction)
+            found.top += times
+            if user.opcode == "get-tuple-element":
+                if user.is_root:
+                    found.returned[user.tuple_index] = 1
+            elif user.opcode != "copy":
+                found.nested += times
         return found
 
 
@@ -217,18 +229,3 @@ class _CountedUses(Struct):
     def at(self, index: ShapeIndex) -> int:
         """Return the uses of what stands at an index of the result."""
         return self.nested + self.returned.get(index[0], 0) if index else self.top
-
-
-def _count_uses(instruction: Instruction) -> _CountedUses:
-    uses = _CountedUses()
-    for user in instruction.users:
-        if user.opcode in USES_NOTHING and not user.is_root:
-            continue
-        times = user.operands.count(instruction)
-        uses.top += times
-        if user.opcode == "get-tuple-element":
-            if user.is_root:
-                uses.returned[user.tuple_index] = 1
-        elif user.opcode != "copy":
-            uses.nested += times
-    return uses

@@ -1,4 +1,8 @@
-"""Does the peak that XLA prints differ from the true one, and why?"""
+"""Why the peak that XLA prints in its live-range section differs from the true one.
+
+HloLiveRange::ComputePeakMemoryMoment (xla/hlo/utils/hlo_live_range.cc) charges a value
+ShapeUtil::ByteSizeOf of its defining instruction's whole shape; that is what goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,8 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.memory_map import MemoryMap
+from hlotool.analysis.memory.memory_map import MemoryMap, padding_bytes_of
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.sizes import padding_bytes_of
 from hlotool.hlo.buffers import BufferValue, LiveRanges
 
 Reason: TypeAlias = Literal["tuples", "shared", "spaces", "padding"]
@@ -38,11 +41,7 @@ class XlaDifference(Struct, frozen=True):
 
 
 def explain_xla_peak(report: MemoryReport) -> XlaDifference | None:
-    """Compare the live-range section's peak with space 0's true one; None where they agree.
-
-    HloLiveRange::ComputePeakMemoryMoment (xla/hlo/utils/hlo_live_range.cc) charges a value
-    ShapeUtil::ByteSizeOf of its defining instruction's whole shape; that is what goes wrong.
-    """
+    """Compare the live-range section's peak with space 0's true one; None where they agree."""
     live, peak = report.map.assignment.live_ranges, report.figures.peak
     if live is None or peak.position is None or peak.xla_position is None:
         return None

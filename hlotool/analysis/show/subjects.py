@@ -348,7 +348,7 @@ def _prefer(part: ValueOrigin | None, whole: Origin) -> Origin:
         whole = replace(whole, scope=part.scope)
     if part.source_from in _MAKERS:
         file, line = part.source_file, part.source_line
-        whole = replace(whole, source_file=file, source_line=line, frame=part.frame)
+        whole = replace(whole, source_file=file, source_line=line, frame=part.stack_frame or 0)
     return whole
 
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hlotool.analysis.memory.answer import ROWS, choose_buffer_columns
-from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.reduction_plan import (
     Without,
     choose_tenures,
@@ -21,7 +20,7 @@ from hlotool.analysis.memory.reduction_plan import (
     measure_without,
     take_away,
 )
-from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.report import MemoryReport, measure_headroom
 from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
 from hlotool.analysis.memory.timeline import (
     Instant,
