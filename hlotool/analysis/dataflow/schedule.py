@@ -8,7 +8,7 @@ it runs. Positions in this sequence are the time of every memory figure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -36,7 +36,7 @@ class Span(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """Instructions by position.
+    """Instructions by position; `flatten_schedule` fills it, and nothing changes it later.
 
     `callers` are the calls through which computations were met; `numbers` says at which place
     among those that the call names, the first is 0. `async_contexts` maps what runs inside an
@@ -44,12 +44,12 @@ class Schedule(Struct, frozen=True):
     """
 
     module: Module
-    sequence: tuple[Instruction, ...]
-    positions: Mapping[Instruction, int]
-    spans: Mapping[Computation, Span]
-    callers: Mapping[Computation, Instruction]
-    numbers: Mapping[Computation, int]
-    async_contexts: Mapping[Computation, Computation]
+    sequence: list[Instruction]
+    positions: dict[Instruction, int]
+    spans: dict[Computation, Span]
+    callers: dict[Computation, Instruction]
+    numbers: dict[Computation, int]
+    async_contexts: dict[Computation, Computation]
 
     @property
     def end(self) -> int:
@@ -95,24 +95,41 @@ def flatten_schedule(module: Module) -> Schedule:
     async operations stand before the instruction that names them first.
     Raises ParseError when a computation calls itself.
     """
-    flat = _Flattening()
-    stack = [flat.walk(module.entry)]  # of iterators, so that nesting has no limit
+    schedule = Schedule(module, [], {}, {}, {}, {}, {})
+    opened: set[Computation] = set()
+    stack = [_walk(schedule, module.entry, opened)]  # of iterators, so that nesting has no limit
     while stack:
         callee = next(stack[-1], None)
         if callee is None:
             stack.pop()
         else:
-            stack.append(flat.walk(callee))
-    positions = {instruction: place for place, instruction in enumerate(flat.sequence)}
-    return Schedule(
-        module,
-        tuple(flat.sequence),
-        positions,
-        flat.spans,
-        flat.callers,
-        flat.numbers,
-        flat.async_contexts,
-    )
+            stack.append(_walk(schedule, callee, opened))
+    return schedule
+
+
+def _walk(
+    schedule: Schedule, computation: Computation, opened: set[Computation]
+) -> Iterator[Computation]:
+    """Append a computation's instructions; yield the callees that must come first."""
+    opened.add(computation)
+    start = schedule.end
+    context = schedule.async_contexts.get(computation)
+    for instruction in computation.instructions:
+        if instruction.opcode in CONTROL_FLOW:
+            for number, callee in enumerate(control_flow_callees(instruction)):
+                if callee in opened and callee not in schedule.spans:
+                    refuse_recursion(instruction, callee)
+                if callee in opened or not _is_bound(instruction, callee):
+                    continue
+                schedule.callers[callee], schedule.numbers[callee] = instruction, number
+                if instruction.opcode.startswith("async-"):
+                    schedule.async_contexts[callee] = callee
+                elif context is not None:
+                    schedule.async_contexts[callee] = context
+                yield callee
+        schedule.positions[instruction] = len(schedule.sequence)
+        schedule.sequence.append(instruction)
+    schedule.spans[computation] = Span(start, schedule.end)
 
 
 def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
@@ -123,38 +140,6 @@ def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
         return instruction.called_computations()
     start = find_async_start(instruction)
     return start.callees("calls") if start else ()
-
-
-class _Flattening:
-    """What is met on the walk through all computations."""
-
-    def __init__(self) -> None:
-        self.sequence: list[Instruction] = []
-        self.spans: dict[Computation, Span] = {}
-        self.starts: dict[Computation, int] = {}
-        self.callers: dict[Computation, Instruction] = {}
-        self.numbers: dict[Computation, int] = {}
-        self.async_contexts: dict[Computation, Computation] = {}
-
-    def walk(self, computation: Computation) -> Iterator[Computation]:
-        """Append a computation's instructions; yield the callees that must come first."""
-        self.starts[computation] = len(self.sequence)
-        context = self.async_contexts.get(computation)
-        for instruction in computation.instructions:
-            if instruction.opcode in CONTROL_FLOW:
-                for number, callee in enumerate(control_flow_callees(instruction)):
-                    if callee in self.starts and callee not in self.spans:
-                        refuse_recursion(instruction, callee)
-                    if callee in self.starts or not _is_bound(instruction, callee):
-                        continue
-                    self.callers[callee], self.numbers[callee] = instruction, number
-                    if instruction.opcode.startswith("async-"):
-                        self.async_contexts[callee] = callee
-                    elif context is not None:
-                        self.async_contexts[callee] = context
-                    yield callee
-            self.sequence.append(instruction)
-        self.spans[computation] = Span(self.starts[computation], len(self.sequence))
 
 
 def _is_bound(instruction: Instruction, callee: Computation) -> bool:

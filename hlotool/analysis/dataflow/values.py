@@ -127,9 +127,7 @@ def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
             if seen.instruction is not instruction:
                 seen.positions.append((instruction, index))
             if children:
-                pending += [
-                    (go_into(index, number), child) for number, child in enumerate(children)
-                ]
+                pending += [(go_into(index, at), child) for at, child in enumerate(children)]
 
 
 @lru_cache(maxsize=4096)
@@ -293,15 +291,14 @@ def _start(
     for number, element in enumerate(shape.elements):
         known = [node for node in passed.get(number, ()) if node is not None]
         width = 0 if isinstance(element, ArrayShape) else len(element.elements)
-        old: ValueTree | None = None
         if isinstance(element, TupleShape) and width == len(known):
             old = ValueTree(own, tuple(known))
         elif known and width == len(known[0].children):
             old = known[0]
-        if old is None:
-            children.append(flow.define(instruction, element, (number,)))
         else:
-            children.append(flow.retable(instruction, element, (number,), old))
+            children.append(flow.define(instruction, element, (number,)))
+            continue
+        children.append(flow.retable(instruction, element, (number,), old))
     return ValueTree(own, tuple(children))
 
 

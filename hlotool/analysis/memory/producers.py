@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.sharing import follow
-from hlotool.analysis.dataflow.values import Dataflow
+from hlotool.analysis.dataflow.values import Dataflow, Position
 from hlotool.analysis.graph.calls import find_branches, find_callers
 from hlotool.analysis.memory.users import Users
 from hlotool.analysis.origin import find_scope, is_of_loop
@@ -43,8 +43,6 @@ _UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
 _ENTERED: Final = frozenset(("async-start", "call", "fusion"))
 _CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
-
-Place: TypeAlias = tuple[Instruction, ShapeIndex]
 
 
 class Makers:
@@ -219,10 +217,7 @@ class ValueOrigins:
     """Finds where values come from, for one program; an estimate was made of `flow`."""
 
     def __init__(
-        self,
-        module: Module | None,
-        assignment: BufferAssignment,
-        flow: Dataflow | None = None,
+        self, module: Module | None, assignment: BufferAssignment, flow: Dataflow | None = None
     ) -> None:
         self.assignment = assignment
         self.search = _Search(module) if module else None
@@ -244,10 +239,10 @@ class ValueOrigins:
         return ValueOrigin(
             instruction.opcode,
             instruction.metadata().op_name or None,
-            scope.text if scope else None,
+            scope.what if scope else None,
             _who(instruction, found.scope, scope),
-            line.place.file if line else None,
-            line.place.line if line else None,
+            line.what.file if line else None,
+            line.what.line if line else None,
             _who(instruction, found.line, line),
             (line.teller.metadata().stack_frame_id or None) if line else None,
             found.moved_parameter,
@@ -288,23 +283,17 @@ def index_definers(
     return {one.name: one for one in module.instructions() if one.name in wanted}
 
 
-class _Scope(NamedTuple):
-    """A scope, and the instruction that has it."""
+T = TypeVar("T")
 
-    text: str
+
+class _Told(NamedTuple, Generic[T]):
+    """A scope or a source line, and the instruction that has it."""
+
+    what: T
     teller: Instruction
 
 
-class _Line(NamedTuple):
-    """A source line, and the instruction that has it."""
-
-    place: SourceLocation
-    teller: Instruction
-
-
-def _who(
-    instruction: Instruction, made: _Scope | _Line | None, shown: _Scope | _Line | None
-) -> Teller | None:
+def _who(instruction: Instruction, made: _Told[T] | None, shown: _Told[T] | None) -> Teller | None:
     """Say who told what is shown; `made` is what the makers told, the instruction among them."""
     if shown is None or made is None:
         return "user" if shown else None
@@ -314,8 +303,8 @@ def _who(
 class _Sighting(Struct):
     """The scope and the line that were met first. `is_vague`: no line but a loop's was met."""
 
-    scope: _Scope | None = None
-    line: _Line | None = None
+    scope: _Told[str] | None = None
+    line: _Told[SourceLocation] | None = None
     moved_parameter: str | None = None
     is_vague: bool = False
 
@@ -323,9 +312,9 @@ class _Sighting(Struct):
         """Take what is not known yet."""
         metadata = instruction.metadata()
         if self.scope is None and (scope := find_scope(metadata.op_name)):
-            self.scope = _Scope(scope, instruction)
+            self.scope = _Told(scope, instruction)
         if with_line and self.line is None and (place := instruction.source_location(metadata)):
-            self.line = _Line(place, instruction)
+            self.line = _Told(place, instruction)
 
 
 class _Search:
@@ -336,7 +325,7 @@ class _Search:
         callers = find_callers(module, CONTROL_FLOW | {"fusion"})
         self.makers = Makers(module, callers)
         self.users = Users(callers)
-        self.of_makers: dict[tuple[Instruction, tuple[Place, ...]], _Sighting] = {}
+        self.of_makers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
 
     def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
         """Look at what makes a value; what makes several results of an instruction, once."""

@@ -47,35 +47,23 @@ PartKind: TypeAlias = Literal[
 ]
 EASIEST_FIRST: Final[tuple[PartKind, ...]] = get_args(PartKind)
 
-# What a part is called; `{}` is the scope or the part of the arguments' tree.
-TITLES: Final[Mapping[PartKind, str]] = {
-    "missed-donation": "outputs beside {}",
-    "saved-activations": "saved activations of {}",
-    "logits": "logits in {}",
-    "parameter-copy": "copies of {}",
-    "optimizer-state": "optimizer state {}",
-    "outputs": "outputs of {}",
-    "temporaries": "temporaries of {}",
-    "inputs": "input {}",
-    "parameters": "parameters {}",
-    "constants": "constants",
-}
-REMEDIES: Final[Mapping[PartKind, str]] = {
-    "missed-donation": "donate",
-    "saved-activations": "checkpoint, or offload",
-    "logits": "compute the loss in chunks",
-    "parameter-copy": "keep one layout and precision",
-    "optimizer-state": "offload, shard, lower precision",
-    "outputs": "return less, or shard",
-    "temporaries": "smaller batches, or shard",
-    "inputs": "shard",
-    "parameters": "shard, or lower precision",
-    "constants": "pass as arguments, and shard",
+# What a part is called, `{}` being the scope or the part of the arguments' tree; the usual remedy.
+PARTS: Final[Mapping[PartKind, tuple[str, str]]] = {
+    "missed-donation": ("outputs beside {}", "donate"),
+    "saved-activations": ("saved activations of {}", "checkpoint, or offload"),
+    "logits": ("logits in {}", "compute the loss in chunks"),
+    "parameter-copy": ("copies of {}", "keep one layout and precision"),
+    "optimizer-state": ("optimizer state {}", "offload, shard, lower precision"),
+    "outputs": ("outputs of {}", "return less, or shard"),
+    "temporaries": ("temporaries of {}", "smaller batches, or shard"),
+    "inputs": ("input {}", "shard"),
+    "parameters": ("parameters {}", "shard, or lower precision"),
+    "constants": ("constants", "pass as arguments, and shard"),
 }
 
 PART_MEANINGS: Final[Mapping[PartKind, str]] = {
-    kind: f"{title.format('…')}; the usual remedy: {REMEDIES[kind]}"
-    for kind, title in TITLES.items()
+    kind: f"{title.format('…')}; the usual remedy: {remedy}"
+    for kind, (title, remedy) in PARTS.items()
 }
 
 # Names of optimizers' states in trees of arguments: optax's, and what hand-written ones use.
@@ -177,7 +165,7 @@ def find_relief(report: MemoryReport, module: Module | None, headroom: Headroom)
             gain_bytes=reserved.gain([part]),
             set_gain_bytes=gain,
             headroom_bytes=gain - excess,
-            remedy=REMEDIES[part.kind],
+            remedy=PARTS[part.kind][1],
         )
         for number, (gain, chosen) in enumerate(sets or [_go_furthest(others, reserved, beside)], 1)
         for part in chosen
@@ -237,7 +225,7 @@ class Part(Struct, frozen=True, eq=False):
     @property
     def title(self) -> str:
         """What it is called."""
-        return TITLES[self.kind].format(self.of)
+        return PARTS[self.kind][0].format(self.of)
 
 
 def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:

@@ -22,7 +22,7 @@ from hlotool.analysis.memory.memory_map import (
 )
 from hlotool.analysis.memory.producers import Teller, ValueOrigins
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.savings import Gains, Held
+from hlotool.analysis.memory.savings import Held, Tenures
 from hlotool.analysis.memory.users import UseCounts
 from hlotool.analysis.origin import Stack, StackFrame, write_short_source
 from hlotool.hlo import ArrayShape, Module
@@ -274,7 +274,7 @@ class _Describer:
         self.memory = report.map
         self.is_estimate = report.figures.sizes_from == "estimate"
         self.origins = ValueOrigins(module, self.memory.assignment, report.flow)
-        self.gains = Gains(self.memory, wanted)
+        self.tenures = Tenures(self.memory, wanted)
         definers = self.origins.definers
         self.uses = UseCounts(module, self.memory.assignment, definers, report.flow)
 
@@ -289,7 +289,7 @@ class _Describer:
         made_in = None if origin.scope_from == "user" else origin.scope
         used_in = _mark(origin.scope, origin.scope_from)
         source = write_short_source(origin.source_file, origin.source_line)
-        held = self.gains.of(allocation, value)
+        held = self.tenures.find_held(allocation, value)
         return BufferRow(
             **asdict(origin),
             occupied_bytes=holding.occupied_bytes if holding else None,

@@ -58,45 +58,6 @@ class Tenure(Node, eq=False):
         return add_up_groups(self.blocks, [numbers] if len(numbers) > 1 else ())
 
 
-class Tenures:
-    """Finds the tenures of some values, an allocation at a time; each is worked out once."""
-
-    def __init__(self, memory: MemoryMap, wanted: Collection[BufferValue]) -> None:
-        self.memory = memory
-        self.wanted = wanted
-        self._known: dict[int, dict[BufferValue, Tenure]] = {}
-
-    def of(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
-        """Return the tenure of each wanted value of an allocation; one without a byte has none.
-
-        None of them has where nothing says when values live, or in thread-local memory.
-        """
-        known = self._known.get(allocation.number)
-        if known is None:
-            known = self._known[allocation.number] = self._work_out(allocation)
-        return known
-
-    def _work_out(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
-        lifetimes, values = self.memory.lifetimes, allocation.values
-        if lifetimes is None or allocation.is_thread_local:
-            return {}
-        places = range(len(values))
-        wanted = {at for at in places if values[at].size_bytes and values[at] in self.wanted}
-        # A single value, as in most allocations of an estimate, needs no curve to be told apart.
-        measured = self.memory.measure(allocation) if len(values) > 1 else None
-        groups = [one for one in measured[1] if not wanted.isdisjoint(one)] if measured else []
-        of = allocation.allocation_class
-        found: dict[BufferValue, Tenure] = {}
-        for group in (*groups, *([at] for at in sorted(wanted.difference(*groups)))):
-            held = [values[at] for at in group]
-            blocks = self.memory.blocks_of(held)
-            is_given = of in {"parameter", "constant"} and any(not one.start for one in blocks)
-            leaves = of != "temp" and any(one.end >= lifetimes.end for one in blocks)
-            tenure = Tenure(allocation, held, blocks, is_given or leaves)
-            found.update((value, tenure) for value in held)
-        return found
-
-
 _STRETCH: Final = 16  # levels whose highest is written down
 
 
@@ -155,7 +116,7 @@ class Held(Struct, frozen=True, dict=True):
     """The bytes that a value holds, with the peak of their space.
 
     It is no part of what a row says: rows are compared, and written down, without it. So it has no
-    fields; `Gains` keeps the rest beside them.
+    fields; `Tenures` keeps the rest beside them.
     """
 
     @property
@@ -175,16 +136,17 @@ class Held(Struct, frozen=True, dict=True):
         return sum(peak.gain(tenures) for peak, tenures in parts.items())
 
 
-class Gains:
-    """Finds what some values of a program hold."""
+class Tenures:
+    """The tenures of some values of a program, worked out an allocation at a time, once."""
 
     def __init__(self, memory: MemoryMap, wanted: Collection[BufferValue]) -> None:
         self.memory = memory
-        self.tenures = Tenures(memory, wanted)
+        self.wanted = wanted
+        self._known: dict[int, dict[BufferValue, Tenure]] = {}
         self._peaks: dict[int, SpacePeak] = {}
 
-    def of(self, allocation: Allocation, value: BufferValue) -> Held | None:
-        """Return what a value holds, None where nothing says when values live."""
+    def find_held(self, allocation: Allocation, value: BufferValue) -> Held | None:
+        """Return what a row keeps of a value's bytes, None where nothing says when values live."""
         color = allocation.color
         if color not in self._peaks:
             curve = self.memory.curve(color)
@@ -192,6 +154,35 @@ class Gains:
                 return None
             self._peaks[color] = SpacePeak(curve)
         held = Held()
-        tenure = self.tenures.of(allocation).get(value)
-        held.__dict__.update(peak=self._peaks[color], tenure=tenure)
+        held.__dict__.update(peak=self._peaks[color], tenure=self.of(allocation).get(value))
         return held
+
+    def of(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
+        """Return the tenure of each wanted value of an allocation; one without a byte has none.
+
+        None of them has where nothing says when values live, or in thread-local memory.
+        """
+        known = self._known.get(allocation.number)
+        if known is None:
+            known = self._known[allocation.number] = self._work_out(allocation)
+        return known
+
+    def _work_out(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
+        lifetimes, values = self.memory.lifetimes, allocation.values
+        if lifetimes is None or allocation.is_thread_local:
+            return {}
+        places = range(len(values))
+        wanted = {at for at in places if values[at].size_bytes and values[at] in self.wanted}
+        # A single value, as in most allocations of an estimate, needs no curve to be told apart.
+        measured = self.memory.measure(allocation) if len(values) > 1 else None
+        groups = [one for one in measured[1] if not wanted.isdisjoint(one)] if measured else []
+        of = allocation.allocation_class
+        found: dict[BufferValue, Tenure] = {}
+        for group in (*groups, *([at] for at in sorted(wanted.difference(*groups)))):
+            held = [values[at] for at in group]
+            blocks = self.memory.blocks_of(held)
+            is_given = of in {"parameter", "constant"} and any(not one.start for one in blocks)
+            leaves = of != "temp" and any(one.end >= lifetimes.end for one in blocks)
+            tenure = Tenure(allocation, held, blocks, is_given or leaves)
+            found.update((value, tenure) for value in held)
+        return found

@@ -36,15 +36,7 @@ class TimelineRow(Struct, frozen=True):
 
 def timeline(curve: Curve, sequence: tuple[str, ...]) -> list[TimelineRow]:
     """Return the bytes in use at every position, 0 to the sequence's length."""
-    rows = []
-    level = place = 0
-    positions, levels = curve.positions, curve.levels
-    for position in range(len(sequence) + 1):
-        while place < len(positions) and positions[place] <= position:
-            level = levels[place]
-            place += 1
-        rows.append(_row(position, level, sequence))
-    return rows
+    return [_row(one, curve.at(one), sequence) for one in range(len(sequence) + 1)]
 
 
 def find_peaks(curve: Curve, sequence: tuple[str, ...], count: int) -> list[TimelineRow]:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.dataflow.values import Dataflow, Value, find_values
+from hlotool.analysis.dataflow.values import Dataflow, Position, Value, find_values
 from hlotool.analysis.graph.calls import find_branches
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
@@ -48,21 +48,21 @@ class Users:
         branches only hand a value on, to what takes it out again, to what they run, and to what
         uses their results: they are not yielded themselves.
         """
-        pending = deque([_Place(instruction, index)])
+        pending = deque([(instruction, index)])
         seen = set(pending)
         for _ in range(MOST_USERS):
             if not pending:
                 return
-            place = pending.popleft()
-            if place.instruction is not instruction and place.instruction.opcode not in _HANDING_ON:
-                yield place.instruction
-            for other in islice(self._after(place), MOST_USERS):
+            one, at = pending.popleft()
+            if one is not instruction and one.opcode not in _HANDING_ON:
+                yield one
+            for other in islice(self._after(one, at), MOST_USERS):
                 if other not in seen:
                     seen.add(other)
                     pending.append(other)
 
-    def _after(self, place: _Place) -> Iterator[_Place]:
-        one, index = place
+    def _after(self, one: Instruction, index: ShapeIndex) -> Iterator[Position]:
+        """Yield where the value is seen next; a position stands for all that is below it too."""
         if one.is_root and (caller := self.callers.get(one.computation)) is not None:
             yield from _leave(one, caller, index)
         for _, (user, number) in self._uses_of(one).of(index):
@@ -108,42 +108,35 @@ class _Uses:
         return merge(self._whole, self._elements.get(index[0], ())) if index else self._all
 
 
-class _Place(NamedTuple):
-    """Where a value is seen: at an index of a result, or somewhere below it."""
-
-    instruction: Instruction
-    shape_index: ShapeIndex
-
-
-def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[_Place]:
+def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[Position]:
     """Yield where a value is seen that an instruction takes as an operand."""
     opcode = user.opcode
     if opcode == "tuple":
-        yield _Place(user, (number, *index))
+        yield (user, (number, *index))
     elif opcode == "get-tuple-element":
-        yield _Place(user, index[1:])
+        yield (user, index[1:])
     elif opcode == "while":
         for callee in (*user.callees("body"), *user.callees("condition")):
-            yield from (_Place(each, index) for each in callee.parameters)
-        yield _Place(user, index)
+            yield from ((each, index) for each in callee.parameters)
+        yield (user, index)
     elif opcode == "conditional":
         branches = find_branches(user)[number - 1 : number] if number else ()
-        yield from (_Place(each, index) for branch in branches for each in branch.parameters)
+        yield from ((each, index) for branch in branches for each in branch.parameters)
     elif opcode in {"call", "async-start"}:
         called = user.callee()
         given = called.parameters[number : number + 1] if called is not None else ()
-        yield from (_Place(each, index) for each in given)
+        yield from ((each, index) for each in given)
     else:
-        yield _Place(user, index if opcode in _SAME_SHAPE else ())
+        yield (user, index if opcode in _SAME_SHAPE else ())
 
 
-def _leave(root: Instruction, caller: Instruction, index: ShapeIndex) -> Iterator[_Place]:
+def _leave(root: Instruction, caller: Instruction, index: ShapeIndex) -> Iterator[Position]:
     """Yield where the result of a computation is seen by what calls it."""
     if caller.opcode != "while":
-        yield _Place(caller, index if caller.opcode != "async-start" else ())
+        yield (caller, index if caller.opcode != "async-start" else ())
     elif root.computation in caller.callees("body"):
-        yield _Place(caller, index)
-        yield from (_Place(each, index) for each in root.computation.parameters)
+        yield (caller, index)
+        yield from ((each, index) for each in root.computation.parameters)
 
 
 class UseCounts:
