@@ -22,7 +22,7 @@ from hlotool.analysis.memory.reduction_plan import (
     Reserved,
     add_gains,
     divide_memory,
-    find_relief,
+    plan_relief,
 )
 from hlotool.analysis.memory.report import MemoryReport, measure_headroom
 from hlotool.analysis.memory.savings import Tenures
@@ -54,7 +54,7 @@ def divide(folder: Path) -> dict[str, Part]:
 
 def relieve(folder: Path, limit_bytes: int) -> list[ReliefRow]:
     report = report_of(folder)
-    return find_relief(report, load(folder).module, measure_headroom(report, limit_bytes))
+    return plan_relief(report, load(folder).module, measure_headroom(report, limit_bytes))
 
 
 def sets_of(rows: list[ReliefRow]) -> dict[int, list[str]]:

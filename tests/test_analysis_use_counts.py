@@ -6,7 +6,7 @@ from buffer_dumps import Dump, find_dumps
 from each import for_each
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.dataflow.values import find_values
+from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.memory.producers import index_definers
 from hlotool.analysis.memory.users import UseCounter, UseCounts
 from hlotool.hlo.buffers import BufferAssignment
@@ -17,7 +17,7 @@ DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 @for_each(DUMPS)
 def test_uses_are_those_xla_lists(dump: Dump) -> None:
     counter = UseCounter()
-    flow = find_values(flatten_schedule(dump.module))
+    flow = trace_values(flatten_schedule(dump.module))
     counted = {(one.instruction, one.index): counter.of(one) for one in flow.values}
     definers = index_definers(dump.module, dump.assignment)
     listed = dump.assignment.used

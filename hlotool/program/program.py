@@ -414,16 +414,16 @@ class Program:
         report = self.memory
         if report is None or report.figures.peak.position is None:
             return ()
-        from hlotool.analysis.memory.memory_map import find_holdings
+        from hlotool.analysis.memory.memory_map import list_holdings
 
-        return find_holdings(report.map, report.figures.peak.position, 0)
+        return list_holdings(report.map, report.figures.peak.position, 0)
 
     @cached_property
     def donations(self) -> Sequence[DonationRow]:
         """What became of the parameters' memory."""
-        from hlotool.analysis.memory.donation import find_donations
+        from hlotool.analysis.memory.donation import list_donations
 
-        return find_donations(self.expect_module())
+        return list_donations(self.expect_module())
 
     @cached_property
     def donation_gains(self) -> Sequence[DonationRow]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.schedule import Schedule, find_async_end, require_schedule
 from hlotool.analysis.dataflow.sharing import Groups, must_share
-from hlotool.analysis.dataflow.values import Dataflow, Position, Value, find_values, resolve
+from hlotool.analysis.dataflow.values import Dataflow, Position, Value, resolve, trace_values
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
@@ -57,7 +57,7 @@ def add_lifetimes(
         return assignment, Lifetimes("live-range", assignment.live_ranges.sequence)
     if module is None:
         return assignment, None
-    flow = find_values(require_schedule(module))
+    flow = trace_values(require_schedule(module))
     ranges = derive_ranges(flow)
     allocations = tuple(
         replace(one, values=[replace(each, live=ranges.get(each.key)) for each in one.values])
@@ -80,6 +80,7 @@ def name_lifetimes(flow: Dataflow) -> Lifetimes:
 def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, LiveRange]:
     """Return the range of each value, trimmed where values share a buffer."""
     rule = _RangeRule(flow.schedule)
+    # XLA computes each range as if its value were alone, and trims those of a buffer afterwards.
     ranges = {value: rule.range_of(value) for value in flow.values}
     for buffer in shared:
         # Each range ends where the next one of the buffer begins; the last takes the latest end.
@@ -109,6 +110,7 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
             if result is not None and parameter is not None:
                 groups.join(result, parameter)
     for value in flow.values:
+        # What meets in a phi is one buffer: a loop's state stays where it is from round to round.
         for one in value.inputs or ():
             groups.join(value, resolve(one))
     for instruction in flow.schedule.sequence:
@@ -139,6 +141,7 @@ class _RangeRule:
         if instruction.opcode == "parameter":
             start = schedule.spans[instruction.computation].start
             is_entry = instruction.computation is schedule.module.entry
+            # The caller owns what is not donated, and may read it when the program is done.
             if is_entry and (instruction.parameter_number, value.index) not in self.donated:
                 return LiveRange(start, schedule.end)
         top, nested = self.top_ends, self.nested_ends
@@ -190,7 +193,7 @@ def _is_flattened(schedule: Schedule, user: Instruction, key: str) -> bool:
     return bool(callees) and callees[0] in schedule.spans
 
 
-def find_last_position(schedule: Schedule, value: Value) -> Position:
+def last_position_of(schedule: Schedule, value: Value) -> Position:
     """Return the position that stands latest in the schedule, the definition among equals.
 
     Follows HloLiveRange::ComputeValueLiveRangeEnd (xla/hlo/utils/hlo_live_range.cc): uses do

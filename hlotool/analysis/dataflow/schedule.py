@@ -117,6 +117,7 @@ def _walk(
     for instruction in computation.instructions:
         if instruction.opcode in CONTROL_FLOW:
             for number, callee in enumerate(control_flow_callees(instruction)):
+                # Opened and not closed: it stands above on the stack, and calls itself.
                 if callee in opened and callee not in schedule.spans:
                     refuse_recursion(instruction, callee)
                 if callee in opened or not _is_bound(instruction, callee):

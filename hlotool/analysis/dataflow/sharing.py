@@ -102,6 +102,7 @@ def _fused(fusion: Instruction) -> tuple[Sharing, ...]:
     if body is None or body.root.opcode not in _FUSED:
         return ()
     found: list[Sharing] = []
+    # XLA asks of each output what it is made by inside; only tuples and bitcasts are looked through.
     for index, _ in fusion.shape.leaves_with_index():
         root, at = follow(body.root, index)
         for pair in must_share(root) if root.opcode in _SHARING else ():
@@ -155,7 +156,7 @@ class SharingRule:
         if not isinstance(before, ArrayShape) or not isinstance(after, ArrayShape):
             return False
         if operand.opcode == "constant":
-            return False
+            return False  # its memory belongs to the program, and is read again by the next run
         number = user.operands.index(operand)
         if user.opcode != "fusion":
             return before == after and self._allows_other(user, number, output.index)
@@ -213,6 +214,7 @@ def _list_reordered(body: Computation, kind: str, *, is_gpu: bool) -> set[Instru
     """
     into_tuple = is_gpu or kind in {"kLoop", "kInput"}
     found: set[Instruction] = set()
+    # Users stand behind their operands: backwards, all users of an instruction are known before it.
     for user in reversed(body.instructions):
         if is_gpu and kind == "kInput" and user.opcode == "reduce":
             continue

@@ -96,10 +96,11 @@ class Dataflow(Struct, frozen=True):
         return resolve(node.value) if node else None
 
 
-def find_values(schedule: Schedule) -> Dataflow:
+def trace_values(schedule: Schedule) -> Dataflow:
     """Find the values of everything the entry runs, with the positions where they are seen."""
     flow = Flow(schedule)
     nodes = flow.nodes
+    # Callees stand before their calls, so all that a rule asks for is known but the end of a loop.
     for instruction in schedule.sequence:
         rule = RULES.get(instruction.opcode)
         node = rule(flow, instruction) if rule else None

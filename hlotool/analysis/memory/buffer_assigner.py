@@ -24,7 +24,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from hlotool.analysis.dataflow.lifetimes import find_last_position
+from hlotool.analysis.dataflow.lifetimes import last_position_of
 from hlotool.analysis.dataflow.schedule import number_post_order
 from hlotool.analysis.dataflow.sharing import SharingRule
 from hlotool.analysis.dataflow.values import Dataflow, Value, resolve
@@ -106,6 +106,7 @@ def join_buffers(
         else:
             moving.setdefault(buffer.color, []).append(buffer)
     rule = SharingRule(backend)
+    # Each memory space has a heap of its own, and values move only within it.
     for group in moving.values():
         reuse = Reuse(flow, ranges, rule)
         left = reuse.place(group)
@@ -173,6 +174,8 @@ class Reuse:
 
     def _find_place(self, buffer: HloBuffer) -> ReusedMemory | None:
         """Return the memory of an operand, else the smallest, that has room for a buffer."""
+        # All memory as bits of a set, without what is in use while a value of the buffer lives;
+        # what only meets it in one position is looked at by `_admits`.
         free = (1 << min(len(self.memory), MOST_REUSED)) - 1
         for value in buffer.values if free else ():
             found = self.ranges[value]
@@ -220,7 +223,7 @@ class Reuse:
         return True
 
     def _may_follow(self, value: Value, output: Value) -> bool:
-        return self.rule.allows(find_last_position(self.flow.schedule, value), output)
+        return self.rule.allows(last_position_of(self.flow.schedule, value), output)
 
     def _add(self, memory: ReusedMemory, buffer: HloBuffer) -> None:
         memory.buffers.append(buffer)
@@ -367,6 +370,7 @@ def pack_best(blocks: Sequence[HeapBlock], alignment: int) -> int:
         return small + pack_best(blocks[:MOST_PLACED], alignment)
     by_size = _pack(blocks, alignment)
     changes: list[tuple[int, int]] = []
+    # No heap is smaller than what is in use at once, and that is quick to add up.
     for block in blocks:
         size = round_up(block.size_bytes, alignment)
         for begin, end in block.spans:

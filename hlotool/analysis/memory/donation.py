@@ -1,6 +1,6 @@
 """Donation: which parameters give their memory to an output, and which could.
 
-A donated parameter of which the program makes a copy first saves nothing: `find_donations` follows
+A donated parameter of which the program makes a copy first saves nothing: `list_donations` follows
 the output back to where it comes from, to tell such copies from others.
 """
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
 from hlotool.analysis.dataflow.sharing import follow, trace_sources
-from hlotool.analysis.dataflow.values import find_values
+from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.hlo import ArrayShape, Instruction, Module
@@ -77,7 +77,7 @@ class DonationRow(Struct, frozen=True):
     donatable: Donatable | None = None
 
 
-def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
+def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     """Return what became, or could become, of the parameters' memory; largest first.
 
     Parameters for which there is neither an alias nor an output of equal shape are left out:
@@ -164,10 +164,10 @@ def _is_copy(user: Instruction, operand: Instruction) -> bool:
 
 def list_missed_outputs(module: Module) -> Iterator[tuple[DonationRow, ValueKey]]:
     """Yield the parameters that are not donated, and the outputs that could lie in them."""
-    rows = [row for row in find_donations(module) if row.status == "not-donated"]
+    rows = [row for row in list_donations(module) if row.status == "not-donated"]
     if not rows or find_problem(module):
         return
-    flow = find_values(require_schedule(module))
+    flow = trace_values(require_schedule(module))
     for row in rows:
         value = flow.value_at(module.entry.root, row.output_index or ())
         if value is None:

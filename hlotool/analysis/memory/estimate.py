@@ -23,7 +23,7 @@ from hlotool.analysis.dataflow.lifetimes import (
     value_ranges,
 )
 from hlotool.analysis.dataflow.schedule import Schedule, find_problem, require_schedule
-from hlotool.analysis.dataflow.values import Dataflow, Value, find_values
+from hlotool.analysis.dataflow.values import Dataflow, Value, trace_values
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.memory.buffer_assigner import (
     HloBuffer,
@@ -122,7 +122,7 @@ def estimate_assignment(module: Module) -> EstimatedAssignment:
 
     Raises InputError for a module that is not scheduled.
     """
-    flow = find_values(require_schedule(module))
+    flow = trace_values(require_schedule(module))
     shared = shared_buffers(flow)
     ranges = value_ranges(flow, shared)
     backend = find_backend(module)
@@ -205,6 +205,7 @@ def _allocation(
         is_live_out=any(buffer.leaves for buffer in buffers),
         values=[placed[value] for value in values],
     )
+    # A loop's state may hold both a parameter and an output: then it is a donated parameter.
     for value in values:
         if value.instruction.opcode == "constant":
             allocation.is_constant = True

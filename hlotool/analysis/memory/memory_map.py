@@ -1,7 +1,7 @@
 """The memory map: which bytes of which allocation are in use at every position, and who has them.
 
 `MemoryMap` joins a buffer assignment with lifetimes and measures the curves of its allocations.
-`find_holdings` gives each byte that is in use at a position to one value. What a value's size
+`list_holdings` gives each byte that is in use at a position to one value. What a value's size
 consists of, elements and padding, stands at the end.
 """
 
@@ -116,6 +116,7 @@ class MemoryMap(Struct, frozen=True):
                 alone.append(one.values[0])
             elif measured := self.measure(one):
                 shared.append(measured[0])
+        # Allocations never share bytes, so curves of one space add up, class by class.
         classes: dict[int, list[Curve]] = {}
         for (color, of), (shared, alone) in parts.items():
             curve = self._sums[color, of] = add_curves(shared, self.blocks_of(alone))
@@ -142,7 +143,7 @@ class Holding(Struct, frozen=True):
     aliases: tuple[BufferValue, ...]
 
 
-def find_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]:
+def list_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]:
     """Return who holds the bytes of a space at a position, largest first.
 
     Each byte belongs to the live value born last (ties: the smaller number), so that
@@ -203,6 +204,7 @@ def _give_bytes(live: list[_Live]) -> None:
         while taken < len(starts) and starts[taken].low == border:
             heappush(heap, (starts[taken].rank, taken))
             taken += 1
+        # Values that ended deeper in the heap are dropped when they come to its top.
         while heap and starts[heap[0][1]].high <= border:
             heappop(heap)
         if heap:

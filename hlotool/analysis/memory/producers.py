@@ -353,7 +353,7 @@ class _Search:
             if not is_vague:
                 found.look_at(maker, with_line=maker not in vague[-1:])
             if found.scope and found.line:
-                return found
+                return found  # vague instructions are looked at only where something is missing
         found.is_vague = found.line is None
         for maker in vague:
             found.look_at(maker)

@@ -1,6 +1,6 @@
 """The plan to reduce memory: which parts of a program must go so that it fits, and what each gains.
 
-`find_relief` divides space 0 into parts one would do something about (`divide_memory`), measures
+`plan_relief` divides space 0 into parts one would do something about (`divide_memory`), measures
 how far what the space reserves falls without some of them (`Reserved`), and chooses the smallest
 sets that suffice. `add_gains` and `measure_donation` measure donation in the same way. The what-if
 of `--without` (`choose_tenures`, `take_away`, `measure_without`) is about peaks of all spaces.
@@ -128,7 +128,7 @@ MOST_SETS: Final = 5
 _LEAST_DONATED: Final = 0.01  # of what is missing: less is not worth a row
 
 
-def find_relief(report: MemoryReport, module: Module | None, headroom: Headroom) -> list[ReliefRow]:
+def plan_relief(report: MemoryReport, module: Module | None, headroom: Headroom) -> list[ReliefRow]:
     """Return the smallest sets of parts without which the program fits, the easiest remedy first.
 
     What donation frees is in every set, as it costs nothing; where it is enough, it is the first
@@ -151,7 +151,7 @@ def find_relief(report: MemoryReport, module: Module | None, headroom: Headroom)
     # Of those that gain nothing alone, the largest may still gain beside others.
     peaks = {one: add_curves([tenure.curve() for tenure in one.tenures]).peak() for one in others}
     others.sort(key=lambda one: (reserved.gain([one]), peaks[one][0]), reverse=True)
-    others = others[:MOST_PARTS]
+    others = others[:MOST_PARTS]  # sets of three are made of them: 175 in all
     gain = reserved.gain(donated)
     sets = [(gain, donated)] if gain >= excess else []
     beside = () if sets else donated
@@ -362,6 +362,7 @@ class Reserved:
         for part in parts:
             for tenure in part.tenures:
                 self.tenures.setdefault(tenure.allocation.number, set()).add(tenure)
+        # A bound on the gain of a set from a few positions spares measuring most sets in full.
         # The highest position of each of some stretches of time, with what is in use there.
         points = list(zip(curve.positions, curve.levels, strict=True))
         step = len(points) // MOST_SAMPLES + 1
@@ -425,7 +426,7 @@ class Reserved:
 
 
 def measure_donation(report: MemoryReport, module: Module) -> int | None:
-    """Return what space 0 would reserve less, as `find_relief` has it; None where nobody knows.
+    """Return what space 0 would reserve less, as `plan_relief` has it; None where nobody knows.
 
     An output takes its allocation with it, and the temporaries that lay there need room among
     the others: so it is less than the outputs' sizes. Only their allocations are looked at.

@@ -36,7 +36,7 @@ from hlotool.analysis.memory.figures import (
 )
 from hlotool.analysis.memory.memory_map import (
     MemoryMap,
-    find_holdings,
+    list_holdings,
     padding_bytes_of,
     unpadded_bytes_of,
 )
@@ -88,10 +88,9 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
 
     With an assignment, its own allocations and, where printed, its live ranges; lifetimes
     are derived from the module's schedule otherwise, if its names tell the values apart.
-    Without one, an estimate. Thread-local
-    memory is left out of every sum but the reported one. Raises InputError where the module
-    that would have to tell is not scheduled or has sizes unknown, and ParseError where the
-    assignment belongs to another module, or is cut short.
+    Without one, an estimate. Thread-local memory is left out of every sum but the reported one.
+    Raises InputError where the module that would have to tell is not scheduled or has sizes
+    unknown, and ParseError where the assignment belongs to another module, or is cut short.
     """
     if assignment is None:
         if module is None:
@@ -106,6 +105,7 @@ def analyze_memory(module: Module | None, assignment: BufferAssignment | None) -
         check_belonging(module, assignment)
         check_placed(module, assignment)
         backend = find_backend(module)
+    # Derived lifetimes are looked up by the names that the assignment has for instructions.
     is_told = module is not None and _are_told_apart(module, assignment)
     memory = MemoryMap(*add_lifetimes(assignment, module if is_told else None))
     spaces = tuple(measure_space(memory, color, backend) for color in memory.colors())
@@ -127,7 +127,7 @@ def find_memory(module: Module | None, assignment: BufferAssignment | None) -> M
         is_known = module is not None and find_obstacle(module) is None
         return analyze_memory(module, None) if is_known else None
     if assignment.live_ranges is None and module is not None and find_problem(module):
-        module = None
+        module = None  # sizes are known without it, and lifetimes by nothing
     return analyze_memory(module, assignment)
 
 
@@ -180,22 +180,16 @@ class SpaceSums(Struct, frozen=True):
 
 
 def add_up_space(memory: MemoryMap, color: int) -> SpaceSums:
-    """Return the sums of a space in one pass over its allocations."""
-    allocated = argument = output = alias = temp = constant = 0
-    for one in memory.placed(color):
-        size = one.size_bytes
-        allocated += size
-        if one.parameter is not None:
-            argument += size
-        if one.is_live_out:
-            output += size
-        if one.is_donated:
-            alias += size
-        if one.is_constant:
-            constant += size
-        elif one.allocation_class == "temp":
-            temp += size
-    return SpaceSums(allocated, argument, output, alias, temp, constant)
+    """Return the sums of a space."""
+    placed = list(memory.placed(color))
+    return SpaceSums(
+        allocated_bytes=sum(one.size_bytes for one in placed),
+        argument_bytes=sum(one.size_bytes for one in placed if one.parameter is not None),
+        output_bytes=sum(one.size_bytes for one in placed if one.is_live_out),
+        alias_bytes=sum(one.size_bytes for one in placed if one.is_donated),
+        temp_bytes=sum(one.size_bytes for one in placed if one.allocation_class == "temp"),
+        constant_bytes=sum(one.size_bytes for one in placed if one.is_constant),
+    )
 
 
 def measure_space(memory: MemoryMap, color: int, backend: Backend | None) -> SpaceRow:
@@ -228,7 +222,7 @@ def _padding_bytes(memory: MemoryMap, color: int, position: int | None) -> int |
     if position is None:
         return None
     total = 0
-    for holding in find_holdings(memory, position, color):
+    for holding in list_holdings(memory, position, color):
         padding = padding_bytes_of(holding.value)
         if padding is None:
             return None

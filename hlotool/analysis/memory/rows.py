@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from hlotool.analysis.memory.memory_map import (
     Holding,
     MemoryMap,
-    find_holdings,
+    list_holdings,
     padding_bytes_of,
     unpadded_bytes_of,
 )
@@ -235,7 +235,7 @@ def rows_at(
     all rows add up to what is in use (docs/buffers.md). `color` None means all spaces.
     """
     colors = report.map.colors() if color is None else (color,)
-    held = [one for each in colors for one in find_holdings(report.map, position, each)[:most]]
+    held = [one for each in colors for one in list_holdings(report.map, position, each)[:most]]
     describer = _Describer(report, module, {one.value for one in held})
     return [describer.describe(one.allocation, one.value, one) for one in held]
 

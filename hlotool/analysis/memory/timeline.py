@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from msgspec import Struct
 
 from hlotool.analysis.memory.intervals import Curve
-from hlotool.analysis.memory.memory_map import find_holdings
+from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, describe_values
 from hlotool.errors import UsageError
@@ -39,7 +39,7 @@ def timeline(curve: Curve, sequence: tuple[str, ...]) -> list[TimelineRow]:
     return [_row(one, curve.at(one), sequence) for one in range(len(sequence) + 1)]
 
 
-def find_peaks(curve: Curve, sequence: tuple[str, ...], count: int) -> list[TimelineRow]:
+def choose_peaks(curve: Curve, sequence: tuple[str, ...], count: int) -> list[TimelineRow]:
     """Return the highest `count` separate peaks, highest first.
 
     A peak is a position that memory rises to and falls from; it is separate if, on the way
@@ -120,7 +120,7 @@ def list_moments(
     for position in choose_positions(curve, lifetimes.end, most):
         held = tuple(
             (places.setdefault(one.value, len(places)), one.occupied_bytes)
-            for one in find_holdings(report.map, position, space)
+            for one in list_holdings(report.map, position, space)
         )
         running = lifetimes.instruction_at(position) or ""
         moments.append(Moment(position, running, sum(size for _, size in held), held))

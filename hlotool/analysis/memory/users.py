@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.dataflow.values import Dataflow, Position, Value, find_values
+from hlotool.analysis.dataflow.values import Dataflow, Position, Value, trace_values
 from hlotool.analysis.graph.calls import find_branches
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
@@ -65,6 +65,7 @@ class Users:
         """Yield where the value is seen next; a position stands for all that is below it too."""
         if one.is_root and (caller := self.callers.get(one.computation)) is not None:
             yield from _leave(one, caller, index)
+        # Inside a loop or a call nearer users may be found: `_enter` yields its parameters first.
         for _, (user, number) in self._uses_of(one).of(index):
             yield from _enter(user, number, index)
 
@@ -175,7 +176,7 @@ class UseCounts:
     def _flow(self) -> Dataflow | None:
         if self._given is not None or self.module is None:
             return self._given
-        return find_values(flatten_schedule(self.module))
+        return trace_values(flatten_schedule(self.module))
 
 
 class UseCounter:
