@@ -102,7 +102,7 @@ def _fused(fusion: Instruction) -> tuple[Sharing, ...]:
     if body is None or body.root.opcode not in _FUSED:
         return ()
     found: list[Sharing] = []
-    # XLA asks of each output what it is made by inside; only tuples and bitcasts are looked through.
+    # XLA asks what makes each output inside; only tuples and bitcasts are looked through.
     for index, _ in fusion.shape.leaves_with_index():
         root, at = follow(body.root, index)
         for pair in must_share(root) if root.opcode in _SHARING else ():

@@ -128,8 +128,8 @@ def find_unplaced(module: Module, assignment: BufferAssignment) -> Unplaced | No
     other: Unplaced | None = None
     for instruction in flatten_schedule(module).sequence:
         for index, shape in _defined(instruction):
-            # Thread-local and alternate memory spaces may have no allocations at all: what has no
-            # place there tells nothing, so one of a space that has some goes first.
+            # Where a space has no allocation at all, it may be one that is not assigned here: an
+            # array of a space that has some tells more.
             if (instruction.name, index) in keys:
                 continue
             color = shape.memory_space if isinstance(shape, ArrayShape) else 0

@@ -205,7 +205,6 @@ def _allocation(
         is_live_out=any(buffer.leaves for buffer in buffers),
         values=[placed[value] for value in values],
     )
-    # A loop's state may hold both a parameter and an output: then it is a donated parameter.
     for value in values:
         if value.instruction.opcode == "constant":
             allocation.is_constant = True

@@ -151,7 +151,7 @@ def plan_relief(report: MemoryReport, module: Module | None, headroom: Headroom)
     # Of those that gain nothing alone, the largest may still gain beside others.
     peaks = {one: add_curves([tenure.curve() for tenure in one.tenures]).peak() for one in others}
     others.sort(key=lambda one: (reserved.gain([one]), peaks[one][0]), reverse=True)
-    others = others[:MOST_PARTS]  # sets of three are made of them: 175 in all
+    others = others[:MOST_PARTS]  # of which there are 175 sets of up to three
     gain = reserved.gain(donated)
     sets = [(gain, donated)] if gain >= excess else []
     beside = () if sets else donated

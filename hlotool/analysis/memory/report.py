@@ -127,7 +127,7 @@ def find_memory(module: Module | None, assignment: BufferAssignment | None) -> M
         is_known = module is not None and find_obstacle(module) is None
         return analyze_memory(module, None) if is_known else None
     if assignment.live_ranges is None and module is not None and find_problem(module):
-        module = None  # sizes are known without it, and lifetimes by nothing
+        module = None  # sizes are known without it, lifetimes by nothing
     return analyze_memory(module, assignment)
 
 

@@ -65,7 +65,6 @@ class Users:
         """Yield where the value is seen next; a position stands for all that is below it too."""
         if one.is_root and (caller := self.callers.get(one.computation)) is not None:
             yield from _leave(one, caller, index)
-        # Inside a loop or a call nearer users may be found: `_enter` yields its parameters first.
         for _, (user, number) in self._uses_of(one).of(index):
             yield from _enter(user, number, index)
 
