@@ -9,7 +9,7 @@ from dump_files import PAIRS, ROOT, SEEDS
 
 from hlotool.analysis.dataflow.lifetimes import derive_ranges
 from hlotool.analysis.dataflow.schedule import require_schedule
-from hlotool.analysis.dataflow.values import find_values
+from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module
@@ -70,7 +70,7 @@ def measure(dump: Dump) -> Accuracy:
     if not printed:
         raise ValueError(f"{dump.name} has no live ranges")
     module = dump.module if dump.path.is_dir() else sent_module()
-    derived = derive_ranges(find_values(require_schedule(module)))
+    derived = derive_ranges(trace_values(require_schedule(module)))
     equal = sum(derived.get(key) == found for key, found in printed.items())
     figures = analyze_memory(module, dump.assignment).figures
     real, allocated = figures.peak, figures.totals.allocated_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlotool.analysis.memory.donation import DonationRow, find_donations
+from hlotool.analysis.memory.donation import DonationRow, list_donations
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 
@@ -33,7 +33,7 @@ ENTRY main {
 
 
 def rows(text: str) -> list[DonationRow]:
-    return find_donations(parse_module(Source(text)))
+    return list_donations(parse_module(Source(text)))
 
 
 def test_statuses() -> None:

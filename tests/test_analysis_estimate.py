@@ -12,10 +12,13 @@ from dump_files import SEEDS, TESTDATA, needs_shared
 from parsed import read_module
 
 from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.memory.estimate.assignment import Promised, estimate_assignment, find_promise
-from hlotool.analysis.memory.headroom import measure_headroom
-from hlotool.analysis.memory.report import analyze_memory, find_memory
-from hlotool.analysis.memory.sizes import estimate_size
+from hlotool.analysis.memory.estimate import (
+    Promised,
+    estimate_assignment,
+    estimate_size,
+    find_promise,
+)
+from hlotool.analysis.memory.report import analyze_memory, find_memory, measure_headroom
 from hlotool.errors import InputError
 from hlotool.hlo import TupleShape
 from hlotool.hlo.buffers import Allocation

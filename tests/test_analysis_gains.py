@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves, join_blocks, occupancy
+from hlotool.analysis.memory.intervals import (
+    Curve,
+    OccupiedBlock,
+    add_curves,
+    add_up_groups,
+    join_blocks,
+)
 from hlotool.analysis.memory.savings import SpacePeak, Tenure
 from hlotool.hlo.buffers import Allocation
 
@@ -25,6 +31,11 @@ BLOCKS = st.lists(
 
 def block(size: int, start: int, end: int, low: int = 0) -> OccupiedBlock:
     return OccupiedBlock(low, low + size, start, end)
+
+
+def occupancy(blocks: list[OccupiedBlock]) -> Curve:
+    """Return the bytes in use at every position."""
+    return add_up_groups(blocks, join_blocks(blocks))
 
 
 def join_all(blocks: list[OccupiedBlock]) -> list[list[int]]:

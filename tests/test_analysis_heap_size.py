@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 from each import for_each
 
-from hlotool.analysis.memory.estimate import heap as heap_size
-from hlotool.analysis.memory.estimate.assignment import estimate_assignment
-from hlotool.analysis.memory.estimate.heap import (
+from hlotool.analysis.memory import buffer_assigner as heap_size
+from hlotool.analysis.memory.buffer_assigner import (
     FreeBytes,
     HeapBlock,
     pack_best,
     pack_in_time,
     round_up,
 )
+from hlotool.analysis.memory.estimate import estimate_assignment
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlotool.analysis.dataflow.lifetimes import Lifetimes, add_lifetimes
-from hlotool.analysis.memory.memory_map import MOST_ALIASES, MemoryMap, find_holdings, map_memory
+from hlotool.analysis.memory.memory_map import MOST_ALIASES, MemoryMap, list_holdings
 from hlotool.hlo import ArrayShape
 from hlotool.hlo.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
 from hlotool.text import Source
@@ -32,7 +32,7 @@ def make_memory(blocks: list[tuple[int, int, int, int]]) -> MemoryMap:
         for number, (low, size, born, more) in enumerate(blocks)
     ]
     assignment = BufferAssignment(Source(""), (Allocation(0, 16, values=values),))
-    return map_memory(assignment, Lifetimes("derived", ("i",) * LAST))
+    return MemoryMap(assignment, Lifetimes("derived", ("i",) * LAST))
 
 
 def owners(memory: MemoryMap, position: int) -> dict[int, BufferValue]:
@@ -51,7 +51,7 @@ def test_each_byte_belongs_to_the_value_born_last(
 ) -> None:
     memory = make_memory(blocks)
     expected = list(owners(memory, position).values())
-    for holding in find_holdings(memory, position, 0):
+    for holding in list_holdings(memory, position, 0):
         assert holding.occupied_bytes == expected.count(holding.value) > 0
         expected = [value for value in expected if value is not holding.value]
     assert not expected
@@ -63,7 +63,7 @@ def test_aliases_are_the_live_values_in_the_same_bytes(
 ) -> None:
     memory = make_memory(blocks)
     live = [value for _, value, _ in memory.live_at(position, 0)]
-    for holding in find_holdings(memory, position, 0):
+    for holding in list_holdings(memory, position, 0):
         low, high = holding.value.offset, holding.value.offset + holding.value.size_bytes
         expected = {
             one.number
@@ -75,20 +75,20 @@ def test_aliases_are_the_live_values_in_the_same_bytes(
 
 @for_each(find_dumps())
 def test_holdings_add_up_to_what_is_in_use(dump: Dump) -> None:
-    memory = map_memory(*add_lifetimes(dump.assignment, None))
+    memory = MemoryMap(*add_lifetimes(dump.assignment, None))
     assert memory.lifetimes is not None
     for color in memory.colors():
         curve = memory.curve(color)
         assert curve is not None
         positions = {curve.peak()[1], 0, memory.lifetimes.end, memory.lifetimes.end // 3}
         for position in positions:
-            found = find_holdings(memory, position, color)
+            found = list_holdings(memory, position, color)
             assert sum(one.occupied_bytes for one in found) == curve.at(position)
 
 
 def test_many_values_in_the_same_bytes_end_in_time() -> None:
     blocks = [(number % 7, 8, 0, LAST) for number in range(20_000)]
     memory = make_memory(blocks)
-    found = find_holdings(memory, 1, 0)
+    found = list_holdings(memory, 1, 0)
     assert sum(one.occupied_bytes for one in found) == 14
     assert all(len(one.aliases) == MOST_ALIASES for one in found)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.lifetimes import add_lifetimes, derive_ranges, name_lifetimes
 from hlotool.analysis.dataflow.schedule import require_schedule
-from hlotool.analysis.dataflow.values import Dataflow, find_values
+from hlotool.analysis.dataflow.values import Dataflow, trace_values
 from hlotool.errors import InputError
 from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
 from hlotool.hlo.parser import parse_module
@@ -20,7 +20,7 @@ DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 
 
 def follow(text: str) -> Dataflow:
-    return find_values(require_schedule(parse_module(Source(text))))
+    return trace_values(require_schedule(parse_module(Source(text))))
 
 
 def derive(text: str) -> dict[ValueKey, LiveRange]:
@@ -39,7 +39,7 @@ def as_text(ranges: dict[ValueKey, LiveRange]) -> dict[str, str]:
 def test_derived_is_what_xla_prints(dump: Dump) -> None:
     printed = dump.assignment.live_ranges
     assert printed is not None
-    flow = find_values(require_schedule(dump.module))
+    flow = trace_values(require_schedule(dump.module))
     assert name_lifetimes(flow).sequence == printed.sequence
     assert derive_ranges(flow) == read_ranges(dump.assignment)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.memory.curve import (
+from hlotool.analysis.memory.intervals import (
     Curve,
     OccupiedBlock,
     add_curves,
     add_union,
+    add_up_groups,
+    join_blocks,
     make_curve,
-    occupancy,
 )
 
 LAST = 16
@@ -25,6 +26,11 @@ BLOCKS = st.lists(
     ),
     max_size=12,
 )
+
+
+def occupancy(blocks: list[OccupiedBlock]) -> Curve:
+    """Return the bytes in use at every position."""
+    return add_up_groups(blocks, join_blocks(blocks))
 
 
 def count_bytes(blocks: list[OccupiedBlock]) -> list[int]:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from hlotool.analysis.memory.estimate.assignment import estimate_assignment
+from hlotool.analysis.memory.estimate import estimate_assignment
 from hlotool.analysis.memory.intervals import Usage
 from hlotool.hlo.buffers import Allocation
 from hlotool.hlo.parser import parse_module

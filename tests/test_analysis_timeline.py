@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.memory.curve import Curve
-from hlotool.analysis.memory.timeline import SEPARATING_PART, find_peaks, timeline
+from hlotool.analysis.memory.intervals import Curve
+from hlotool.analysis.memory.timeline import SEPARATING_PART, choose_peaks, timeline
 
 LEVELS = st.lists(st.integers(0, 40), max_size=14)
 
@@ -31,20 +31,20 @@ def test_every_position_has_its_level(levels: list[int]) -> None:
 
 def test_peaks_are_separated_by_a_tenth() -> None:
     curve = make_curve([0, 100, 95, 99, 50, 98, 90, 100, 0, 10, 8, 10])
-    rows = find_peaks(curve, tuple("abcdefghijkl"), 9)
+    rows = choose_peaks(curve, tuple("abcdefghijkl"), 9)
     assert [(row.position, row.bytes, row.instruction) for row in rows] == [
         (1, 100, "b"),
         (7, 100, "h"),
         (9, 10, "j"),
         (11, 10, "l"),
     ]
-    assert [row.position for row in find_peaks(curve, (), 2)] == [1, 7]
+    assert [row.position for row in choose_peaks(curve, (), 2)] == [1, 7]
 
 
 @given(LEVELS)
 def test_the_first_peak_is_the_highest(levels: list[int]) -> None:
     curve = make_curve(levels)
-    rows = find_peaks(curve, (), 100)
+    rows = choose_peaks(curve, (), 100)
     assert bool(rows) == any(levels)
     if rows:
         assert (rows[0].bytes, rows[0].position) == curve.peak()
@@ -52,7 +52,7 @@ def test_the_first_peak_is_the_highest(levels: list[int]) -> None:
 
 @given(LEVELS)
 def test_memory_falls_by_a_tenth_between_any_two(levels: list[int]) -> None:
-    rows = find_peaks(make_curve(levels), (), 100)
+    rows = choose_peaks(make_curve(levels), (), 100)
     for one in rows:
         for other in rows:
             if one.position < other.position:
@@ -63,4 +63,4 @@ def test_memory_falls_by_a_tenth_between_any_two(levels: list[int]) -> None:
 
 def test_a_long_staircase_ends_in_time() -> None:
     levels = [*range(1, 100_000), *range(100_000, 0, -1)]
-    assert len(find_peaks(make_curve(levels), (), 5)) == 1
+    assert len(choose_peaks(make_curve(levels), (), 5)) == 1

@@ -6,8 +6,8 @@ from buffer_dumps import Dump, find_dumps
 from each import for_each
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.dataflow.values import find_values
-from hlotool.analysis.memory.producers import find_definers
+from hlotool.analysis.dataflow.values import trace_values
+from hlotool.analysis.memory.producers import index_definers
 from hlotool.analysis.memory.users import UseCounter, UseCounts
 from hlotool.hlo.buffers import BufferAssignment
 
@@ -17,9 +17,9 @@ DUMPS = [dump for dump in find_dumps() if not dump.path.is_file()]
 @for_each(DUMPS)
 def test_uses_are_those_xla_lists(dump: Dump) -> None:
     counter = UseCounter()
-    flow = find_values(flatten_schedule(dump.module))
+    flow = trace_values(flatten_schedule(dump.module))
     counted = {(one.instruction, one.index): counter.of(one) for one in flow.values}
-    definers = find_definers(dump.module, dump.assignment)
+    definers = index_definers(dump.module, dump.assignment)
     listed = dump.assignment.used
     assert listed is not None
     compared = 0
@@ -37,5 +37,5 @@ def test_without_a_module_or_a_list_nothing_is_known() -> None:
     bare = BufferAssignment(dump.assignment.source, dump.assignment.allocations)
     value = dump.assignment.allocations[0].values[0]
     assert UseCounts(None, bare, {}).of(value) is None
-    counted = UseCounts(dump.module, bare, find_definers(dump.module, bare))
+    counted = UseCounts(dump.module, bare, index_definers(dump.module, bare))
     assert counted.of(value) == UseCounts(None, dump.assignment, {}).of(value)

@@ -8,7 +8,7 @@ from dump_files import SEEDS, TESTDATA, needs_shared
 from each import for_each
 from parsed import read_module
 
-from hlotool.analysis.memory.estimate.assignment import estimate_assignment
+from hlotool.analysis.memory.estimate import estimate_assignment
 from hlotool.analysis.memory.producers import ValueOrigin, ValueOrigins
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.rows import rows_at

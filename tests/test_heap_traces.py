@@ -17,7 +17,7 @@ from dump_files import TESTDATA
 import hlotool
 from hlotool.analysis.dataflow.lifetimes import derive_ranges
 from hlotool.analysis.dataflow.schedule import require_schedule
-from hlotool.analysis.dataflow.values import find_values
+from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.proto.messages import HeapSimulatorTrace, HloProto
 
@@ -61,7 +61,7 @@ def test_buffers_are_freed_where_ours_end(path: Path) -> None:
     names = {
         each.id: each.name for one in proto.hlo_module.computations for each in one.instructions
     }
-    ranges = derive_ranges(find_values(require_schedule(hlotool.load(path).module)))
+    ranges = derive_ranges(trace_values(require_schedule(hlotool.load(path).module)))
     lifetimes = {}
     for buffer in proto.buffer_assignment.logical_buffers:
         defined = buffer.defined_at

@@ -27,7 +27,7 @@ from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.fusions.body import expand_fusion, find_fusion
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.rows import all_rows
-from hlotool.analysis.memory.timeline import find_peaks, find_position, timeline
+from hlotool.analysis.memory.timeline import choose_peaks, find_position, timeline
 from hlotool.check.budget import Budget
 from hlotool.check.judge import judge_rule
 from hlotool.check.rule import compile_rule
@@ -100,7 +100,7 @@ def answers(program: Program) -> dict[str, Any]:
         found["positions"] = [find_position(report, name, 0) for name in loops if name in sequence]
         found["values"] = all_rows(report, program.module, None)
         found["timeline"] = timeline(curve, sequence)
-        found["peaks"] = find_peaks(curve, sequence, 5)
+        found["peaks"] = choose_peaks(curve, sequence, 5)
     return found
 
 

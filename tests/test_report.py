@@ -23,7 +23,7 @@ from report_pages import (
 )
 
 import hlotool
-from hlotool.analysis.memory.curve import Curve
+from hlotool.analysis.memory.intervals import Curve
 from hlotool.analysis.memory.timeline import choose_positions, list_moments
 from hlotool.cli import run
 

@@ -99,11 +99,11 @@ def allocated_bytes(chosen: Input) -> int | None:
     """Return what the runtime reserves in the default space; None where nothing tells."""
     if chosen.buffers is None:
         return None
-    from hlotool.analysis.memory.memory_map import map_memory  # noqa: PLC0415  several programs
+    from hlotool.analysis.memory.memory_map import MemoryMap  # noqa: PLC0415  several programs
     from hlotool.analysis.memory.report import add_up_space  # noqa: PLC0415  the same
 
     assignment = _parse_buffers(chosen.buffers.read())
-    return add_up_space(map_memory(assignment, None), 0).allocated
+    return add_up_space(MemoryMap(assignment, None), 0).allocated_bytes
 
 
 def note_files(program: Program) -> tuple[str, ...]:

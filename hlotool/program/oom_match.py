@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.memory_map import map_memory
+from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.analysis.out_of_memory import find_instruction, strip_layout
 from hlotool.dump.files import Input, Inputs
 from hlotool.dump.names import short_path
@@ -150,7 +150,7 @@ def _read_need(chosen: Input) -> ProgramNeed | None:
     """Return what a program reserves in the default space; None where nothing tells."""
     if chosen.buffers is None:
         return None
-    return measure_need(map_memory(parse_buffer_assignment(chosen.buffers.read()), None))
+    return measure_need(MemoryMap(parse_buffer_assignment(chosen.buffers.read()), None))
 
 
 def _list_names(message: OutOfMemory) -> set[str]:

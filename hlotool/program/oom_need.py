@@ -43,7 +43,7 @@ def measure_need(memory: MemoryMap) -> ProgramNeed:
     """Return what a program reserves in the default space."""
     sums = add_up_space(memory, 0)
     sizes = frozenset(one.size_bytes for one in memory.placed(0))
-    return ProgramNeed(sums.allocated, sums.temp, sizes)
+    return ProgramNeed(sums.allocated_bytes, sums.temp_bytes, sizes)
 
 
 def asks_for_main_memory(message: OutOfMemory) -> bool:

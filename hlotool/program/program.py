@@ -414,16 +414,16 @@ class Program:
         report = self.memory
         if report is None or report.figures.peak.position is None:
             return ()
-        from hlotool.analysis.memory.memory_map import find_holdings
+        from hlotool.analysis.memory.memory_map import list_holdings
 
-        return find_holdings(report.map, report.figures.peak.position, 0)
+        return list_holdings(report.map, report.figures.peak.position, 0)
 
     @cached_property
     def donations(self) -> Sequence[DonationRow]:
         """What became of the parameters' memory."""
-        from hlotool.analysis.memory.donation import find_donations
+        from hlotool.analysis.memory.donation import list_donations
 
-        return find_donations(self.expect_module())
+        return list_donations(self.expect_module())
 
     @cached_property
     def donation_gains(self) -> Sequence[DonationRow]:
@@ -555,7 +555,7 @@ class Program:
 
     def summarize(self, *, with_findings: bool = True, limit_bytes: int | None = None) -> Summary:
         """Return all that is worth knowing first; without a limit, that of the chip counts."""
-        from hlotool.analysis.memory.headroom import measure_headroom
+        from hlotool.analysis.memory.report import measure_headroom
         from hlotool.analysis.summary.report import Summary, find_worst
         from hlotool.analysis.summary.run import bound_run
 
@@ -589,7 +589,7 @@ class Program:
         """Return the reason in half a sentence, '' where memory is known."""
         if self.memory is not None:
             return ""
-        from hlotool.analysis.memory.estimate.assignment import find_obstacle
+        from hlotool.analysis.memory.estimate import find_obstacle
 
         obstacle = find_obstacle(self.expect_module())
         return obstacle.reason if obstacle else ""

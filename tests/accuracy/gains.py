@@ -16,8 +16,7 @@ from typing import Final
 
 from dump_files import ROOT, SHARED
 
-from hlotool.analysis.memory.parts import PartKind, divide_memory
-from hlotool.analysis.memory.reduction_plan import Reserved
+from hlotool.analysis.memory.reduction_plan import PartKind, Reserved, divide_memory
 from hlotool.analysis.memory.savings import SpacePeak
 from hlotool.dump.find import find_inputs
 from hlotool.program.load import load_program

@@ -15,7 +15,7 @@ from bench.measure import cpu_seconds
 
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.rows import rows_at
-from hlotool.analysis.memory.timeline import find_peaks, timeline
+from hlotool.analysis.memory.timeline import choose_peaks, timeline
 from hlotool.hlo.assignment.parser import parse_buffer_assignment
 from hlotool.text import Source
 
@@ -71,7 +71,7 @@ def measure_buffers(count: int) -> Iterator[str]:
     assert peak is not None
     sequence = lifetimes.sequence
     listing, _ = cpu_seconds(lambda: rows_at(report, None, peak, 0))
-    drawing, _ = cpu_seconds(lambda: (timeline(curve, sequence), find_peaks(curve, sequence, 5)))
+    drawing, _ = cpu_seconds(lambda: (timeline(curve, sequence), choose_peaks(curve, sequence, 5)))
     steps = {
         "split into words": unit,
         "read the assignment": reading,

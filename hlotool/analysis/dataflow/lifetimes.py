@@ -1,6 +1,8 @@
 """Lifetimes: when each value is live, as printed or derived from the schedule.
 
-Where is a value seen last?
+Derived ranges follow HloLiveRange (xla/hlo/utils/hlo_live_range.cc): from the definition, or the
+start of the computation for parameters, to the last use, or the end of the computation for what
+leaves it; values of one buffer are trimmed to abut.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.schedule import Schedule, find_async_end, require_schedule
 from hlotool.analysis.dataflow.sharing import Groups, must_share
-from hlotool.analysis.dataflow.values import Dataflow, Position, Value, find_values, resolve
+from hlotool.analysis.dataflow.values import Dataflow, Position, Value, resolve, trace_values
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.hlo import Instruction, Module
 from hlotool.hlo.buffers import BufferAssignment, LiveRange, ValueKey
@@ -55,7 +57,7 @@ def add_lifetimes(
         return assignment, Lifetimes("live-range", assignment.live_ranges.sequence)
     if module is None:
         return assignment, None
-    flow = find_values(require_schedule(module))
+    flow = trace_values(require_schedule(module))
     ranges = derive_ranges(flow)
     allocations = tuple(
         replace(one, values=[replace(each, live=ranges.get(each.key)) for each in one.values])
@@ -65,12 +67,7 @@ def add_lifetimes(
 
 
 def derive_ranges(flow: Dataflow) -> dict[ValueKey, LiveRange]:
-    """Derive every value's range from the schedule, as XLA does.
-
-    Follows HloLiveRange (xla/hlo/utils/hlo_live_range.cc): from the definition, or the start
-    of the computation for parameters, to the last use, or the end of the computation for
-    what leaves it; values of one buffer are trimmed to abut.
-    """
+    """Derive every value's range from the schedule, as XLA does."""
     ranges = value_ranges(flow, shared_buffers(flow))
     return {(value.instruction.full_name, value.index): found for value, found in ranges.items()}
 
@@ -83,9 +80,17 @@ def name_lifetimes(flow: Dataflow) -> Lifetimes:
 def value_ranges(flow: Dataflow, shared: Iterable[list[Value]]) -> dict[Value, LiveRange]:
     """Return the range of each value, trimmed where values share a buffer."""
     rule = _RangeRule(flow.schedule)
+    # XLA computes each range as if its value were alone, and trims those of a buffer afterwards.
     ranges = {value: rule.range_of(value) for value in flow.values}
     for buffer in shared:
-        _trim(buffer, ranges)
+        # Each range ends where the next one of the buffer begins; the last takes the latest end.
+        order = sorted(buffer, key=lambda value: (ranges[value].start, ranges[value].end))
+        for one, following in pairwise(order):
+            first, second = ranges[one], ranges[following]
+            if first.end > second.end:
+                ranges[following] = LiveRange(second.start, first.end)
+            if first.end > second.start:
+                ranges[one] = LiveRange(first.start, second.start)
     return ranges
 
 
@@ -105,6 +110,7 @@ def shared_buffers(flow: Dataflow) -> list[list[Value]]:
             if result is not None and parameter is not None:
                 groups.join(result, parameter)
     for value in flow.values:
+        # What meets in a phi is one buffer: a loop's state stays where it is from round to round.
         for one in value.inputs or ():
             groups.join(value, resolve(one))
     for instruction in flow.schedule.sequence:
@@ -135,6 +141,7 @@ class _RangeRule:
         if instruction.opcode == "parameter":
             start = schedule.spans[instruction.computation].start
             is_entry = instruction.computation is schedule.module.entry
+            # The caller owns what is not donated, and may read it when the program is done.
             if is_entry and (instruction.parameter_number, value.index) not in self.donated:
                 return LiveRange(start, schedule.end)
         top, nested = self.top_ends, self.nested_ends
@@ -186,36 +193,20 @@ def _is_flattened(schedule: Schedule, user: Instruction, key: str) -> bool:
     return bool(callees) and callees[0] in schedule.spans
 
 
-def _trim(shared: Iterable[Value], ranges: dict[Value, LiveRange]) -> None:
-    """End each range of one buffer where the next begins; the last takes the latest end."""
-    order = sorted(shared, key=lambda value: (ranges[value].start, ranges[value].end))
-    for one, following in pairwise(order):
-        first, second = ranges[one], ranges[following]
-        if first.end > second.end:
-            ranges[following] = LiveRange(second.start, first.end)
-        if first.end > second.start:
-            ranges[one] = LiveRange(first.start, second.start)
-
-
-def find_last_position(schedule: Schedule, value: Value) -> Position:
+def last_position_of(schedule: Schedule, value: Value) -> Position:
     """Return the position that stands latest in the schedule, the definition among equals.
 
     Follows HloLiveRange::ComputeValueLiveRangeEnd (xla/hlo/utils/hlo_live_range.cc): uses do
     not count, and a root is seen until its computation ends.
     """
-    last = value.instruction, value.index
-    end = _end(schedule, value.instruction)
-    done = find_async_end(schedule, value.instruction.computation)
-    if done is not None:
-        end = max(end, done)
-    for position in value.positions:
-        there = _end(schedule, position[0])
+    last: Position = value.instruction, value.index
+    end = find_async_end(schedule, value.instruction.computation) or 0
+    for position in (last, *value.positions):
+        instruction = position[0]
+        if instruction.is_root:
+            there = schedule.spans[instruction.computation].end
+        else:
+            there = schedule.positions[instruction]
         if there > end:
             last, end = position, there
     return last
-
-
-def _end(schedule: Schedule, instruction: Instruction) -> int:
-    if instruction.is_root:
-        return schedule.spans[instruction.computation].end
-    return schedule.positions[instruction]

@@ -3,16 +3,12 @@
 Follows HloLiveRange::FlattenSchedule (xla/hlo/utils/hlo_live_range.cc): the instructions
 of a called computation stand before the instruction that calls it, once, however often
 it runs. Positions in this sequence are the time of every memory figure.
-
-In which order does XLA visit instructions where it visits operands first?
-
-When is the asynchronous operation done that a computation runs in?
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -40,7 +36,7 @@ class Span(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """Instructions by position.
+    """Instructions by position; `flatten_schedule` fills it, and nothing changes it later.
 
     `callers` are the calls through which computations were met; `numbers` says at which place
     among those that the call names, the first is 0. `async_contexts` maps what runs inside an
@@ -48,12 +44,12 @@ class Schedule(Struct, frozen=True):
     """
 
     module: Module
-    sequence: tuple[Instruction, ...]
-    positions: Mapping[Instruction, int]
-    spans: Mapping[Computation, Span]
-    callers: Mapping[Computation, Instruction]
-    numbers: Mapping[Computation, int]
-    async_contexts: Mapping[Computation, Computation]
+    sequence: list[Instruction]
+    positions: dict[Instruction, int]
+    spans: dict[Computation, Span]
+    callers: dict[Computation, Instruction]
+    numbers: dict[Computation, int]
+    async_contexts: dict[Computation, Computation]
 
     @property
     def end(self) -> int:
@@ -99,18 +95,42 @@ def flatten_schedule(module: Module) -> Schedule:
     async operations stand before the instruction that names them first.
     Raises ParseError when a computation calls itself.
     """
-    flat = _Flattening()
-    flat.run(module.entry)
-    positions = {instruction: place for place, instruction in enumerate(flat.sequence)}
-    return Schedule(
-        module,
-        tuple(flat.sequence),
-        positions,
-        flat.spans,
-        flat.callers,
-        flat.numbers,
-        flat.async_contexts,
-    )
+    schedule = Schedule(module, [], {}, {}, {}, {}, {})
+    opened: set[Computation] = set()
+    stack = [_walk(schedule, module.entry, opened)]  # of iterators, so that nesting has no limit
+    while stack:
+        callee = next(stack[-1], None)
+        if callee is None:
+            stack.pop()
+        else:
+            stack.append(_walk(schedule, callee, opened))
+    return schedule
+
+
+def _walk(
+    schedule: Schedule, computation: Computation, opened: set[Computation]
+) -> Iterator[Computation]:
+    """Append a computation's instructions; yield the callees that must come first."""
+    opened.add(computation)
+    start = schedule.end
+    context = schedule.async_contexts.get(computation)
+    for instruction in computation.instructions:
+        if instruction.opcode in CONTROL_FLOW:
+            for number, callee in enumerate(control_flow_callees(instruction)):
+                # Opened and not closed: it stands above on the stack, and calls itself.
+                if callee in opened and callee not in schedule.spans:
+                    refuse_recursion(instruction, callee)
+                if callee in opened or not _is_bound(instruction, callee):
+                    continue
+                schedule.callers[callee], schedule.numbers[callee] = instruction, number
+                if instruction.opcode.startswith("async-"):
+                    schedule.async_contexts[callee] = callee
+                elif context is not None:
+                    schedule.async_contexts[callee] = context
+                yield callee
+        schedule.positions[instruction] = len(schedule.sequence)
+        schedule.sequence.append(instruction)
+    schedule.spans[computation] = Span(start, schedule.end)
 
 
 def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
@@ -121,48 +141,6 @@ def control_flow_callees(instruction: Instruction) -> tuple[Computation, ...]:
         return instruction.called_computations()
     start = find_async_start(instruction)
     return start.callees("calls") if start else ()
-
-
-class _Flattening:
-    """The walk through all computations; a stack of iterators, so nesting has no limit."""
-
-    def __init__(self) -> None:
-        self.sequence: list[Instruction] = []
-        self.spans: dict[Computation, Span] = {}
-        self.starts: dict[Computation, int] = {}
-        self.callers: dict[Computation, Instruction] = {}
-        self.numbers: dict[Computation, int] = {}
-        self.async_contexts: dict[Computation, Computation] = {}
-
-    def run(self, entry: Computation) -> None:
-        """Walk the entry and everything it reaches."""
-        stack = [self._walk(entry)]
-        while stack:
-            callee = next(stack[-1], None)
-            if callee is None:
-                stack.pop()
-            else:
-                stack.append(self._walk(callee))
-
-    def _walk(self, computation: Computation) -> Iterator[Computation]:
-        """Append a computation's instructions; yield the callees that must come first."""
-        self.starts[computation] = len(self.sequence)
-        context = self.async_contexts.get(computation)
-        for instruction in computation.instructions:
-            if instruction.opcode in CONTROL_FLOW:
-                for number, callee in enumerate(control_flow_callees(instruction)):
-                    if callee in self.starts and callee not in self.spans:
-                        refuse_recursion(instruction, callee)
-                    if callee in self.starts or not _is_bound(instruction, callee):
-                        continue
-                    self.callers[callee], self.numbers[callee] = instruction, number
-                    if instruction.opcode.startswith("async-"):
-                        self.async_contexts[callee] = callee
-                    elif context is not None:
-                        self.async_contexts[callee] = context
-                    yield callee
-            self.sequence.append(instruction)
-        self.spans[computation] = Span(self.starts[computation], len(self.sequence))
 
 
 def _is_bound(instruction: Instruction, callee: Computation) -> bool:

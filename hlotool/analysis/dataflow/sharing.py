@@ -1,28 +1,22 @@
-"""Which things are one, directly or through others?
-
-In-place operations: which output must, or may, lie in the memory of which operand.
+"""Sharing: which output of an instruction must, or may, lie in the memory of which operand.
 
 `must_share` follows AliasInfo::GetInPlaceInputOutputPairs (xla/hlo/analysis/alias_info.cc):
-the pairs every backend keeps to.
+the pairs every backend keeps to. Lifetimes are made of them.
 
-Sharing by choice: whether an output may be written over an operand needed no more.
-
-Follows HloDataflowAnalysis::CanShareOperandBufferWithUser and, for GPU, GpuAliasInfo
+`SharingRule` is sharing by choice: whether an output may be written over an operand needed no more.
+It follows HloDataflowAnalysis::CanShareOperandBufferWithUser and, for GPU, GpuAliasInfo
 (xla/hlo/analysis/hlo_dataflow_analysis.cc, xla/service/gpu/alias_info.cc). The CPU compiler has
 no rules of its own (xla/service/cpu/cpu_compiler.cc takes AliasInfo as it is), not for the
 fusions of libraries either. The TPU compiler keeps its own, which are in no open source;
 nothing is assumed there. Only the estimate asks; where an assignment is at hand, offsets tell.
 
-Which values was an output before it was moved and updated?
-
-Followed back are tuples, bitcasts, calls, loops and conditionals, updates in place, and, where
-shape and layout stay as they are, copies and what computes element by element, in fusions too.
+`trace_sources` says which values an output was before it was moved and updated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from hlotool.analysis.dataflow.values import Position, Value
 from hlotool.analysis.graph.backend import Backend
@@ -30,33 +24,6 @@ from hlotool.hlo import ArrayShape, Computation, Instruction, TupleShape
 from hlotool.hlo.module import bound_operands
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, UPDATES_IN_PLACE, VIEWS
 from hlotool.hlo.values import ShapeIndex
-
-T = TypeVar("T")
-
-
-class Groups(Generic[T]):
-    """Things joined in groups of two and more, the smaller into the larger."""
-
-    def __init__(self) -> None:
-        self.group_of: dict[T, list[T]] = {}
-
-    def join(self, one: T, other: T) -> None:
-        """Say that two things are one."""
-        if one is other:
-            return
-        first = self.group_of.setdefault(one, [one])
-        second = self.group_of.setdefault(other, [other])
-        if first is second:
-            return
-        small, large = sorted((first, second), key=len)
-        large += small
-        for each in small:
-            self.group_of[each] = large
-
-    def all(self) -> list[list[T]]:
-        """Return the groups, each once."""
-        return list({id(group): group for group in self.group_of.values()}.values())
-
 
 MOST_STEPS: Final = 64  # bitcasts and tuples followed inside one fusion
 _ALIASING: Final = "output_to_operand_aliasing"
@@ -96,11 +63,8 @@ def _by_opcode(instruction: Instruction) -> tuple[Sharing, ...]:
     if opcode == "scatter":
         return _one_to_one((count - 1) // 2)
     if opcode == "all-reduce-start":
-        return (
-            ()
-            if "nvshmem" in instruction.attributes.get("backend_config", "").lower()
-            else (_one_to_one(count))
-        )
+        is_nvshmem = "nvshmem" in instruction.attributes.get("backend_config", "").lower()
+        return () if is_nvshmem else _one_to_one(count)
     if opcode == "ragged-all-to-all" and count > 1:
         return (Sharing(1, (), ()),)
     if opcode in {"collective-permute", "collective-permute-start"} and (
@@ -138,6 +102,7 @@ def _fused(fusion: Instruction) -> tuple[Sharing, ...]:
     if body is None or body.root.opcode not in _FUSED:
         return ()
     found: list[Sharing] = []
+    # XLA asks what makes each output inside; only tuples and bitcasts are looked through.
     for index, _ in fusion.shape.leaves_with_index():
         root, at = follow(body.root, index)
         for pair in must_share(root) if root.opcode in _SHARING else ():
@@ -171,16 +136,6 @@ _MAY_SHARE: Final = (
 )
 
 
-class _Pair(NamedTuple):
-    """An operand of an instruction, by its first place there, and an array it makes."""
-
-    user: Instruction
-    operand_number: int
-    operand: ArrayShape
-    output: ArrayShape
-    output_index: ShapeIndex
-
-
 class SharingRule:
     """What a backend may write over what; it keeps what it found out about fusions."""
 
@@ -201,104 +156,88 @@ class SharingRule:
         if not isinstance(before, ArrayShape) or not isinstance(after, ArrayShape):
             return False
         if operand.opcode == "constant":
-            return False
-        pair = _Pair(user, user.operands.index(operand), before, after, output.index)
-        if user.opcode == "fusion":
-            return self._allows_fusion(pair)
-        return before == after and self._allows_other(pair)
+            return False  # its memory belongs to the program, and is read again by the next run
+        number = user.operands.index(operand)
+        if user.opcode != "fusion":
+            return before == after and self._allows_other(user, number, output.index)
+        if before is after:
+            is_alike = True
+        elif self.backend == "gpu":
+            is_same_count = before.element_count == after.element_count
+            is_alike = is_same_count and before.unpadded_bytes == after.unpadded_bytes
+        else:
+            is_alike = before == after
+        return is_alike and self._allows_fusion(user, number, output.index)
 
-    def _allows_other(self, pair: _Pair) -> bool:
+    def _allows_other(self, user: Instruction, number: int, index: ShapeIndex) -> bool:
         """Say it of an instruction that is no fusion, for an operand as large as the output."""
-        user, number = pair.user, pair.operand_number
         if user.opcode in ELEMENTWISE:
             return True
         if user.operands.count(user.operands[number]) > 1:
             return False
-        is_paired = len(user.operands) == 1 or pair.output_index == (number,)
+        is_paired = len(user.operands) == 1 or index == (number,)
         if user.opcode in {"all-reduce", "collective-broadcast"}:
             return self.backend == "gpu" and is_paired
         if user.opcode == "sort":
             return is_paired
         return number == (1 if user.opcode == "triangular-solve" else 0)
 
-    def _allows_fusion(self, pair: _Pair) -> bool:
+    def _allows_fusion(self, fusion: Instruction, number: int, index: ShapeIndex) -> bool:
+        body = fusion.callee()
+        if body is None or number >= len(body.parameters):
+            return False
         is_gpu = self.backend == "gpu"
-        if not _is_alike(pair.operand, pair.output, is_gpu=is_gpu):
-            return False
-        body = pair.user.callee()
-        if body is None or pair.operand_number >= len(body.parameters):
-            return False
-        parameter = body.parameters[pair.operand_number]
-        kind = pair.user.attributes.get("kind", "")
+        parameter = body.parameters[number]
+        kind = fusion.attributes.get("kind", "")
         if kind == "kOutput" and body.root.opcode == "add" and not is_gpu:
-            return _is_added_to_product(parameter, body.root)
+            # The CPU's rule: a bias is written over where its one use is the sum with a product.
+            is_sum = any(one.opcode in MATRIX_PRODUCTS for one in body.root.operands)
+            return is_sum and parameter.users == (body.root,)
         reordered = self._reordered.get(body)
         if reordered is None:
-            reordered = self._reordered[body] = _find_reordered(body, kind, is_gpu=is_gpu)
+            reordered = self._reordered[body] = _list_reordered(body, kind, is_gpu=is_gpu)
         if parameter in reordered:
             return False
-        return not is_gpu or _leads_to(parameter, _output_of(body, pair.output_index), kind)
+        output = body.root
+        for element in index:
+            if output.opcode != "tuple" or element >= len(output.operands):
+                break
+            output = output.operands[element]
+        return not is_gpu or _leads_to(parameter, output, kind)
 
 
-def _is_alike(operand: ArrayShape, output: ArrayShape, *, is_gpu: bool) -> bool:
-    """Whether two arrays of a fusion have one shape; on GPU, as many elements and bytes."""
-    if operand is output:
-        return True
-    if not is_gpu:
-        return operand == output
-    is_same_count = operand.element_count == output.element_count
-    return is_same_count and operand.unpadded_bytes == output.unpadded_bytes
-
-
-def _output_of(body: Computation, index: ShapeIndex) -> Instruction:
-    """Return the instruction that makes one output of a fusion."""
-    root = body.root
-    for number in index:
-        if root.opcode != "tuple" or number >= len(root.operands):
-            break
-        root = root.operands[number]
-    return root
-
-
-def _is_added_to_product(parameter: Instruction, root: Instruction) -> bool:
-    """Whether a parameter's one use is to be added to a matrix product."""
-    is_sum = any(one.opcode in MATRIX_PRODUCTS for one in root.operands)
-    return is_sum and parameter.users == (root,)
-
-
-def _find_reordered(body: Computation, kind: str, *, is_gpu: bool) -> set[Instruction]:
+def _list_reordered(body: Computation, kind: str, *, is_gpu: bool) -> set[Instruction]:
     """Return what a fusion, directly or not, goes over in another than its own order.
 
     On GPU, reductions do not count where the fusion is emitted as one, as such kernels reduce
     before they write anything else.
     """
-    keeps = _keeps_order_on_gpu if is_gpu else _is_elementwise_on
     into_tuple = is_gpu or kind in {"kLoop", "kInput"}
     found: set[Instruction] = set()
+    # Users stand behind their operands: backwards, all users of an instruction are known before it.
     for user in reversed(body.instructions):
         if is_gpu and kind == "kInput" and user.opcode == "reduce":
             continue
         is_tuple = into_tuple and user.opcode == "tuple"
         for operand in user.operands:
-            if user in found or not (is_tuple or keeps(user, operand)):
+            if user in found or not (is_tuple or _keeps_order(user, operand, is_gpu=is_gpu)):
                 found.add(operand)
     return found
 
 
-def _is_elementwise_on(user: Instruction, operand: Instruction) -> bool:
+def _keeps_order(user: Instruction, operand: Instruction, *, is_gpu: bool) -> bool:
     """Whether an element of the result is made of the operand's at the same place, if of any.
 
     Follows HloInstruction::IsElementwiseOnOperand (xla/hlo/ir/hlo_instruction.cc).
     """
+    if user.opcode in ELEMENTWISE:
+        return True
+    if is_gpu:
+        is_updated = user.opcode in UPDATES_IN_PLACE and user.operands[0] is operand
+        return is_updated or user.opcode == "bitcast"
     if user.opcode == "dynamic-update-slice":
         return user.operands[0] is operand and user.operands.count(operand) == 1
-    return user.opcode in ELEMENTWISE or user.opcode == "copy"
-
-
-def _keeps_order_on_gpu(user: Instruction, operand: Instruction) -> bool:
-    if user.opcode in ELEMENTWISE or user.opcode == "bitcast":
-        return True
-    return user.opcode in UPDATES_IN_PLACE and user.operands[0] is operand
+    return user.opcode == "copy"
 
 
 def _leads_to(parameter: Instruction, output: Instruction, kind: str) -> bool:
@@ -317,44 +256,49 @@ def _leads_to(parameter: Instruction, output: Instruction, kind: str) -> bool:
     return False
 
 
-_Place: TypeAlias = tuple[Instruction, ShapeIndex]
 _PASSING: Final = frozenset(("add-dependency", "bitcast", "domain", "opt-barrier"))
 _CALLING: Final = frozenset(("call", "conditional", "while"))
 _UPDATING: Final = ELEMENTWISE | {"copy", "fusion"}
 
 
-def find_forerunners(root: Instruction, index: ShapeIndex) -> set[Instruction]:
-    """Return the instructions whose values become what a root has at an index."""
+def trace_sources(root: Instruction, index: ShapeIndex) -> set[Instruction]:
+    """Return the instructions whose values become what a root has at an index.
+
+    Followed back are tuples, bitcasts, calls, loops and conditionals, updates in place, and, where
+    shape and layout stay as they are, copies and what computes element by element, in fusions too.
+    """
     callers: dict[Computation, Instruction] = {}
-    seen: set[_Place] = set()
-    pending: list[_Place] = [(root, index)]
+    seen: set[Position] = set()
+    pending: list[Position] = [(root, index)]
     while pending:
-        place = pending.pop()
-        if place not in seen:
-            seen.add(place)
-            pending += _follow_back(*place, callers)
+        position = pending.pop()
+        if position not in seen:
+            seen.add(position)
+            pending += _step_back(*position, callers)
     return {instruction for instruction, _ in seen}
 
 
-def _follow_back(
+def _step_back(
     one: Instruction, index: ShapeIndex, callers: dict[Computation, Instruction]
-) -> Iterator[_Place]:
+) -> Iterator[Position]:
     """Yield where the value at an index of an instruction comes from; note whom it calls."""
-    opcode = one.opcode
+    opcode, operands = one.opcode, one.operands
     if opcode == "parameter":
-        yield from _follow_parameter(one, index, callers.get(one.computation))
+        caller = callers.get(one.computation)
+        if caller is not None:
+            yield from _leave_parameter(one, index, caller)
     elif opcode in _CALLING:
         bodies = one.callees("body") if opcode == "while" else one.called_computations()
         for body in bodies:
             callers[body] = one
             yield body.root, index
-        if opcode == "while" and one.operands:
-            yield one.operands[0], index
-    elif one.operands:
-        yield from _follow_operands(one, index)
+        if opcode == "while" and operands:
+            yield operands[0], index
+    elif operands:
+        yield from _enter_operands(one, index)
 
 
-def _follow_operands(one: Instruction, index: ShapeIndex) -> Iterator[_Place]:
+def _enter_operands(one: Instruction, index: ShapeIndex) -> Iterator[Position]:
     """Yield which operands, and where in them, become the value at an index."""
     opcode, operands = one.opcode, one.operands
     if opcode == "tuple":
@@ -377,12 +321,10 @@ def _follow_operands(one: Instruction, index: ShapeIndex) -> Iterator[_Place]:
             yield from ((operand, ()) for operand in operands if operand.shape == made)
 
 
-def _follow_parameter(
-    parameter: Instruction, index: ShapeIndex, caller: Instruction | None
-) -> Iterator[_Place]:
+def _leave_parameter(
+    parameter: Instruction, index: ShapeIndex, caller: Instruction
+) -> Iterator[Position]:
     """Yield what a parameter is given: by a loop its beginning, and the result of a round."""
-    if caller is None:
-        return
     number, given = parameter.parameter_number, bound_operands(caller)
     if caller.opcode == "while":
         yield parameter.computation.root, index
@@ -390,3 +332,30 @@ def _follow_parameter(
         number = 1 + caller.called_computations().index(parameter.computation)
     if number < len(given):
         yield given[number], index
+
+
+T = TypeVar("T")
+
+
+class Groups(Generic[T]):
+    """Things joined in groups of two and more, the smaller into the larger."""
+
+    def __init__(self) -> None:
+        self.group_of: dict[T, list[T]] = {}
+
+    def join(self, one: T, other: T) -> None:
+        """Say that two things are one."""
+        if one is other:
+            return
+        first = self.group_of.setdefault(one, [one])
+        second = self.group_of.setdefault(other, [other])
+        if first is second:
+            return
+        small, large = sorted((first, second), key=len)
+        large += small
+        for each in small:
+            self.group_of[each] = large
+
+    def all(self) -> list[list[T]]:
+        """Return the groups, each once."""
+        return list({id(group): group for group in self.group_of.values()}.values())

@@ -1,11 +1,10 @@
-"""Values and where they are seen: the nodes that dataflow is made of.
+"""Values: what each instruction defines, and everywhere the same memory is seen again.
 
-Phis without a choice: where only one value ever meets, it is seen there itself.
-
-Follows PhiGraph::Optimize (xla/hlo/analysis/hlo_dataflow_analysis.h): loops pass values on
-from slot to slot, and a phi stands only where something new comes in.
-
-Rules of dataflow: which values an instruction defines, and which it passes on.
+Follows HloDataflowAnalysis in its SSA form (xla/hlo/analysis/hlo_dataflow_analysis.cc): an
+array, and each table of a tuple, is a value of the instruction that defines it; tuples,
+get-tuple-element, bitcast, calls and asynchronous pairs pass values on; where the rounds of
+a loop or the branches of a conditional meet with different values stands a phi. `RULES` says for
+each opcode what it defines and what it passes on; one without a rule defines all of its shape.
 
 A loop whose body hands `a` back and makes `b` anew, walked in the order of the schedule
 (`t.1` is element 1; φ is where the values of several ways meet):
@@ -19,14 +18,7 @@ A loop whose body hands `a` back and makes `b` anew, walked in the order of the 
       %r = tuple(%a, %b)                a table; r.0 is s.0, r.1 is 3
     %w = while(%t)                      w = φ(r, t), w.0 = φ(r.0, 0), w.1 = φ(3, 1)
 
-At the end `phis` finds that s.0 and w.0 only ever are value 0, and takes them out.
-
-Values: what each instruction defines, and everywhere the same memory is seen again.
-
-Follows HloDataflowAnalysis in its SSA form (xla/hlo/analysis/hlo_dataflow_analysis.cc): an
-array, and each table of a tuple, is a value of the instruction that defines it; tuples,
-get-tuple-element, bitcast, calls and asynchronous pairs pass values on; where the rounds of
-a loop or the branches of a conditional meet with different values stands a phi.
+At the end `_replace_idle_phis` finds that s.0 and w.0 only ever are value 0, and takes them out.
 """
 
 from __future__ import annotations
@@ -53,9 +45,8 @@ Position: TypeAlias = tuple[Instruction, ShapeIndex]
 class Value(Struct, eq=False):
     """A value, at the position that defines it; `positions` are all others where it is seen.
 
-    `number` counts values in the order of their definition.
-
-    `inputs` are what meets in a phi, None for every other value.
+    `number` counts values in the order of their definition. `inputs` are what meets in a phi, None
+    for every other value.
     """
 
     number: int
@@ -88,6 +79,58 @@ def resolve(value: Value) -> Value:
     return value
 
 
+class Dataflow(Struct, frozen=True):
+    """All values in the order of their definition; `nodes` are those seen at instructions."""
+
+    schedule: Schedule
+    values: tuple[Value, ...]
+    nodes: dict[Instruction, ValueTree]
+
+    def value_at(self, instruction: Instruction, index: ShapeIndex) -> Value | None:
+        """Return the value seen at an index of an instruction's shape, None without one."""
+        node = self.nodes.get(instruction)
+        for number in index:
+            if node is None or not 0 <= number < len(node.children):
+                return None
+            node = node.children[number]
+        return resolve(node.value) if node else None
+
+
+def trace_values(schedule: Schedule) -> Dataflow:
+    """Find the values of everything the entry runs, with the positions where they are seen."""
+    flow = Flow(schedule)
+    nodes = flow.nodes
+    # Callees stand before their calls, so all that a rule asks for is known but the end of a loop.
+    for instruction in schedule.sequence:
+        rule = RULES.get(instruction.opcode)
+        node = rule(flow, instruction) if rule else None
+        nodes[instruction] = node or flow.define(instruction)
+    # The values of a loop's last round flow into the phis of its parameter.
+    pending = [(phi, nodes[root]) for phi, root in flow.loops if root in nodes]
+    while pending:
+        phi, last = pending.pop()
+        if phi.value.inputs is not None:
+            phi.value.inputs.append(last.value)
+        pending += zip(phi.children, last.children, strict=False)
+    _replace_idle_phis([value for value in flow.values if value.is_phi])
+    values = tuple(value for value in flow.values if value.replacement is None)
+    _collect_positions(nodes)
+    return Dataflow(schedule, values, nodes)
+
+
+def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
+    """Tell every value where else it is seen."""
+    for instruction, node in nodes.items():
+        pending: list[tuple[ShapeIndex, ValueTree]] = [((), node)]
+        while pending:
+            index, (value, children) = pending.pop()
+            seen = value if value.replacement is None else resolve(value)
+            if seen.instruction is not instruction:
+                seen.positions.append((instruction, index))
+            if children:
+                pending += [(go_into(index, at), child) for at, child in enumerate(children)]
+
+
 @lru_cache(maxsize=4096)
 def go_into(index: ShapeIndex, number: int) -> ShapeIndex:
     """Return the index of an element; few indices stand in many places, so each is one object."""
@@ -104,17 +147,25 @@ class Flow:
         self.loops: list[tuple[ValueTree, Instruction]] = []  # phis, and the root that joins them
 
     def define(
-        self, instruction: Instruction, shape: Shape | None = None, index: ShapeIndex = ()
+        self,
+        instruction: Instruction,
+        shape: Shape | None = None,
+        index: ShapeIndex = (),
+        inputs: list[ValueTree] | None = None,
     ) -> ValueTree:
-        """Make new values for all of a shape."""
+        """Make new values for all of a shape, or phis in which `inputs` meet at their indices."""
         shape = shape or instruction.shape
+        values = None if inputs is None else [node.value for node in inputs]
+        value = self.value(instruction, shape, index, values)
         if isinstance(shape, ArrayShape):
-            return ValueTree(self.value(instruction, shape, index))
-        return self._build(instruction, shape, index, None)
-
-    def phi(self, instruction: Instruction, inputs: list[ValueTree]) -> ValueTree:
-        """Make phis for all of an instruction's shape, which meet at the same indices."""
-        return self._build(instruction, instruction.shape, (), inputs)
+            return ValueTree(value)
+        children = []
+        for number, element in enumerate(shape.elements):
+            parts = None
+            if inputs is not None:
+                parts = [n.children[number] for n in inputs if number < len(n.children)]
+            children.append(self.define(instruction, element, go_into(index, number), parts))
+        return ValueTree(value, tuple(children))
 
     def retable(
         self, instruction: Instruction, shape: Shape, index: ShapeIndex, old: ValueTree
@@ -148,39 +199,190 @@ class Flow:
         self.values.append(value)
         return value
 
-    def _build(
-        self,
-        instruction: Instruction,
-        shape: Shape,
-        index: ShapeIndex,
-        inputs: list[ValueTree] | None,
-    ) -> ValueTree:
-        """Make the tree of a shape; shapes nest as deep as the parser allows."""
-        values = None if inputs is None else [node.value for node in inputs]
-        value = self.value(instruction, shape, index, values)
-        if isinstance(shape, ArrayShape):
-            return ValueTree(value)
-        children = []
-        for number, element in enumerate(shape.elements):
-            parts = None
-            if inputs is not None:
-                parts = [n.children[number] for n in inputs if number < len(n.children)]
-            children.append(self._build(instruction, element, go_into(index, number), parts))
-        return ValueTree(value, tuple(children))
 
-    def close_loops(self) -> None:
-        """Let the value of a loop's last round flow into the phis of its parameters."""
-        for node, root in self.loops:
-            pending = [(node, self.nodes[root])] if root in self.nodes else []
-            while pending:
-                phi, last = pending.pop()
-                if phi.value.inputs is not None:
-                    phi.value.inputs.append(last.value)
-                pending += zip(phi.children, last.children, strict=False)
+_Rule = Callable[[Flow, Instruction], ValueTree | None]
 
 
-def replace_idle_phis(phis: list[Value]) -> None:
-    """Replace phis in which one value meets, alone or as a circle of phis."""
+def _forward(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the first operand: bitcast, domain, opt-barrier, add-dependency and dones."""
+    return flow.nodes.get(instruction.operands[0]) if instruction.operands else None
+
+
+def _element(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    return _child(_forward(flow, instruction), instruction.tuple_index)
+
+
+def _child(node: ValueTree | None, number: int) -> ValueTree | None:
+    return node.children[number] if node and 0 <= number < len(node.children) else None
+
+
+def _tuple(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    children = [flow.nodes.get(operand) for operand in instruction.operands]
+    own = flow.value(instruction, instruction.shape, ())
+    return ValueTree(own, tuple(child for child in children if child is not None))
+
+
+def _copy(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Define the top of a copy; what a copied tuple points to is the same memory."""
+    old = _forward(flow, instruction)
+    own = flow.value(instruction, instruction.shape, ())
+    return ValueTree(own, old.children if old else ())
+
+
+def _parameter(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Take a parameter's values from the call; those of the entry define their own."""
+    caller = flow.schedule.callers.get(instruction.computation)
+    if caller is None:
+        return None
+    number = instruction.parameter_number
+    if caller.opcode == "while":
+        init = flow.nodes.get(caller.operands[0])
+        if init is None:
+            return None
+        node = flow.define(instruction, inputs=[init])
+        flow.loops.append((node, caller.callees("body")[0].root))
+        return node
+    if caller.opcode == "conditional":
+        number = 1 + flow.schedule.numbers[instruction.computation]
+    given = bound_operands(caller)
+    return flow.nodes.get(given[number]) if number < len(given) else None
+
+
+def _while(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    body = instruction.callees("body")
+    init = _forward(flow, instruction)
+    if init is None or not body or body[0].root not in flow.nodes:
+        return None
+    return flow.define(instruction, inputs=[flow.nodes[body[0].root], init])
+
+
+def _call(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    callee = instruction.callee()
+    return flow.nodes.get(callee.root) if callee else None
+
+
+def _conditional(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    branches = dict.fromkeys(instruction.called_computations())
+    known = [node for one in branches if (node := flow.nodes.get(one.root)) is not None]
+    return flow.define(instruction, inputs=known) if known else None
+
+
+def _async_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Define the tables and the context; operands and the wrapped result pass through."""
+    given = [flow.nodes.get(operand) for operand in bound_operands(instruction)]
+    return _start(flow, instruction, {0: given, 1: [_wrapped_result(flow, instruction)]})
+
+
+def _wrapped_result(flow: Flow, step: Instruction) -> ValueTree | None:
+    """Return what an asynchronous operation makes, None before all of it is bound."""
+    start = find_async_start(step)
+    callee = start.callee() if start else None
+    return flow.nodes.get(callee.root) if callee else None
+
+
+def _start(
+    flow: Flow, instruction: Instruction, passed: dict[int, list[ValueTree | None]]
+) -> ValueTree | None:
+    """Define a tuple but for some elements, which hold one known node, or a tuple of them."""
+    shape = instruction.shape
+    if isinstance(shape, ArrayShape):
+        return None
+    own = flow.value(instruction, shape, ())
+    children: list[ValueTree] = []
+    for number, element in enumerate(shape.elements):
+        known = [node for node in passed.get(number, ()) if node is not None]
+        width = 0 if isinstance(element, ArrayShape) else len(element.elements)
+        if isinstance(element, TupleShape) and width == len(known):
+            old = ValueTree(own, tuple(known))
+        elif known and width == len(known[0].children):
+            old = known[0]
+        else:
+            children.append(flow.define(instruction, element, (number,)))
+            continue
+        children.append(flow.retable(instruction, element, (number,), old))
+    return ValueTree(own, tuple(children))
+
+
+def _async_update(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the step before; or bind more, as SparseCore does in a step of its own."""
+    before = instruction.operands[0].shape if instruction.operands else instruction.shape
+    if len(instruction.operands) > 1 or before != instruction.shape:
+        return _async_start(flow, instruction)
+    old = _forward(flow, instruction)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _async_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the result; the step before has it, where it is not bound here."""
+    old = _child(_forward(flow, instruction), 1)
+    if instruction.operands and awaits_result(instruction.operands[0]):
+        old = _wrapped_result(flow, instruction)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _forward_into(slot: int) -> _Rule:
+    """Define everything but the slot of a start's tuple that holds its operands again."""
+
+    def rule(flow: Flow, instruction: Instruction) -> ValueTree | None:
+        operands = [flow.nodes.get(operand) for operand in instruction.operands]
+        return _start(flow, instruction, {slot: operands})
+
+    return rule
+
+
+def _result_of_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    """Pass on the second element of a start's tuple; a done of several defines the table."""
+    old = _child(_forward(flow, instruction), 1)
+    return flow.retable(instruction, instruction.shape, (), old) if old else None
+
+
+def _copy_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    return _child(_forward(flow, instruction), 0)
+
+
+def _recv_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
+    old = _copy_done(flow, instruction)
+    shape = instruction.shape
+    if old is None or isinstance(shape, ArrayShape) or len(shape.elements) < 1:
+        return None
+    others = enumerate(shape.elements[1:], start=1)
+    rest = [flow.define(instruction, element, (number,)) for number, element in others]
+    return ValueTree(flow.value(instruction, shape, ()), (old, *rest))
+
+
+RULES: Final[dict[str, _Rule]] = {
+    "add-dependency": _forward,
+    "all-gather-done": _result_of_start,
+    "all-gather-start": _forward_into(0),
+    "all-reduce-done": _forward,
+    "async-done": _async_done,
+    "async-start": _async_start,
+    "async-update": _async_update,
+    "bitcast": _forward,
+    "call": _call,
+    "collective-permute-done": _result_of_start,
+    "collective-permute-start": _forward_into(0),
+    "conditional": _conditional,
+    "copy": _copy,
+    "copy-done": _copy_done,
+    "copy-start": _forward_into(1),
+    "domain": _forward,
+    "get-tuple-element": _element,
+    "opt-barrier": _forward,
+    "parameter": _parameter,
+    "recv-done": _recv_done,
+    "send": _forward_into(0),
+    "tuple": _tuple,
+    "while": _while,
+}
+
+
+def _replace_idle_phis(phis: list[Value]) -> None:
+    """Replace phis in which one value meets, alone or as a circle of phis.
+
+    Follows PhiGraph::Optimize (xla/hlo/analysis/hlo_dataflow_analysis.h): loops pass values on
+    from slot to slot, and a phi stands only where something new comes in.
+    """
     for circle in _find_circles(phis):
         members = set(circle)
         outside = {
@@ -255,239 +457,3 @@ def _find_circles(phis: list[Value]) -> Iterator[list[Value]]:
 
 def _phi_inputs(phi: Value) -> Iterator[Value]:
     return iter([value for value in phi.inputs or () if value.inputs is not None])
-
-
-_Rule = Callable[[Flow, Instruction], ValueTree | None]
-
-
-def _forward(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Pass on the first operand: bitcast, domain, opt-barrier, add-dependency and dones."""
-    return flow.nodes.get(instruction.operands[0]) if instruction.operands else None
-
-
-def _element(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    return _child(_forward(flow, instruction), instruction.tuple_index)
-
-
-def _child(node: ValueTree | None, number: int) -> ValueTree | None:
-    return node.children[number] if node and 0 <= number < len(node.children) else None
-
-
-def _tuple(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    children = [flow.nodes.get(operand) for operand in instruction.operands]
-    own = flow.value(instruction, instruction.shape, ())
-    return ValueTree(own, tuple(child for child in children if child is not None))
-
-
-def _copy(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Define the top of a copy; what a copied tuple points to is the same memory."""
-    old = _forward(flow, instruction)
-    own = flow.value(instruction, instruction.shape, ())
-    return ValueTree(own, old.children if old else ())
-
-
-def _parameter(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Take a parameter's values from the call; those of the entry define their own."""
-    caller = flow.schedule.callers.get(instruction.computation)
-    if caller is None:
-        return None
-    number = instruction.parameter_number
-    if caller.opcode == "while":
-        init = flow.nodes.get(caller.operands[0])
-        if init is None:
-            return None
-        node = flow.phi(instruction, [init])
-        flow.loops.append((node, caller.callees("body")[0].root))
-        return node
-    if caller.opcode == "conditional":
-        number = 1 + flow.schedule.numbers[instruction.computation]
-    given = bound_operands(caller)
-    return flow.nodes.get(given[number]) if number < len(given) else None
-
-
-def _while(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    body = instruction.callees("body")
-    init = _forward(flow, instruction)
-    if init is None or not body or body[0].root not in flow.nodes:
-        return None
-    return flow.phi(instruction, [flow.nodes[body[0].root], init])
-
-
-def _call(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    callee = instruction.callee()
-    return flow.nodes.get(callee.root) if callee else None
-
-
-def _conditional(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    roots = [
-        flow.nodes.get(branch.root) for branch in dict.fromkeys(instruction.called_computations())
-    ]
-    known = [node for node in roots if node is not None]
-    return flow.phi(instruction, known) if known else None
-
-
-def _async_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Define the tables and the context; operands and the wrapped result pass through."""
-    passed = {
-        0: [flow.nodes.get(operand) for operand in bound_operands(instruction)],
-        1: [_wrapped_result(flow, instruction)],
-    }
-    return _start(flow, instruction, passed)
-
-
-def _wrapped_result(flow: Flow, step: Instruction) -> ValueTree | None:
-    """Return what an asynchronous operation makes, None before all of it is bound."""
-    start = find_async_start(step)
-    callee = start.callee() if start else None
-    return flow.nodes.get(callee.root) if callee else None
-
-
-def _start(
-    flow: Flow, instruction: Instruction, passed: dict[int, list[ValueTree | None]]
-) -> ValueTree | None:
-    """Define a tuple but for some elements, which hold one known node, or a tuple of them."""
-    shape = instruction.shape
-    if isinstance(shape, ArrayShape):
-        return None
-    own = flow.value(instruction, shape, ())
-    children: list[ValueTree] = []
-    for number, element in enumerate(shape.elements):
-        known = [node for node in passed.get(number, ()) if node is not None]
-        old: ValueTree | None = None
-        if isinstance(element, TupleShape) and len(element.elements) == len(known):
-            old = ValueTree(own, tuple(known))
-        elif known and len(known[0].children) == _width(element):
-            old = known[0]
-        if old is None:
-            children.append(flow.define(instruction, element, (number,)))
-        else:
-            children.append(flow.retable(instruction, element, (number,), old))
-    return ValueTree(own, tuple(children))
-
-
-def _width(shape: Shape) -> int:
-    return 0 if isinstance(shape, ArrayShape) else len(shape.elements)
-
-
-def _async_update(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Pass on the step before; or bind more, as SparseCore does in a step of its own."""
-    before = instruction.operands[0].shape if instruction.operands else instruction.shape
-    if len(instruction.operands) > 1 or before != instruction.shape:
-        return _async_start(flow, instruction)
-    old = _forward(flow, instruction)
-    return flow.retable(instruction, instruction.shape, (), old) if old else None
-
-
-def _async_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Pass on the result; the step before has it, where it is not bound here."""
-    old = _child(_forward(flow, instruction), 1)
-    if instruction.operands and awaits_result(instruction.operands[0]):
-        old = _wrapped_result(flow, instruction)
-    return flow.retable(instruction, instruction.shape, (), old) if old else None
-
-
-def _forward_into(slot: int) -> _Rule:
-    """Define everything but the slot of a start's tuple that holds its operands again."""
-
-    def rule(flow: Flow, instruction: Instruction) -> ValueTree | None:
-        operands = [flow.nodes.get(operand) for operand in instruction.operands]
-        return _start(flow, instruction, {slot: operands})
-
-    return rule
-
-
-def _result_of_start(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    """Pass on the second element of a start's tuple; a done of several defines the table."""
-    old = _child(_forward(flow, instruction), 1)
-    return flow.retable(instruction, instruction.shape, (), old) if old else None
-
-
-def _copy_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    return _child(_forward(flow, instruction), 0)
-
-
-def _recv_done(flow: Flow, instruction: Instruction) -> ValueTree | None:
-    old = _copy_done(flow, instruction)
-    shape = instruction.shape
-    if old is None or isinstance(shape, ArrayShape) or len(shape.elements) < 1:
-        return None
-    rest = [
-        flow.define(instruction, element, (number,))
-        for number, element in enumerate(shape.elements)
-        if number
-    ]
-    return ValueTree(flow.value(instruction, shape, ()), (old, *rest))
-
-
-RULES: Final[dict[str, _Rule]] = {
-    "add-dependency": _forward,
-    "all-gather-done": _result_of_start,
-    "all-gather-start": _forward_into(0),
-    "all-reduce-done": _forward,
-    "async-done": _async_done,
-    "async-start": _async_start,
-    "async-update": _async_update,
-    "bitcast": _forward,
-    "call": _call,
-    "collective-permute-done": _result_of_start,
-    "collective-permute-start": _forward_into(0),
-    "conditional": _conditional,
-    "copy": _copy,
-    "copy-done": _copy_done,
-    "copy-start": _forward_into(1),
-    "domain": _forward,
-    "get-tuple-element": _element,
-    "opt-barrier": _forward,
-    "parameter": _parameter,
-    "recv-done": _recv_done,
-    "send": _forward_into(0),
-    "tuple": _tuple,
-    "while": _while,
-}
-
-
-class Dataflow(Struct, frozen=True):
-    """All values in the order of their definition; `nodes` are those seen at instructions."""
-
-    schedule: Schedule
-    values: tuple[Value, ...]
-    nodes: dict[Instruction, ValueTree]
-
-    def value_at(self, instruction: Instruction, index: ShapeIndex) -> Value | None:
-        """Return the value seen at an index of an instruction's shape, None without one."""
-        node = self.nodes.get(instruction)
-        for number in index:
-            if node is None or not 0 <= number < len(node.children):
-                return None
-            node = node.children[number]
-        return resolve(node.value) if node else None
-
-
-def find_values(schedule: Schedule) -> Dataflow:
-    """Find the values of everything the entry runs, with the positions where they are seen."""
-    flow = Flow(schedule)
-    nodes = flow.nodes
-    for instruction in schedule.sequence:
-        rule = RULES.get(instruction.opcode)
-        node = rule(flow, instruction) if rule else None
-        nodes[instruction] = node or flow.define(instruction)
-    flow.close_loops()
-    replace_idle_phis([value for value in flow.values if value.inputs is not None])
-    values = tuple(value for value in flow.values if value.replacement is None)
-    _collect_positions(nodes)
-    return Dataflow(schedule, values, nodes)
-
-
-def _collect_positions(nodes: dict[Instruction, ValueTree]) -> None:
-    """Tell every value where else it is seen."""
-    for instruction, node in nodes.items():
-        pending: list[tuple[ShapeIndex, ValueTree]] = [((), node)]
-        while pending:
-            index, (value, children) = pending.pop()
-            seen = value if value.replacement is None else resolve(value)
-            if seen.instruction is not instruction:
-                seen.positions.append((instruction, index))
-            if children:
-                pending += [
-                    (go_into(index, number), child) for number, child in enumerate(children)
-                ]

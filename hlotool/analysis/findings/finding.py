@@ -23,7 +23,7 @@ from hlotool.analysis.fusions.rows import FusionRow
 from hlotool.analysis.graph.backend import Backend, find_backend
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import MeasuredFacts
-from hlotool.analysis.memory.donation import DonationRow, find_donations
+from hlotool.analysis.memory.donation import DonationRow, list_donations
 from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.hlo import Module
@@ -280,7 +280,7 @@ class Evidence(Struct, frozen=True, dict=True):
     @cached_property
     def donations(self) -> list[DonationRow]:
         """What became of the memory of large parameters."""
-        return find_donations(self.module, LEAST_BYTES)
+        return list_donations(self.module, LEAST_BYTES)
 
     @cached_property
     def copied_first(self) -> frozenset[str]:

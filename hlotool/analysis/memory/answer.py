@@ -1,4 +1,4 @@
-"""What does `hlotool buffers` answer? Its records, in the order of the JSON."""
+"""The document of `hlotool buffers`: its records, in the order of the JSON."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.donation import DonationRow
-from hlotool.analysis.memory.figures import ESTIMATED, PEAK, SPACES, TOTALS, MemoryFigures
-from hlotool.analysis.memory.headroom import Headroom
+from hlotool.analysis.memory.figures import (
+    ESTIMATED,
+    HEADROOM,
+    PEAK,
+    SPACES,
+    TOTALS,
+    MemoryFigures,
+)
 from hlotool.analysis.memory.reduction_plan import RELIEF, WITHOUT
 from hlotool.analysis.memory.rows import AllocationRow, BufferRow
 from hlotool.analysis.memory.timeline import Instant, TimelineRow
@@ -81,12 +87,6 @@ DONATION: Final = RowList(
 )
 INSTANT: Final = Block(
     "at", Instant, "the instant that the rows show", is_nullable=True, is_optional=True
-)
-HEADROOM: Final = Block(
-    "headroom",
-    Headroom,
-    "space 0 against a limit; the program's code is not in the dump",
-    is_optional=True,
 )
 BUFFERS: Final = DocumentSpec(
     "buffers",

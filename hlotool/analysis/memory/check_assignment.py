@@ -1,9 +1,8 @@
-"""Which array of a module has no place in its buffer assignment? In a whole one, none.
+"""Checks of a buffer assignment against the module: was it made for it, and is it whole?
 
-XLA assigns a buffer to every value of the computations that run
+`check_belonging` refuses the assignment of another compilation, `check_placed` one that is cut
+short: XLA assigns a buffer to every value of the computations that run
 (BufferAssigner::AssignBuffersForComputations, xla/service/buffer_assignment.cc).
-
-Was this buffer assignment made for this module?
 """
 
 from __future__ import annotations
@@ -28,6 +27,59 @@ _OPERAND_ELEMENT: Final[Mapping[str, int]] = {
     "collective-permute-start": 0,
     "copy-start": 1,
 }
+
+
+def check_belonging(module: Module, assignment: BufferAssignment) -> None:
+    """Raise ParseError at the first value whose instruction or shape the module does not have.
+
+    Layouts are not compared: a text may be printed without. Names are unique in what a
+    compiler dumps; where a hand-made text repeats one, any instruction of that name will do.
+    """
+    by_name: dict[str, list[Instruction]] = {}
+    for instruction in module.instructions():
+        by_name.setdefault(instruction.name, []).append(instruction)
+    alike: set[tuple[int, int]] = set()  # shapes are one object a spelling: few pairs, met often
+    for allocation in assignment.allocations:
+        for value in allocation.values:
+            found = by_name.get(value.instruction, [])
+            shape = _subshape(found[0].shape, value) if found else None
+            pair = id(shape), id(value.shape)
+            if pair in alike:
+                continue
+            problem = _find_mismatch(value, found)
+            if problem:
+                start = value.start + 1
+                raise ParseError(
+                    f"this buffer assignment is not that of module {module.name!r} in "
+                    f"{module.source.name}: {problem}",
+                    assignment.source,
+                    start,
+                    start + len(f"value: <{value.number} {value.name}"),
+                    "both must come from one compilation; --module-text and --buffers name others",
+                )
+            if len(found) == 1:
+                alike.add(pair)
+
+
+def _find_mismatch(value: BufferValue, instructions: list[Instruction]) -> str | None:
+    """Return what is wrong with a value, None if an instruction can define it."""
+    if not instructions:
+        return f"the module has no instruction {value.instruction!r}"
+    shapes = [_subshape(instruction.shape, value) for instruction in instructions]
+    wanted = value.shape.without_layout()
+    if any(shape is not None and shape.without_layout() == wanted for shape in shapes):
+        return None
+    if shapes[0] is None:
+        return f"{value.instruction!r} of the module has no part {value.name!r}"
+    return f"{value.name!r} is {value.shape} here, but {shapes[0]} in the module"
+
+
+def _subshape(shape: Shape, value: BufferValue) -> Shape | None:
+    for number in value.index or ():
+        if not isinstance(shape, TupleShape) or number >= len(shape.elements):
+            return None
+        shape = shape.elements[number]
+    return shape
 
 
 class Unplaced(Struct, frozen=True):
@@ -76,6 +128,8 @@ def find_unplaced(module: Module, assignment: BufferAssignment) -> Unplaced | No
     other: Unplaced | None = None
     for instruction in flatten_schedule(module).sequence:
         for index, shape in _defined(instruction):
+            # Where a space has no allocation at all, it may be one that is not assigned here: an
+            # array of a space that has some tells more.
             if (instruction.name, index) in keys:
                 continue
             color = shape.memory_space if isinstance(shape, ArrayShape) else 0
@@ -98,16 +152,10 @@ def _defined(instruction: Instruction) -> Iterator[tuple[ShapeIndex, Shape]]:
                 yield from _walk(element, (number,))
     elif opcode == "parameter":
         yield from _walk(shape, ()) if is_entry else ()
-    elif opcode not in PASSES_ON and opcode not in ASYNC_DONES and not _may_pass_on(instruction):
+    elif opcode == "custom-call" and "output_to_operand_aliasing" in instruction.attributes:
+        return  # a call to a kernel that may hand on what it was given
+    elif opcode not in PASSES_ON and opcode not in ASYNC_DONES:
         yield from _walk(shape, ())
-
-
-def _may_pass_on(instruction: Instruction) -> bool:
-    """Whether it is a call to a kernel that may hand on what it was given."""
-    return (
-        instruction.opcode == "custom-call"
-        and "output_to_operand_aliasing" in instruction.attributes
-    )
 
 
 def _walk(shape: Shape, index: ShapeIndex) -> Iterator[tuple[ShapeIndex, Shape]]:
@@ -118,60 +166,3 @@ def _walk(shape: Shape, index: ShapeIndex) -> Iterator[tuple[ShapeIndex, Shape]]
             yield from _walk(element, (*index, number))
     elif isinstance(shape, ArrayShape):
         yield index, shape
-
-
-def check_belonging(module: Module, assignment: BufferAssignment) -> None:
-    """Raise ParseError at the first value whose instruction or shape the module does not have.
-
-    Layouts are not compared: a text may be printed without. Names are unique in what a
-    compiler dumps; where a hand-made text repeats one, any instruction of that name will do.
-    """
-    by_name: dict[str, list[Instruction]] = {}
-    for instruction in module.instructions():
-        by_name.setdefault(instruction.name, []).append(instruction)
-    alike: set[tuple[int, int]] = set()  # shapes are one object a spelling: few pairs, met often
-    for allocation in assignment.allocations:
-        for value in allocation.values:
-            found = by_name.get(value.instruction, [])
-            shape = _subshape(found[0].shape, value) if found else None
-            pair = id(shape), id(value.shape)
-            if pair in alike:
-                continue
-            problem = _find_mismatch(value, found)
-            if problem:
-                _fail(assignment, module, value, problem)
-            if len(found) == 1:
-                alike.add(pair)
-
-
-def _find_mismatch(value: BufferValue, instructions: list[Instruction]) -> str | None:
-    """Return what is wrong with a value, None if an instruction can define it."""
-    if not instructions:
-        return f"the module has no instruction {value.instruction!r}"
-    shapes = [_subshape(instruction.shape, value) for instruction in instructions]
-    wanted = value.shape.without_layout()
-    if any(shape is not None and shape.without_layout() == wanted for shape in shapes):
-        return None
-    if shapes[0] is None:
-        return f"{value.instruction!r} of the module has no part {value.name!r}"
-    return f"{value.name!r} is {value.shape} here, but {shapes[0]} in the module"
-
-
-def _subshape(shape: Shape, value: BufferValue) -> Shape | None:
-    for number in value.index or ():
-        if not isinstance(shape, TupleShape) or number >= len(shape.elements):
-            return None
-        shape = shape.elements[number]
-    return shape
-
-
-def _fail(assignment: BufferAssignment, module: Module, value: BufferValue, problem: str) -> None:
-    start = value.start + 1
-    raise ParseError(
-        f"this buffer assignment is not that of module {module.name!r} in {module.source.name}: "
-        f"{problem}",
-        assignment.source,
-        start,
-        start + len(f"value: <{value.number} {value.name}"),
-        "both must come from one compilation; --module-text and --buffers name others",
-    )

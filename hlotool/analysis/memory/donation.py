@@ -1,28 +1,40 @@
-"""Which parameters give their memory to an output, and which could?
+"""Donation: which parameters give their memory to an output, and which could.
 
-Which outputs could lie in a parameter's memory, and beside which argument do they lie?
+A donated parameter of which the program makes a copy first saves nothing: `list_donations` follows
+the output back to where it comes from, to tell such copies from others.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.schedule import find_problem, require_schedule
-from hlotool.analysis.dataflow.sharing import find_forerunners, follow
-from hlotool.analysis.dataflow.values import find_values
+from hlotool.analysis.dataflow.sharing import follow, trace_sources
+from hlotool.analysis.dataflow.values import trace_values
 from hlotool.analysis.graph.backend import find_backend
-from hlotool.analysis.memory.savings import Donatable
-from hlotool.analysis.memory.sizes import estimate_size
+from hlotool.analysis.memory.estimate import estimate_size
 from hlotool.hlo import ArrayShape, Instruction, Module
 from hlotool.hlo.buffers import ValueKey, format_position
 from hlotool.hlo.values import ShapeIndex
 from hlotool.table import BYTES, NUMBER, column
 
 DonationStatus: TypeAlias = Literal["donated", "not-donated", "copied"]
+
+
+class Donatable(Struct, frozen=True, dict=True):
+    """An array that may be donated, with what that gains beside others.
+
+    As `Held`, it is no part of what a row says, and has no fields; `add_gains` keeps the rest.
+    """
+
+    def together(self, others: Iterable[Donatable]) -> int:
+        """Return what donating all of these gains; 0 of what was written down and read back."""
+        measure: Callable[[list[ShapeIndex]], int] | None = self.__dict__.get("measure")
+        outputs = [output for one in others if (output := one.__dict__.get("output")) is not None]
+        return measure(outputs) if measure is not None else 0
 
 
 class DonationRow(Struct, frozen=True):
@@ -65,23 +77,31 @@ class DonationRow(Struct, frozen=True):
     donatable: Donatable | None = None
 
 
-def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
+def list_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     """Return what became, or could become, of the parameters' memory; largest first.
 
     Parameters for which there is neither an alias nor an output of equal shape are left out:
     donating them would save nothing. So are those under `least_bytes`. Sizes are those of the
-    shapes, tiles included. `gain_bytes` is left to `gains/donating`.
+    shapes, tiles included. `gain_bytes` is left to `add_gains`.
     """
     aliases = {(one.number, one.index): one.output_index for one in module.header.aliases}
     donors = {(one.parameter, one.index) for one in module.header.donors}
-    free = _FreeOutputs(module.entry.root, set(aliases.values()))
+    taken = set(aliases.values())
+    free: dict[ArrayShape, list[ShapeIndex]] = {}  # outputs in memory of their own, last first
+    for index, shape in reversed(list(module.entry.root.shape.leaves_with_index())):
+        if index not in taken:
+            free.setdefault(shape.without_layout(), []).append(index)
     backend = find_backend(module)
     rows = []
     for parameter in module.entry.parameters:
         number = parameter.parameter_number
         for index, shape in parameter.shape.leaves_with_index():
             is_donated = (number, index) in aliases or (number, index) in donors
-            output = aliases.get((number, index)) if is_donated else free.take(shape)
+            if is_donated:
+                output = aliases.get((number, index))
+            else:
+                outputs = free.get(shape.without_layout())
+                output = outputs.pop() if outputs else None
             size = estimate_size(shape, backend)
             if (not is_donated and output is None) or size < least_bytes:
                 continue
@@ -102,33 +122,18 @@ def find_donations(module: Module, least_bytes: int = 0) -> list[DonationRow]:
     return sorted(rows, key=lambda row: (-row.size_bytes, row.parameter_number))
 
 
-class _FreeOutputs:
-    """The arrays of the result that have memory of their own, by shape."""
-
-    def __init__(self, root: Instruction, taken: set[ShapeIndex]) -> None:
-        self.by_shape: dict[ArrayShape, list[ShapeIndex]] = {}
-        for index, shape in reversed(list(root.shape.leaves_with_index())):
-            if index not in taken:
-                self.by_shape.setdefault(shape.without_layout(), []).append(index)
-
-    def take(self, shape: ArrayShape) -> ShapeIndex | None:
-        """Return the first output of a shape that nobody took yet, None without one."""
-        outputs = self.by_shape.get(shape.without_layout())
-        return outputs.pop() if outputs else None
-
-
 def _find_copy(
     parameter: Instruction, index: ShapeIndex, output: ShapeIndex | None
 ) -> Instruction | None:
     """Return the copy of a parameter's array that becomes the output in its memory, if any."""
-    copies = list(_find_copies(parameter, index))
+    copies = list(_list_copies(parameter, index))
     if not copies or output is None:
         return None
-    forerunners = find_forerunners(parameter.computation.root, output)
-    return next((copy for copy in copies if copy in forerunners), None)
+    sources = trace_sources(parameter.computation.root, output)
+    return next((copy for copy in copies if copy in sources), None)
 
 
-def _find_copies(parameter: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
+def _list_copies(parameter: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
     """Yield the copies of a parameter's array within its memory space."""
     pending: list[tuple[Instruction, ShapeIndex]] = [(parameter, index)]
     while pending:
@@ -150,29 +155,19 @@ def _is_copy(user: Instruction, operand: Instruction) -> bool:
         is_copy = inner.opcode == "copy" and inner.operands[0].opcode == "parameter"
     else:
         is_copy = user.opcode in {"copy", "copy-start"}
-    made = next(user.shape.leaves(), None)
-    source = next(operand.shape.leaves(), None)
-    if made is None or source is None:
-        return False
-    return is_copy and made.memory_space == source.memory_space
+    # A copy into another memory space moves the array: it is no second one beside it.
+    spaces = [
+        next((one.memory_space for one in each.shape.leaves()), None) for each in (user, operand)
+    ]
+    return is_copy and spaces[0] is not None and spaces[0] == spaces[1]
 
 
-_ARGUMENT: Final = re.compile(r"[^.\[{]+")
-
-
-def find_missed(module: Module) -> Iterator[tuple[ValueKey, str]]:
-    """Yield the outputs that could lie in a parameter, and the argument that it is of."""
-    for row, key in find_missed_outputs(module):
-        argument = _ARGUMENT.match(row.parameter_name or "")
-        yield key, argument[0] if argument else f"parameter {row.parameter_number}"
-
-
-def find_missed_outputs(module: Module) -> Iterator[tuple[DonationRow, ValueKey]]:
+def list_missed_outputs(module: Module) -> Iterator[tuple[DonationRow, ValueKey]]:
     """Yield the parameters that are not donated, and the outputs that could lie in them."""
-    rows = [row for row in find_donations(module) if row.status == "not-donated"]
+    rows = [row for row in list_donations(module) if row.status == "not-donated"]
     if not rows or find_problem(module):
         return
-    flow = find_values(require_schedule(module))
+    flow = trace_values(require_schedule(module))
     for row in rows:
         value = flow.value_at(module.entry.root, row.output_index or ())
         if value is None:

@@ -1,4 +1,8 @@
-"""Which figures does a module's memory have? docs/buffers.md says how they are counted."""
+"""The figures of a module's memory; docs/buffers.md says how they are counted.
+
+`report` measures them. Those of a `SpaceRow` are XLA's CompiledMemoryStats, and peaks that XLA does
+not print; an estimate fills a `MemoryEstimate` instead, so that nobody takes it for a measurement.
+"""
 
 from __future__ import annotations
 
@@ -139,6 +143,26 @@ class MemoryEstimate(Struct, frozen=True):
     is_lower_bound: Annotated[bool, figure("whether a size is unknown and counted as 0")]
 
 
+class Headroom(Struct, frozen=True):
+    """Space 0 against a limit; None where the allocated size is unknown."""
+
+    limit_bytes: Annotated[int, figure("the limit of --hbm, or the memory of --chip", BYTES)]
+    allocated_bytes: Annotated[
+        int | None, figure("bytes reserved in space 0, or an estimate of them", BYTES)
+    ]
+    headroom_bytes: Annotated[
+        int | None, figure("what is left; negative where it does not fit", BYTES, is_signed=True)
+    ]
+    fits: Annotated[
+        bool | None, figure("whether it fits; null where an estimate is too near to tell")
+    ]
+    is_estimate: Annotated[bool, figure("whether the allocated size is an estimate")]
+    chip: Annotated[
+        str | None,
+        figure("the chip whose whole memory the limit is, of which programs get less; else null"),
+    ] = None
+
+
 class MemoryFigures(Struct, frozen=True):
     """All figures about a module's memory, without the map they were read off.
 
@@ -177,5 +201,11 @@ ESTIMATED: Final = Block(
     "estimated",
     MemoryEstimate,
     "what the schedule alone tells, without a buffer assignment",
+    is_optional=True,
+)
+HEADROOM: Final = Block(
+    "headroom",
+    Headroom,
+    "space 0 against a limit; the program's code is not in the dump",
     is_optional=True,
 )

@@ -1,25 +1,29 @@
-"""Which bytes of which allocation are in use, at every position? The memory map.
+"""The memory map: which bytes of which allocation are in use at every position, and who has them.
 
-Which live value has which bytes at a position, and with whom does it share them?
+`MemoryMap` joins a buffer assignment with lifetimes and measures the curves of its allocations.
+`list_holdings` gives each byte that is in use at a position to one value. What a value's size
+consists of, elements and padding, stands at the end.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.lifetimes import Lifetimes
-from hlotool.analysis.memory.curve import (
+from hlotool.analysis.memory.intervals import (
     Curve,
     OccupiedBlock,
     add_curves,
     add_up_groups,
     join_blocks,
 )
+from hlotool.hlo import TupleShape
 from hlotool.hlo.buffers import (
     Allocation,
     AllocationClass,
@@ -32,6 +36,7 @@ from hlotool.hlo.buffers import (
 class MemoryMap(Struct, frozen=True):
     """An assignment with its lifetimes, None where nothing says when values are live.
 
+    A value without a range, such as a constant of a fused computation, is live throughout.
     Curves are measured when they are asked for, and kept: `_curves`, with the places of values that
     share bytes, by the number of the allocation, `_sums` by space and class.
     """
@@ -48,53 +53,12 @@ class MemoryMap(Struct, frozen=True):
     def placed(self, color: int | None = None) -> Iterator[Allocation]:
         """Yield the allocations of a space, or of all, without thread-local ones."""
         for allocation in self.assignment.allocations:
-            if not allocation.is_thread_local and (color is None or allocation.color == color):
+            if not allocation.is_thread_local and color in {None, allocation.color}:
                 yield allocation
 
-    def curve(self, color: int, only: AllocationClass | None = None) -> Curve | None:
-        """Return the bytes in use in a space over time, of one class of allocations or of all."""
-        if self.lifetimes is None:
-            return None
-        if not self._sums:
-            self._sums.update(self._add_up())
-        return self._sums.get((color, only), Curve())
-
-    def curve_of(self, allocation: Allocation) -> Curve | None:
-        """Return the bytes in use of an allocation over time.
-
-        Thread-local memory has no curve: it belongs to threads, not to the program.
-        """
-        known = self._measure(allocation)
-        return known[0] if known else None
-
-    def groups_of(self, allocation: Allocation) -> list[list[int]]:
-        """Return the places of an allocation's values that share bytes while they live.
-
-        Values that share none are in no group; nor are those of thread-local memory.
-        """
-        known = self._measure(allocation) if len(allocation.values) > 1 else None
-        return known[1] if known else []
-
-    def _measure(self, allocation: Allocation) -> tuple[Curve, list[list[int]]] | None:
-        if self.lifetimes is None or allocation.is_thread_local:
-            return None
-        known = self._curves.get(allocation.number)
-        if known is None:
-            blocks = self.blocks_of(allocation.values)
-            groups = join_blocks(blocks)
-            known = self._curves[allocation.number] = add_up_groups(blocks, groups), groups
-        return known
-
-    def blocks_of(self, values: Iterable[BufferValue]) -> list[OccupiedBlock]:
-        """Return which bytes values hold, and when; empty without lifetimes."""
-        if self.lifetimes is None:
-            return []
-        throughout = LiveRange(0, self.lifetimes.end)
-        blocks = []
-        for value in values:
-            low, found = value.offset, value.live or throughout
-            blocks.append(OccupiedBlock(low, low + value.size_bytes, found.start, found.end))
-        return blocks
+    def range_of(self, value: BufferValue) -> LiveRange | None:
+        """Return when a value is live: as known, else throughout; None without lifetimes."""
+        return value.live or (LiveRange(0, self.lifetimes.end) if self.lifetimes else None)
 
     def live_at(
         self, position: int, color: int
@@ -109,38 +73,56 @@ class MemoryMap(Struct, frozen=True):
                 if found.start <= position <= found.end and value.size_bytes:
                     yield allocation, value, found
 
-    def range_of(self, value: BufferValue) -> LiveRange | None:
-        """Return when a value is live: as known, else throughout; None without lifetimes."""
+    def blocks_of(self, values: Sequence[BufferValue]) -> list[OccupiedBlock]:
+        """Return which bytes values hold, and when; empty without lifetimes."""
+        if self.lifetimes is None:
+            return []
+        throughout = LiveRange(0, self.lifetimes.end)
+        blocks = []
+        for value in values:
+            low, found = value.offset, value.live or throughout
+            blocks.append(OccupiedBlock(low, low + value.size_bytes, found.start, found.end))
+        return blocks
+
+    def measure(self, allocation: Allocation) -> tuple[Curve, list[list[int]]] | None:
+        """Return an allocation's bytes in use, and the places of its values that share bytes.
+
+        Values that share none while they live are in no group. None without lifetimes, and of
+        thread-local memory: it belongs to threads, not to the program.
+        """
+        if self.lifetimes is None or allocation.is_thread_local:
+            return None
+        known = self._curves.get(allocation.number)
+        if known is None:
+            blocks = self.blocks_of(allocation.values)
+            groups = join_blocks(blocks)
+            known = self._curves[allocation.number] = add_up_groups(blocks, groups), groups
+        return known
+
+    def curve(self, color: int, only: AllocationClass | None = None) -> Curve | None:
+        """Return the bytes in use in a space over time, of one class of allocations or of all."""
         if self.lifetimes is None:
             return None
-        return value.live or LiveRange(0, self.lifetimes.end)
+        if not self._sums:
+            self._add_up()
+        return self._sums.get((color, only), Curve())
 
-    def _add_up(self) -> dict[tuple[int, AllocationClass | None], Curve]:
+    def _add_up(self) -> None:
         """Sum the curves of each space, by class and (None) of all classes."""
         parts: dict[tuple[int, AllocationClass], tuple[list[Curve], list[BufferValue]]] = {}
         for one in self.placed():
-            key = one.color, one.allocation_class
-            if key not in parts:
-                parts[key] = [], []
-            shared, alone = parts[key]
+            shared, alone = parts.setdefault((one.color, one.allocation_class), ([], []))
             if len(one.values) == 1:  # as in most of an estimate: no curve of its own is needed
                 alone.append(one.values[0])
-            elif curve := self.curve_of(one):
-                shared.append(curve)
-        sums: dict[tuple[int, AllocationClass | None], Curve] = {}
-        for key, (shared, alone) in parts.items():
-            sums[key] = add_curves(shared, self.blocks_of(alone))
-        for color in {color for color, _ in sums}:
-            sums[color, None] = add_curves([sums[key] for key in sums if key[0] == color])
-        return sums
-
-
-def map_memory(assignment: BufferAssignment, lifetimes: Lifetimes | None) -> MemoryMap:
-    """Return the map of an assignment (docs/buffers.md).
-
-    A value without a range, such as a constant of a fused computation, is live throughout.
-    """
-    return MemoryMap(assignment, lifetimes)
+            elif measured := self.measure(one):
+                shared.append(measured[0])
+        # Allocations never share bytes, so curves of one space add up, class by class.
+        classes: dict[int, list[Curve]] = {}
+        for (color, of), (shared, alone) in parts.items():
+            curve = self._sums[color, of] = add_curves(shared, self.blocks_of(alone))
+            classes.setdefault(color, []).append(curve)
+        for color, curves in classes.items():
+            self._sums[color, None] = add_curves(curves)
 
 
 MOST_ALIASES: Final = 100  # named for one value; in-place chains have a handful
@@ -161,9 +143,39 @@ class Holding(Struct, frozen=True):
     aliases: tuple[BufferValue, ...]
 
 
+def list_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]:
+    """Return who holds the bytes of a space at a position, largest first.
+
+    Each byte belongs to the live value born last (ties: the smaller number), so that
+    `occupied_bytes` add up to what is in use. Values without a byte of their own are only
+    named as aliases. Empty without lifetimes.
+    """
+    by_allocation: dict[int, list[_Live]] = {}
+    for allocation, value, found in memory.live_at(position, color):
+        by_allocation.setdefault(allocation.number, []).append(_Live(allocation, value, found))
+    holdings = []
+    for live in by_allocation.values():
+        _give_bytes(live)
+        aliases = _Aliases(live) if len(live) > 1 else None  # in an estimate most are alone
+        holdings += [
+            Holding(
+                one.allocation,
+                one.value,
+                one.found.start,
+                one.found.end,
+                one.own_bytes,
+                aliases.of(one) if aliases else (),
+            )
+            for one in live
+            if one.own_bytes
+        ]
+    return sorted(holdings, key=lambda one: (-one.occupied_bytes, one.value.number))
+
+
 class _Live(Struct, eq=False):
     """A live value while its bytes are given out."""
 
+    allocation: Allocation
     value: BufferValue
     found: LiveRange
     own_bytes: int = 0
@@ -182,39 +194,6 @@ class _Live(Struct, eq=False):
         return -self.found.start, self.value.number
 
 
-def find_holdings(memory: MemoryMap, position: int, color: int) -> list[Holding]:
-    """Return who holds the bytes of a space at a position, largest first.
-
-    Each byte belongs to the live value born last (ties: the smaller number), so that
-    `occupied_bytes` add up to what is in use. Values without a byte of their own are only
-    named as aliases. Empty without lifetimes.
-    """
-    by_allocation: dict[int, list[_Live]] = {}
-    for allocation, value, found in memory.live_at(position, color):
-        by_allocation.setdefault(allocation.number, []).append(_Live(value, found))
-    holdings = [
-        holding
-        for number, live in by_allocation.items()
-        for holding in _hold(memory.assignment.allocations[number], live)
-    ]
-    return sorted(holdings, key=lambda one: (-one.occupied_bytes, one.value.number))
-
-
-def _hold(allocation: Allocation, live: list[_Live]) -> Iterable[Holding]:
-    _give_bytes(live)
-    aliases = _Aliases(live) if len(live) > 1 else None  # in an estimate most are alone
-    for one in live:
-        if one.own_bytes:
-            yield Holding(
-                allocation,
-                one.value,
-                one.found.start,
-                one.found.end,
-                one.own_bytes,
-                aliases.of(one) if aliases else (),
-            )
-
-
 def _give_bytes(live: list[_Live]) -> None:
     """Sweep over the bytes; each stretch goes to the value of the smallest rank over it."""
     starts = sorted(live, key=lambda one: one.low)
@@ -225,6 +204,7 @@ def _give_bytes(live: list[_Live]) -> None:
         while taken < len(starts) and starts[taken].low == border:
             heappush(heap, (starts[taken].rank, taken))
             taken += 1
+        # Values that ended deeper in the heap are dropped when they come to its top.
         while heap and starts[heap[0][1]].high <= border:
             heappop(heap)
         if heap:
@@ -232,7 +212,11 @@ def _give_bytes(live: list[_Live]) -> None:
 
 
 class _Aliases:
-    """Finds the live values that touch the bytes of another, in the order of their first byte."""
+    """Finds the live values that touch the bytes of another, in the order of their first byte.
+
+    No more than MOST_ALIASES are looked at for one value: in a hand-made assignment all values
+    may share their bytes, and naming each beside each would take quadratic time.
+    """
 
     def __init__(self, live: Sequence[_Live]) -> None:
         self.starts = sorted(live, key=lambda one: one.low)
@@ -244,7 +228,7 @@ class _Aliases:
             if one.low not in self.before:
                 while open_values and open_values[0][0] <= one.low:
                     reaching.pop(heappop(open_values)[1])
-                self.before[one.low] = _first(reaching.values())
+                self.before[one.low] = list(islice(reaching.values(), MOST_ALIASES))
             heappush(open_values, (one.high, place))
             reaching[place] = one
 
@@ -258,6 +242,17 @@ class _Aliases:
         return tuple(other.value for other in found[:MOST_ALIASES])
 
 
-def _first(values: Iterable[_Live]) -> list[_Live]:
-    """Return the first few of many."""
-    return [one for one, _ in zip(values, range(MOST_ALIASES), strict=False)]
+def padding_bytes_of(value: BufferValue) -> int | None:
+    """Return what tiles and allocator minima add to a value; None where that is unknown.
+
+    So it is where the value is said to be smaller than its elements.
+    """
+    unpadded = unpadded_bytes_of(value)
+    if unpadded is None or unpadded > value.size_bytes:
+        return None
+    return value.size_bytes - unpadded
+
+
+def unpadded_bytes_of(value: BufferValue) -> int | None:
+    """Return the bytes of a value's elements; a tuple's table has no tiles to leave out."""
+    return value.size_bytes if isinstance(value.shape, TupleShape) else value.shape.unpadded_bytes

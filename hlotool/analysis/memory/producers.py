@@ -1,23 +1,29 @@
-"""Which instruction defines a value? Assignments only name it.
+"""Where a value comes from: the opcode, scope and source line of what made it.
 
-Which instructions make a value?
+Most values of an optimized program are made by instructions that say little of the user's program:
+a copy, an element of a loop's state, a fusion of several results. `Makers` goes from the definition
+back to what makes the value, `ValueOrigins` takes the first scope and line that are met there and,
+where there are none, those of what uses the value (`users`). Without a module, the instruction
+texts that the used-values section of an assignment repeats are all there is.
 
-Where does a value come from: which opcode, scope and source line made it?
+For `%w{1}` of a loop that stacks in each round what a fusion computes:
 
-The module tells where it is there, else the instruction texts that the used-values section
-of an assignment repeats.
+    %w = while(%t)                            runs others: what is told here is looked at last
+      %r = tuple(%i, %u)                      the last round of the body makes w{1}: its root's {1}
+      %u = dynamic-update-slice(%s1, %f, …)   the update makes what is written in place
+      %f = fusion(…), op_name ".../mlp/dot"   scope "mlp", told by a maker
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from hlotool.analysis.dataflow.sharing import follow
-from hlotool.analysis.dataflow.values import Dataflow
+from hlotool.analysis.dataflow.values import Dataflow, Position
 from hlotool.analysis.graph.calls import find_branches, find_callers
 from hlotool.analysis.memory.users import Users
 from hlotool.analysis.origin import find_scope, is_of_loop
@@ -25,35 +31,6 @@ from hlotool.hlo import Computation, Instruction, Module, SourceLocation, TupleS
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
 from hlotool.hlo.opcodes import CONTROL_FLOW, MOVES
 from hlotool.hlo.values import ShapeIndex
-
-
-def find_definers(
-    module: Module, assignment: BufferAssignment, flow: Dataflow | None = None
-) -> dict[str, Instruction]:
-    """Return the instructions of a module by the names that an assignment has for them.
-
-    An estimate was made of `flow`, and has full names. XLA's names are unique in the module that
-    it dumps; one that several computations of this text have could be any of these, and is left
-    out.
-    """
-    if flow is not None:
-        return {one.instruction.full_name: one.instruction for one in flow.values}
-    values = (value for each in assignment.allocations for value in each.values)
-    wanted = {value.instruction for value in values}
-    wanted -= module.repeated_names
-    return {one.name: one for one in module.instructions() if one.name in wanted}
-
-
-def are_told_apart(module: Module, assignment: BufferAssignment) -> bool:
-    """Whether each value outside thread-local memory names one instruction, not several."""
-    repeated = module.repeated_names
-    return not repeated or all(
-        value.instruction not in repeated
-        for allocation in assignment.allocations
-        if not allocation.is_thread_local
-        for value in allocation.values
-    )
-
 
 MOST_MAKERS: Final = 64  # of one value; whoever asks wants the near ones
 _MOST_OPERANDS: Final = 8  # of one instruction that are followed
@@ -66,8 +43,6 @@ _UPDATING: Final = "dynamic-update-slice"
 _JOINING: Final = "ConcatBitcast"  # TPU: slices of one array, fetched one by one, are one again
 _ENTERED: Final = frozenset(("async-start", "call", "fusion"))
 _CALLING: Final = frozenset(("custom-call", "reduce", "sort"))
-
-Place: TypeAlias = tuple[Instruction, ShapeIndex]
 
 
 class Makers:
@@ -108,16 +83,14 @@ class Makers:
                 return
             step = pending.popleft()
             yield step.instruction
-            for other in self._behind(step):
-                place = other.instruction, other.shape_index
-                if place not in seen and self._may_tell(other):
+            for other in self.step_back(step):
+                one = other.instruction
+                place = one, other.shape_index
+                is_given = one.opcode == "parameter" and one.computation is self.entry
+                may_tell = one.opcode != "constant" and (other.is_moved or not is_given)
+                if may_tell and place not in seen:
                     seen.add(place)
                     pending.append(other)
-
-    def places_behind(self, instruction: Instruction, index: ShapeIndex) -> tuple[Place, ...]:
-        """Return where the search for a value's makers goes from its definition."""
-        steps = self._behind(_Step(instruction, index))
-        return tuple((one.instruction, one.shape_index) for one in steps)
 
     def is_vague(self, instruction: Instruction) -> bool:
         """Whether an instruction's scope and line are no value's own, if another's are known.
@@ -140,12 +113,8 @@ class Makers:
         is_in_line = self.is_in_loop_line(instruction)
         return is_in_line and is_of_loop(instruction.metadata().op_name)
 
-    def _may_tell(self, step: _Step) -> bool:
-        one = step.instruction
-        is_given = one.opcode == "parameter" and one.computation is self.entry
-        return one.opcode != "constant" and (step.is_moved or not is_given)
-
-    def _behind(self, step: _Step) -> list[_Step]:
+    def step_back(self, step: _Step) -> list[_Step]:
+        """Return where the search for what makes a value goes next."""
         one, index = step.instruction, step.shape_index
         opcode = one.opcode
         if opcode == "parameter":
@@ -166,12 +135,14 @@ class Makers:
         operands = one.operands[:_MOST_OPERANDS]
         if one.opcode == _UPDATING:
             return [step.to(each) for each in operands[1:2]]
-        if one.opcode in _MOVING or _is_joined(one):
+        is_joined = one.opcode == "custom-call" and one.custom_call_target == _JOINING
+        if is_joined or one.opcode in _MOVING:
             index = step.shape_index if one.opcode == "opt-barrier" else ()
             return [step.to(each, index) for each in operands[:1]]
         if self._is_of_loop(one):
             return [step.to(each)._replace(is_moved=False) for each in operands]
-        if step.is_in_fusion and one.opcode not in _CALLING:
+        is_in_fusion = step.caller is not None and step.caller.instruction.opcode == "fusion"
+        if is_in_fusion and one.opcode not in _CALLING:
             changed = step._replace(is_moved=False, is_handed_on=False)
             return [changed.to(each) for each in operands]
         return []
@@ -205,24 +176,15 @@ class _Step(NamedTuple):
     is_moved: bool = True
     is_handed_on: bool = True
 
-    @property
-    def is_in_fusion(self) -> bool:
-        """Whether the instruction is a part of a fusion."""
-        return self.caller is not None and self.caller.instruction.opcode == "fusion"
-
     def to(self, instruction: Instruction, index: ShapeIndex = ()) -> _Step:
         """Go to another instruction, or to what it only names."""
         found, at = follow(instruction, index)
-        return _Step(found, at, self.caller, self.is_moved, self.is_handed_on)
+        return self._replace(instruction=found, shape_index=at)
 
     def into(self, callee: Computation, index: ShapeIndex) -> _Step:
         """Go to the result of what the instruction calls."""
         found, at = follow(callee.root, index)
         return _Step(found, at, self, self.is_moved)
-
-
-def _is_joined(instruction: Instruction) -> bool:
-    return instruction.opcode == "custom-call" and instruction.custom_call_target == _JOINING
 
 
 Teller: TypeAlias = Literal["own", "maker", "user"]
@@ -233,8 +195,8 @@ class ValueOrigin(Struct, frozen=True):
 
     `opcode` and `op_name` are those of the defining instruction. Scope and source line are its
     own, or those of what makes the value. If neither has a line, that of what uses the value
-    stands in, and so does the scope if there is no scope either. `frame` is the line's row of
-    StackFrames. `moved_parameter` names the entry parameter of which the value is a copy, a
+    stands in, and so does the scope if there is no scope either. `stack_frame` is the line's row
+    of StackFrames. `moved_parameter` names the entry parameter of which the value is a copy, a
     conversion or a part. `made_op_name` is the op_name that a scope of its own or of its maker was
     read from.
     """
@@ -246,7 +208,7 @@ class ValueOrigin(Struct, frozen=True):
     source_file: str | None = None
     source_line: int | None = None
     source_from: Teller | None = None
-    frame: int = 0
+    stack_frame: int | None = None
     moved_parameter: str | None = None
     made_op_name: str | None = None
 
@@ -255,14 +217,11 @@ class ValueOrigins:
     """Finds where values come from, for one program; an estimate was made of `flow`."""
 
     def __init__(
-        self,
-        module: Module | None,
-        assignment: BufferAssignment,
-        flow: Dataflow | None = None,
+        self, module: Module | None, assignment: BufferAssignment, flow: Dataflow | None = None
     ) -> None:
         self.assignment = assignment
         self.search = _Search(module) if module else None
-        self.definers = find_definers(module, assignment, flow) if module else {}
+        self.definers = index_definers(module, assignment, flow) if module else {}
 
     def of(self, value: BufferValue) -> ValueOrigin:
         """Return the origin of a value."""
@@ -280,12 +239,12 @@ class ValueOrigins:
         return ValueOrigin(
             instruction.opcode,
             instruction.metadata().op_name or None,
-            scope.text if scope else None,
+            scope.what if scope else None,
             _who(instruction, found.scope, scope),
-            line.place.file if line else None,
-            line.place.line if line else None,
+            line.what.file if line else None,
+            line.what.line if line else None,
             _who(instruction, found.line, line),
-            line.teller.metadata().stack_frame_id if line else 0,
+            (line.teller.metadata().stack_frame_id or None) if line else None,
             found.moved_parameter,
             found.scope.teller.metadata().op_name if found.scope else None,
         )
@@ -307,23 +266,34 @@ class ValueOrigins:
         )
 
 
-class _Scope(NamedTuple):
-    """A scope, and the instruction that has it."""
+def index_definers(
+    module: Module, assignment: BufferAssignment, flow: Dataflow | None = None
+) -> dict[str, Instruction]:
+    """Return the instructions of a module by the names that an assignment has for them.
 
-    text: str
+    An estimate was made of `flow`, and has full names. XLA's names are unique in the module that
+    it dumps; one that several computations of this text have could be any of these, and is left
+    out.
+    """
+    if flow is not None:
+        return {one.instruction.full_name: one.instruction for one in flow.values}
+    values = (value for each in assignment.allocations for value in each.values)
+    wanted = {value.instruction for value in values}
+    wanted -= module.repeated_names
+    return {one.name: one for one in module.instructions() if one.name in wanted}
+
+
+T = TypeVar("T")
+
+
+class _Told(NamedTuple, Generic[T]):
+    """A scope or a source line, and the instruction that has it."""
+
+    what: T
     teller: Instruction
 
 
-class _Line(NamedTuple):
-    """A source line, and the instruction that has it."""
-
-    place: SourceLocation
-    teller: Instruction
-
-
-def _who(
-    instruction: Instruction, made: _Scope | _Line | None, shown: _Scope | _Line | None
-) -> Teller | None:
+def _who(instruction: Instruction, made: _Told[T] | None, shown: _Told[T] | None) -> Teller | None:
     """Say who told what is shown; `made` is what the makers told, the instruction among them."""
     if shown is None or made is None:
         return "user" if shown else None
@@ -333,23 +303,18 @@ def _who(
 class _Sighting(Struct):
     """The scope and the line that were met first. `is_vague`: no line but a loop's was met."""
 
-    scope: _Scope | None = None
-    line: _Line | None = None
+    scope: _Told[str] | None = None
+    line: _Told[SourceLocation] | None = None
     moved_parameter: str | None = None
     is_vague: bool = False
-
-    @property
-    def is_any(self) -> bool:
-        """Whether anything was met."""
-        return self.scope is not None or self.line is not None
 
     def look_at(self, instruction: Instruction, *, with_line: bool = True) -> None:
         """Take what is not known yet."""
         metadata = instruction.metadata()
         if self.scope is None and (scope := find_scope(metadata.op_name)):
-            self.scope = _Scope(scope, instruction)
+            self.scope = _Told(scope, instruction)
         if with_line and self.line is None and (place := instruction.source_location(metadata)):
-            self.line = _Line(place, instruction)
+            self.line = _Told(place, instruction)
 
 
 class _Search:
@@ -360,11 +325,12 @@ class _Search:
         callers = find_callers(module, CONTROL_FLOW | {"fusion"})
         self.makers = Makers(module, callers)
         self.users = Users(callers)
-        self.of_makers: dict[tuple[Instruction, tuple[Place, ...]], _Sighting] = {}
+        self.of_makers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}
 
     def among_makers(self, instruction: Instruction, index: ShapeIndex) -> _Sighting:
         """Look at what makes a value; what makes several results of an instruction, once."""
-        key = instruction, self.makers.places_behind(instruction, index)
+        steps = self.makers.step_back(_Step(instruction, index))
+        key = instruction, tuple((one.instruction, one.shape_index) for one in steps)
         found = self.of_makers.get(key)
         if found is None:
             found = self.of_makers[key] = self._look_at_makers(instruction, index)
@@ -387,7 +353,7 @@ class _Search:
             if not is_vague:
                 found.look_at(maker, with_line=maker not in vague[-1:])
             if found.scope and found.line:
-                return found
+                return found  # vague instructions are looked at only where something is missing
         found.is_vague = found.line is None
         for maker in vague:
             found.look_at(maker)
@@ -400,6 +366,7 @@ class _Search:
             found = self.among_makers(user, ())
             if found.line and not found.is_vague:
                 return found
-            if found.is_any and (not best.is_any or best.is_vague > found.is_vague):
+            is_first = best.scope is None and best.line is None
+            if (found.scope or found.line) and (is_first or best.is_vague > found.is_vague):
                 best = found
         return best

@@ -1,44 +1,353 @@
-"""How far does what space 0 reserves fall without some parts of it?
+"""The plan to reduce memory: which parts of a program must go so that it fits, and what each gains.
 
-How far would the allocated size fall if outputs lay in the parameters they could lie in?
-
-What would memory be without certain values?
-
-How far may a gain be trusted? Said wherever a remedy is told with what it gains.
-
-Without which parts would a program fit into a limit?
+`plan_relief` divides space 0 into parts one would do something about (`divide_memory`), measures
+how far what the space reserves falls without some of them (`Reserved`), and chooses the smallest
+sets that suffice. `add_gains` and `measure_donation` measure donation in the same way. The what-if
+of `--without` (`choose_tenures`, `take_away`, `measure_without`) is about peaks of all spaces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, islice
-from operator import itemgetter
-from typing import Annotated, Final
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, groupby, islice, starmap
+from operator import itemgetter, neg
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hlotool.analysis.dataflow.schedule import find_problem
-from hlotool.analysis.memory.curve import Curve, add_curves
-from hlotool.analysis.memory.donation import DonationRow, find_missed_outputs
-from hlotool.analysis.memory.headroom import Headroom
-from hlotool.analysis.memory.memory_map import MemoryMap, map_memory
-from hlotool.analysis.memory.parts import (
-    EASIEST_FIRST,
-    PART_MEANINGS,
-    REMEDIES,
-    Part,
-    PartKind,
-    divide_memory,
-)
+from hlotool.analysis.memory.donation import Donatable, DonationRow, list_missed_outputs
+from hlotool.analysis.memory.figures import Headroom
+from hlotool.analysis.memory.intervals import Curve, add_curves
+from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.rows import BufferRow, all_rows, rows_at
-from hlotool.analysis.memory.savings import SpacePeak, Tenure, Tenures, offer
+from hlotool.analysis.memory.rows import BufferRow, all_rows, find_parameter_tree, rows_at
+from hlotool.analysis.memory.savings import SpacePeak, Tenure, Tenures
 from hlotool.errors import InputError
 from hlotool.hlo import Module
 from hlotool.hlo.values import ShapeIndex
 from hlotool.table import BYTES, COUNT, NUMBER, Block, RowList, column, figure
+from hlotool.table.names import ANY, fold_numbers
+
+# The easiest first. A donation costs nothing; what follows costs some time of each run, and a few
+# lines; then what changes what a program gets, gives and learns, or needs more devices.
+PartKind: TypeAlias = Literal[
+    "missed-donation",
+    "saved-activations",
+    "logits",
+    "parameter-copy",
+    "optimizer-state",
+    "outputs",
+    "temporaries",
+    "inputs",
+    "parameters",
+    "constants",
+]
+EASIEST_FIRST: Final[tuple[PartKind, ...]] = get_args(PartKind)
+
+# What a part is called, `{}` being the scope or the part of the arguments' tree; the usual remedy.
+PARTS: Final[Mapping[PartKind, tuple[str, str]]] = {
+    "missed-donation": ("outputs beside {}", "donate"),
+    "saved-activations": ("saved activations of {}", "checkpoint, or offload"),
+    "logits": ("logits in {}", "compute the loss in chunks"),
+    "parameter-copy": ("copies of {}", "keep one layout and precision"),
+    "optimizer-state": ("optimizer state {}", "offload, shard, lower precision"),
+    "outputs": ("outputs of {}", "return less, or shard"),
+    "temporaries": ("temporaries of {}", "smaller batches, or shard"),
+    "inputs": ("input {}", "shard"),
+    "parameters": ("parameters {}", "shard, or lower precision"),
+    "constants": ("constants", "pass as arguments, and shard"),
+}
+
+PART_MEANINGS: Final[Mapping[PartKind, str]] = {
+    kind: f"{title.format('…')}; the usual remedy: {remedy}"
+    for kind, (title, remedy) in PARTS.items()
+}
+
+# Names of optimizers' states in trees of arguments: optax's, and what hand-written ones use.
+_OPTIMIZER: Final = re.compile(
+    r"(?<![A-Za-z])(?:opt|opt_state|optimizer|optimizer_state|mu|nu|m|v|momentum|velocity|trace|ema)"
+    r"(?![A-Za-z0-9])"
+)
+# What the last component of a scope is called where logits are made and compared.
+_LOGITS: Final = re.compile(
+    r"(?i)(?:.*_)?(?:logits?|head|unembed(?:ding)?|loss(?:_fn)?|cross_entropy(?:_loss)?)"
+)
+# A parameter's name without the path to its part.
+_ARGUMENT: Final = re.compile(r"[^.\[{]+")
+_FORWARD: Final = "jvp("
+_BACKWARD: Final = "transpose("
+
+
+class ReliefRow(Struct, frozen=True):
+    """A part of a set without which the program fits; or, where none does, nearly fits."""
+
+    set: Annotated[int, column("number of the set; all its parts must go", NUMBER)]
+    part: Annotated[str, column("what would not be there")]
+    kind: Annotated[PartKind, figure("what kind of memory that is", word_meanings=PART_MEANINGS)]
+    of: Annotated[str, figure("its scope, or the part of the arguments' tree")]
+    gain_bytes: Annotated[
+        int, column("how far the allocated size falls without this part alone", BYTES)
+    ]
+    set_gain_bytes: Annotated[
+        int, figure("how far it falls without the whole set", BYTES, is_summed=False)
+    ]
+    headroom_bytes: Annotated[
+        int,
+        column(
+            "what is then left; negative where it still does not fit",
+            BYTES,
+            is_signed=True,
+            is_summed=False,
+        ),
+    ]
+    remedy: Annotated[str, column("what one usually does about it")]
+
+
+RELIEF: Final = RowList(
+    "relief",
+    ReliefRow,
+    "the smallest sets of parts without which the program fits, the easiest to do without first",
+    key="part",
+    has_total=False,
+    is_optional=True,
+    option="--hbm SIZE",
+    title="Without these",
+)
+
+
+GAIN_CAVEAT: Final = (
+    "Gains are of this schedule and do not add up; what is compiled again mostly gains less."
+)
+
+MOST_TOGETHER: Final = 3  # parts of a set, beside what donation frees
+MOST_PARTS: Final = 10  # that sets are made of: those that gain most
+MOST_SETS: Final = 5
+_LEAST_DONATED: Final = 0.01  # of what is missing: less is not worth a row
+
+
+def plan_relief(report: MemoryReport, module: Module | None, headroom: Headroom) -> list[ReliefRow]:
+    """Return the smallest sets of parts without which the program fits, the easiest remedy first.
+
+    What donation frees is in every set, as it costs nothing; where it is enough, it is the first
+    set, and the others show what else is. These are of one size, three at most. Where none
+    suffices, the one that goes furthest, found by taking what gains most, one by one. Empty where
+    it fits, or nothing says when values live.
+    """
+    if headroom.allocated_bytes is None or headroom.fits is not False:
+        return []
+    everything = divide_memory(report, module)
+    reserved = Reserved(report, everything)
+    excess = headroom.allocated_bytes - headroom.limit_bytes
+    least = excess * _LEAST_DONATED
+    donated = tuple(
+        part
+        for part in everything
+        if part.kind == "missed-donation" and reserved.gain([part]) > least
+    )
+    others = [part for part in everything if part.kind != "missed-donation"]
+    # Of those that gain nothing alone, the largest may still gain beside others.
+    peaks = {one: add_curves([tenure.curve() for tenure in one.tenures]).peak() for one in others}
+    others.sort(key=lambda one: (reserved.gain([one]), peaks[one][0]), reverse=True)
+    others = others[:MOST_PARTS]  # of which there are 175 sets of up to three
+    gain = reserved.gain(donated)
+    sets = [(gain, donated)] if gain >= excess else []
+    beside = () if sets else donated
+    sets += _choose_sets(others, reserved, excess, beside)[: MOST_SETS - len(sets)]
+    return [
+        ReliefRow(
+            set=number,
+            part=part.title,
+            kind=part.kind,
+            of=part.of,
+            gain_bytes=reserved.gain([part]),
+            set_gain_bytes=gain,
+            headroom_bytes=gain - excess,
+            remedy=PARTS[part.kind][1],
+        )
+        for number, (gain, chosen) in enumerate(sets or [_go_furthest(others, reserved, beside)], 1)
+        for part in chosen
+    ]
+
+
+def _choose_sets(
+    parts: Sequence[Part], reserved: Reserved, excess: int, beside: tuple[Part, ...]
+) -> list[tuple[int, tuple[Part, ...]]]:
+    """Return the sets of fewest parts that gain as much as there is too much.
+
+    `beside` are in each of them, and do not count. The hardest remedy of each set decides on its
+    place, then the next hardest. A set that cannot suffice is not measured.
+    """
+    for size in range(1, MOST_TOGETHER + 1):
+        hopeful: list[tuple[list[int], int, tuple[Part, ...]]] = []
+        for chosen in combinations(parts, size):
+            one = _sort_parts((*beside, *chosen))
+            most = reserved.most(one)
+            if most >= excess:
+                effort = [EASIEST_FIRST.index(part.kind) for part in reversed(one)]
+                hopeful.append((effort, most, one))
+        hopeful.sort(key=lambda one: one[:2])
+        gains = ((effort, reserved.gain(one), one) for effort, _, one in hopeful)
+        found = list(islice((one for one in gains if one[1] >= excess), MOST_SETS))
+        if found:
+            return [one[1:] for one in sorted(found, key=lambda one: one[:2])]
+    return []
+
+
+def _go_furthest(
+    parts: Sequence[Part], reserved: Reserved, beside: tuple[Part, ...]
+) -> tuple[int, tuple[Part, ...]]:
+    """Take what gains most beside what is taken, until nothing gains any more."""
+    chosen, best = beside, reserved.gain(beside)
+    while len(chosen) < MOST_TOGETHER + len(beside):
+        left = [part for part in parts if part not in chosen]
+        gains = [reserved.gain((*chosen, part)) for part in left]
+        if not gains or max(gains) <= best:
+            break
+        best = max(gains)
+        chosen = (*chosen, left[gains.index(best)])
+    return best, _sort_parts(chosen)
+
+
+def _sort_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
+    return tuple(sorted(parts, key=lambda part: EASIEST_FIRST.index(part.kind)))
+
+
+class Part(Struct, frozen=True, eq=False):
+    """Tenures one would do the same about; `of` is a scope, or a part of the arguments' tree."""
+
+    kind: PartKind
+    of: str
+    tenures: list[Tenure] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return PARTS[self.kind][0].format(self.of)
+
+
+def divide_memory(report: MemoryReport, module: Module | None) -> list[Part]:
+    """Return the parts of space 0; none where nothing says when values live.
+
+    Every tenure is in one part: by the class of its allocation, and by what its value that lives
+    longest belongs to, of those with a scope of their own. A saved activation is made by the
+    forward pass and needed when the backward pass runs, or a copy of one. Scopes are cut behind
+    their first numbered component, so that layers are one part.
+    """
+    told: dict[Tenure, dict[str, BufferRow]] = {}
+    for row in all_rows(report, module, 0):
+        if row.held and row.held.tenure:
+            told.setdefault(row.held.tenure, {})[row.value] = row
+    missed = {key: row for row, key in list_missed_outputs(module)} if module else {}
+    turn = _find_turn(report, module) if module else None
+    parts: dict[tuple[PartKind, str], Part] = {}
+    kind: PartKind
+    for tenure, row in chain.from_iterable(starmap(_split, told.items())):
+        donors = (missed[value.key] for value in tenure.values if value.key in missed)
+        donor = next(donors, None) if tenure.is_owner and row.class_ == "output" else None
+        if donor is not None:
+            argument = _ARGUMENT.match(donor.parameter_name or "")
+            kind = "missed-donation"
+            of = argument[0] if argument else f"parameter {donor.parameter_number}"
+        else:
+            kind, of = _name_part(row, tenure, turn)
+        parts.setdefault((kind, of), Part(kind, of)).tenures.append(tenure)
+    return list(parts.values())
+
+
+def _split(tenure: Tenure, rows: Mapping[str, BufferRow]) -> Iterator[tuple[Tenure, BufferRow]]:
+    """Divide a tenure where the backward pass writes over what the forward pass made.
+
+    Both need the bytes, each in its time. Yields each with the value that tells what it is.
+    """
+    held = sorted(zip(tenure.values, tenure.blocks, strict=True), key=lambda one: one[1].start)
+    sides = _fill_gaps([rows[value.name].made_op_name for value, _ in held])
+    is_uniform = len({(block.low, block.high) for block in tenure.blocks}) == 1
+    if tenure.is_owner or not is_uniform or len(set(sides)) == 1:
+        yield tenure, max(rows.values(), key=_rank)
+        return
+    parts = [
+        [one for _, one in part]
+        for _, part in groupby(zip(sides, held, strict=True), itemgetter(0))
+    ]
+    ends = [part[0][1].start - 1 for part in parts[1:]]
+    for part, end in zip(parts, [*ends, tenure.end], strict=True):
+        kept = [(one, replace(block, end=min(block.end, end))) for one, block in part]
+        kept = [(one, block) for one, block in kept if block.start <= block.end]
+        if kept:
+            values, blocks = zip(*kept, strict=True)
+            best = max((rows[value.name] for value in values), key=_rank)
+            yield Tenure(tenure.allocation, list(values), list(blocks)), best
+
+
+def _fill_gaps(makers: Sequence[str | None]) -> list[bool | None]:
+    """Say of each value whether the forward pass made it, by the op_name of its maker.
+
+    One without is as what comes behind it; at the end, as what came before.
+    """
+    sides = [None if one is None else _is_forward(one) for one in makers]
+    for places in (range(len(sides) - 2, -1, -1), range(1, len(sides))):
+        for place in places:
+            if sides[place] is None:
+                sides[place] = sides[place - places.step]
+    return sides
+
+
+def _rank(row: BufferRow) -> tuple[bool, int]:
+    """Rank who tells of a tenure: who has a scope of its own or its maker, the longest-lived."""
+    return row.made_op_name is not None, row.live_positions or 0
+
+
+def _name_part(row: BufferRow, tenure: Tenure, turn: int | None) -> tuple[PartKind, str]:
+    """Say what kind of part a tenure is in, and of what; `turn`: where the backward pass begins."""
+    if tenure.is_owner:
+        if row.class_ == "constant":
+            return "constants", ""
+        if row.class_ == "output":
+            return "outputs", _cut_scope(row.scope)
+        tree = row.parameter_tree or row.parameter or "?"
+        if _OPTIMIZER.search(tree):
+            return "optimizer-state", tree
+        return "parameters" if row.is_donated else "inputs", tree
+    if row.moved_parameter is not None and row.scope_from not in {"own", "maker"}:
+        return "parameter-copy", find_parameter_tree(row.moved_parameter) or row.moved_parameter
+    if row.scope and _LOGITS.fullmatch(row.scope.rpartition("/")[2]):
+        return "logits", fold_numbers(row.scope)
+    is_saved = _is_forward(row.made_op_name or "") and turn is not None and tenure.end >= turn
+    return "saved-activations" if is_saved else "temporaries", _cut_scope(row.scope)
+
+
+def _cut_scope(scope: str | None) -> str:
+    """Cut a scope behind its first numbered component; one without any, behind its first."""
+    if scope is None:
+        return "no scope"
+    components = fold_numbers(scope).split("/")
+    numbered = (place for place, one in enumerate(components) if one.endswith(ANY))
+    return "/".join(components[: next(numbered, 0) + 1])
+
+
+def _is_forward(op_name: str) -> bool:
+    return _FORWARD in op_name and _BACKWARD not in op_name
+
+
+def _find_turn(report: MemoryReport, module: Module) -> int | None:
+    """Return where the backward pass begins; None where nothing was differentiated.
+
+    That is its first instruction behind a quarter of the forward pass: schedules put some that
+    depend on nothing, such as zeros to add to, before all others.
+    """
+    if report.map.lifetimes is None:
+        return None
+    names = {one.name: one.metadata().op_name for one in module.instructions()}
+    names |= {one.full_name: one.metadata().op_name for one in module.instructions()}
+    sequence = [names.get(name, "") for name in report.map.lifetimes.sequence]
+    forward = [place for place, name in enumerate(sequence) if _is_forward(name)]
+    backward = [place for place, name in enumerate(sequence) if _BACKWARD in name]
+    quarter = forward[len(forward) // 4] if forward else 0
+    return next((place for place in backward if place > quarter), None)
+
 
 MOST_SAMPLES: Final = 500  # positions at which sets are looked at first
 
@@ -47,12 +356,18 @@ class Reserved:
     """What space 0 reserves, and what it would without some of its parts."""
 
     def __init__(self, report: MemoryReport, parts: Iterable[Part]) -> None:
-        self.curve = report.map.curve(0, "temp") or Curve()
-        self.temp = SpacePeak(self.curve)
+        curve = report.map.curve(0, "temp") or Curve()
+        self.temp = SpacePeak(curve)
         self.tenures: dict[int, set[Tenure]] = {}
-        for tenure in _all(parts):
-            self.tenures.setdefault(tenure.allocation.number, set()).add(tenure)
-        self.samples = _find_samples(self.curve)
+        for part in parts:
+            for tenure in part.tenures:
+                self.tenures.setdefault(tenure.allocation.number, set()).add(tenure)
+        # A bound on the gain of a set from a few positions spares measuring most sets in full.
+        # The highest position of each of some stretches of time, with what is in use there.
+        points = list(zip(curve.positions, curve.levels, strict=True))
+        step = len(points) // MOST_SAMPLES + 1
+        stretches = (points[start : start + step] for start in range(0, len(points), step))
+        self.samples = [max(stretch, key=itemgetter(1)) for stretch in stretches]
         self._removed: dict[Part, Curve] = {}
         self._sketches: dict[Part, tuple[int, list[int]]] = {}
 
@@ -64,17 +379,17 @@ class Reserved:
         """
         parts = tuple(parts)
         elsewhere: dict[int, set[Tenure]] = {}
-        for tenure in _all(parts):
-            if not _is_temp(tenure):
+        for tenure in (tenure for part in parts for tenure in part.tenures):
+            if not tenure.is_temp:
                 elsewhere.setdefault(tenure.allocation.number, set()).add(tenure)
-        freed, moved = 0, []
+        freed, change = 0, [self._curve_of(part) for part in parts]
         for number, gone in elsewhere.items():
             kept = self.tenures[number] - gone
             if not any(tenure.is_owner for tenure in kept):
                 freed += next(iter(gone)).allocation.size_bytes
-                moved += [tenure.curve() for tenure in kept]
-        change = add_curves((*map(self._curve_of, parts), *map(_negate, moved)))
-        return freed + self.temp.peak_bytes - self.temp.peak_without(change)
+                moved = [tenure.curve() for tenure in kept]
+                change += [Curve(one.positions, tuple(map(neg, one.levels))) for one in moved]
+        return freed + self.temp.peak_bytes - self.temp.peak_without(add_curves(change))
 
     def most(self, parts: Iterable[Part]) -> int:
         """Return what the gain is at most, from a few positions alone: it is quick."""
@@ -88,7 +403,7 @@ class Reserved:
     def _curve_of(self, part: Part) -> Curve:
         """Return what the temporaries of a part hold; added up once."""
         if part not in self._removed:
-            temps = [tenure.curve() for tenure in part.tenures if _is_temp(tenure)]
+            temps = [tenure.curve() for tenure in part.tenures if tenure.is_temp]
             self._removed[part] = add_curves(temps)
         return self._removed[part]
 
@@ -98,40 +413,20 @@ class Reserved:
             owned = {
                 one.allocation
                 for one in part.tenures
-                if not _is_temp(one)
-                and (one.is_owner or not self._has_owner(one.allocation.number))
+                if not one.is_temp
+                and (
+                    one.is_owner
+                    or not any(other.is_owner for other in self.tenures[one.allocation.number])
+                )
             }
             curve = self._curve_of(part)
             held = [curve.at(position) for position, _ in self.samples]
             self._sketches[part] = sum(one.size_bytes for one in owned), held
         return self._sketches[part]
 
-    def _has_owner(self, number: int) -> bool:
-        return any(tenure.is_owner for tenure in self.tenures[number])
-
-
-def _is_temp(tenure: Tenure) -> bool:
-    return tenure.allocation.allocation_class == "temp"
-
-
-def _find_samples(curve: Curve) -> list[tuple[int, int]]:
-    """Return the highest position of each of some stretches of time, with what is in use there."""
-    points = list(zip(curve.positions, curve.levels, strict=True))
-    step = len(points) // MOST_SAMPLES + 1
-    stretches = (points[start : start + step] for start in range(0, len(points), step))
-    return [max(stretch, key=itemgetter(1)) for stretch in stretches]
-
-
-def _all(parts: Iterable[Part]) -> Iterator[Tenure]:
-    return (tenure for part in parts for tenure in part.tenures)
-
-
-def _negate(curve: Curve) -> Curve:
-    return Curve(curve.positions, tuple(-level for level in curve.levels))
-
 
 def measure_donation(report: MemoryReport, module: Module) -> int | None:
-    """Return what space 0 would reserve less, as `find_relief` has it; None where nobody knows.
+    """Return what space 0 would reserve less, as `plan_relief` has it; None where nobody knows.
 
     An output takes its allocation with it, and the temporaries that lay there need room among
     the others: so it is less than the outputs' sizes. Only their allocations are looked at.
@@ -151,7 +446,9 @@ def add_gains(
     measure = _Donations(report, module).measure
     found = []
     for row in rows:
-        donatable = offer(measure, row.output_index if row.status == "not-donated" else None)
+        donatable = Donatable()
+        output = row.output_index if row.status == "not-donated" else None
+        donatable.__dict__.update(measure=measure, output=output)
         gain = donatable.together((donatable,))
         found.append(replace(row, gain_bytes=gain, donatable=donatable))
     return tuple(found)
@@ -161,7 +458,7 @@ class _Donations:
     """The outputs that could lie in parameters, by their index, and what else lies with them."""
 
     def __init__(self, report: MemoryReport, module: Module) -> None:
-        missed = {key: row.output_index or () for row, key in find_missed_outputs(module)}
+        missed = {key: row.output_index or () for row, key in list_missed_outputs(module)}
         self.parts = {index: Part("missed-donation", "") for index in missed.values()}
         rest = Part("temporaries", "")
         outputs = [
@@ -235,9 +532,8 @@ def take_away(report: MemoryReport, tenures: Iterable[Tenure]) -> MemoryReport:
         replace(one, values=[value for value in one.values if value not in taken])
         for one in assignment.allocations
     )
-    return replace(
-        report, map=map_memory(replace(assignment, allocations=left), report.map.lifetimes)
-    )
+    rest = MemoryMap(replace(assignment, allocations=left), report.map.lifetimes)
+    return replace(report, map=rest)
 
 
 def measure_without(whole: MemoryMap, rest: MemoryMap, tenures: set[Tenure], color: int) -> Without:
@@ -253,148 +549,3 @@ def measure_without(whole: MemoryMap, rest: MemoryMap, tenures: set[Tenure], col
         position=position,
         instruction=rest.lifetimes.instruction_at(position) if rest.lifetimes else None,
     )
-
-
-GAIN_CAVEAT: Final = (
-    "Gains are of this schedule and do not add up; what is compiled again mostly gains less."
-)
-
-MOST_TOGETHER: Final = 3  # parts of a set, beside what donation frees
-MOST_PARTS: Final = 10  # that sets are made of: those that gain most
-MOST_SETS: Final = 5
-_LEAST_DONATED: Final = 0.01  # of what is missing: less is not worth a row
-
-
-class ReliefRow(Struct, frozen=True):
-    """A part of a set without which the program fits; or, where none does, nearly fits."""
-
-    set: Annotated[int, column("number of the set; all its parts must go", NUMBER)]
-    part: Annotated[str, column("what would not be there")]
-    kind: Annotated[PartKind, figure("what kind of memory that is", word_meanings=PART_MEANINGS)]
-    of: Annotated[str, figure("its scope, or the part of the arguments' tree")]
-    gain_bytes: Annotated[
-        int, column("how far the allocated size falls without this part alone", BYTES)
-    ]
-    set_gain_bytes: Annotated[
-        int, figure("how far it falls without the whole set", BYTES, is_summed=False)
-    ]
-    headroom_bytes: Annotated[
-        int,
-        column(
-            "what is then left; negative where it still does not fit",
-            BYTES,
-            is_signed=True,
-            is_summed=False,
-        ),
-    ]
-    remedy: Annotated[str, column("what one usually does about it")]
-
-
-RELIEF: Final = RowList(
-    "relief",
-    ReliefRow,
-    "the smallest sets of parts without which the program fits, the easiest to do without first",
-    key="part",
-    has_total=False,
-    is_optional=True,
-    option="--hbm SIZE",
-    title="Without these",
-)
-
-
-def find_relief(report: MemoryReport, module: Module | None, headroom: Headroom) -> list[ReliefRow]:
-    """Return the smallest sets of parts without which the program fits, the easiest remedy first.
-
-    What donation frees is in every set, as it costs nothing; where it is enough, it is the first
-    set, and the others show what else is. These are of one size, three at most. Where none
-    suffices, the one that goes furthest, found by taking what gains most, one by one. Empty where
-    it fits, or nothing says when values live.
-    """
-    if headroom.allocated_bytes is None or headroom.fits is not False:
-        return []
-    everything = divide_memory(report, module)
-    reserved = Reserved(report, everything)
-    excess = headroom.allocated_bytes - headroom.limit_bytes
-    least = excess * _LEAST_DONATED
-    donated = [part for part in everything if part.kind == "missed-donation"]
-    donated = [part for part in donated if reserved.gain([part]) > least]
-    others = _rank([part for part in everything if part.kind != "missed-donation"], reserved)
-    gain = reserved.gain(donated)
-    sets = [(gain, tuple(donated))] if gain >= excess else []
-    beside = () if sets else tuple(donated)
-    sets += _find_sets(others, reserved, excess, beside)[: MOST_SETS - len(sets)]
-    return [
-        row
-        for number, (gain, chosen) in enumerate(sets or [_go_furthest(others, reserved, beside)], 1)
-        for row in _write(number, gain, chosen, reserved, excess)
-    ]
-
-
-def _rank(parts: Sequence[Part], reserved: Reserved) -> list[Part]:
-    """Return the parts that gain most; of those that gain nothing alone, the largest."""
-    gains = [(reserved.gain([part]), _peak_of(part), part) for part in parts]
-    gains.sort(key=lambda one: one[:2], reverse=True)
-    return [part for _, _, part in gains[:MOST_PARTS]]
-
-
-def _peak_of(part: Part) -> int:
-    return add_curves([tenure.curve() for tenure in part.tenures]).peak()[0]
-
-
-def _find_sets(
-    parts: Sequence[Part], reserved: Reserved, excess: int, beside: tuple[Part, ...]
-) -> list[tuple[int, tuple[Part, ...]]]:
-    """Return the sets of fewest parts that gain as much as there is too much.
-
-    `beside` are in each of them, and do not count.
-    """
-    for size in range(1, MOST_TOGETHER + 1):
-        sets = (_sort_parts((*beside, *chosen)) for chosen in combinations(parts, size))
-        hopeful = [(_find_effort(one), reserved.most(one), one) for one in sets]
-        hopeful = [one for one in hopeful if one[1] >= excess]
-        hopeful.sort(key=lambda one: one[:2])
-        gains = ((effort, reserved.gain(one), one) for effort, _, one in hopeful)
-        found = list(islice((one for one in gains if one[1] >= excess), MOST_SETS))
-        if found:
-            return [one[1:] for one in sorted(found, key=lambda one: one[:2])]
-    return []
-
-
-def _sort_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
-    return tuple(sorted(parts, key=lambda part: EASIEST_FIRST.index(part.kind)))
-
-
-def _find_effort(parts: Sequence[Part]) -> tuple[int, ...]:
-    """Return what orders sets: the hardest remedy of each decides, then the next hardest."""
-    return tuple(sorted((EASIEST_FIRST.index(part.kind) for part in parts), reverse=True))
-
-
-def _go_furthest(
-    parts: Sequence[Part], reserved: Reserved, beside: tuple[Part, ...]
-) -> tuple[int, tuple[Part, ...]]:
-    """Take what gains most beside what is taken, until nothing gains any more."""
-    chosen, best = beside, reserved.gain(beside)
-    while len(chosen) < MOST_TOGETHER + len(beside):
-        left = [part for part in parts if part not in chosen]
-        gains = [reserved.gain((*chosen, part)) for part in left]
-        if not gains or max(gains) <= best:
-            break
-        best = max(gains)
-        chosen = (*chosen, left[gains.index(best)])
-    return best, _sort_parts(chosen)
-
-
-def _write(
-    number: int, gain: int, chosen: tuple[Part, ...], reserved: Reserved, excess: int
-) -> Iterator[ReliefRow]:
-    for part in chosen:
-        yield ReliefRow(
-            set=number,
-            part=part.title,
-            kind=part.kind,
-            of=part.of,
-            gain_bytes=reserved.gain([part]),
-            set_gain_bytes=gain,
-            headroom_bytes=gain - excess,
-            remedy=REMEDIES[part.kind],
-        )

@@ -1,25 +1,38 @@
-"""Which allocations does a program have, and how much of each is ever in use?
+"""The rows of `hlotool buffers`: allocations, and the values in them, all or those at an instant.
 
-Which values hold memory at an instant, and which are there at all?
+A row says of a value what the assignment, the lifetimes and the module know of it: its bytes, where
+it comes from, what uses it, whose parameter it is, and what would be saved without it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
-from hlotool.analysis.memory.memory_map import Holding, MemoryMap, find_holdings
-from hlotool.analysis.memory.parameter_name import find_parameter_name, find_parameter_tree
-from hlotool.analysis.memory.producers import Teller, ValueOrigin, ValueOrigins
+from hlotool.analysis.memory.memory_map import (
+    Holding,
+    MemoryMap,
+    list_holdings,
+    padding_bytes_of,
+    unpadded_bytes_of,
+)
+from hlotool.analysis.memory.producers import Teller, ValueOrigins
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.savings import Gains, Held
-from hlotool.analysis.memory.sizes import padding_bytes_of, unpadded_bytes_of
+from hlotool.analysis.memory.savings import Held, Tenures
 from hlotool.analysis.memory.users import UseCounts
 from hlotool.analysis.origin import Stack, StackFrame, write_short_source
 from hlotool.hlo import ArrayShape, Module
-from hlotool.hlo.buffers import Allocation, AllocationClass, BufferValue, LiveRange
+from hlotool.hlo.buffers import (
+    Allocation,
+    AllocationClass,
+    BufferAssignment,
+    BufferValue,
+    format_position,
+)
 from hlotool.hlo.opcodes import OPCODES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, TIMES, column, figure
@@ -66,8 +79,8 @@ def allocation_rows(
     for one in memory.assignment.allocations:
         if color not in {None, one.color}:
             continue
-        curve = memory.curve_of(one)
-        peak = curve.peak()[0] if curve else None
+        measured = memory.measure(one)
+        peak = measured[0].peak()[0] if measured else None
         is_temp = one.allocation_class == "temp"
         rows.append(
             AllocationRow(
@@ -222,28 +235,20 @@ def rows_at(
     all rows add up to what is in use (docs/buffers.md). `color` None means all spaces.
     """
     colors = report.map.colors() if color is None else (color,)
-    held = [one for each in colors for one in find_holdings(report.map, position, each)[:most]]
+    held = [one for each in colors for one in list_holdings(report.map, position, each)[:most]]
     describer = _Describer(report, module, {one.value for one in held})
-    return [
-        describer.describe(one.allocation, one.value, LiveRange(one.born, one.dies), one)
-        for one in held
-    ]
+    return [describer.describe(one.allocation, one.value, one) for one in held]
 
 
 def all_rows(report: MemoryReport, module: Module | None, color: int | None) -> list[BufferRow]:
     """Return every value of a space or (None) of all, thread-local ones too, by number."""
-    placed = [
-        (value, allocation)
+    values = [
+        value
         for allocation in report.map.assignment.allocations
         if color in {None, allocation.color}
         for value in allocation.values
     ]
-    placed.sort(key=lambda pair: pair[0].number)
-    describer = _Describer(report, module, {value for value, _ in placed})
-    return [
-        describer.describe(allocation, value, _find_range(report, allocation, value))
-        for value, allocation in placed
-    ]
+    return describe_values(report, module, sorted(values, key=lambda value: value.number))
 
 
 def describe_values(
@@ -256,16 +261,7 @@ def describe_values(
         for allocation in report.map.assignment.allocations
         for value in allocation.values
     }
-    return [
-        describer.describe(homes[value], value, _find_range(report, homes[value], value))
-        for value in wanted
-    ]
-
-
-def _find_range(
-    report: MemoryReport, allocation: Allocation, value: BufferValue
-) -> LiveRange | None:
-    return None if allocation.is_thread_local else report.map.range_of(value)
+    return [describer.describe(homes[value], value) for value in wanted]
 
 
 class _Describer:
@@ -275,24 +271,27 @@ class _Describer:
         self, report: MemoryReport, module: Module | None, wanted: Collection[BufferValue]
     ) -> None:
         self.module = module
-        self.assignment = report.map.assignment
+        self.memory = report.map
         self.is_estimate = report.figures.sizes_from == "estimate"
-        self.origins = ValueOrigins(module, self.assignment, report.flow)
-        self.gains = Gains(report.map, wanted)
-        self.uses = UseCounts(module, self.assignment, self.origins.definers, report.flow)
+        self.origins = ValueOrigins(module, self.memory.assignment, report.flow)
+        self.tenures = Tenures(self.memory, wanted)
+        definers = self.origins.definers
+        self.uses = UseCounts(module, self.memory.assignment, definers, report.flow)
 
     def describe(
-        self,
-        allocation: Allocation,
-        value: BufferValue,
-        live: LiveRange | None,
-        holding: Holding | None = None,
+        self, allocation: Allocation, value: BufferValue, holding: Holding | None = None
     ) -> BufferRow:
         """Write all of a value, and what it holds where that is asked at an instant."""
+        live = None if allocation.is_thread_local else self.memory.range_of(value)
         origin = self.origins.of(value)
-        parameter_name = find_parameter_name(allocation, self.module, self.assignment)
-        held = self.gains.of(allocation, value)
+        name = find_parameter_name(allocation, self.module, self.memory.assignment)
+        number = allocation.parameter
+        made_in = None if origin.scope_from == "user" else origin.scope
+        used_in = _mark(origin.scope, origin.scope_from)
+        source = write_short_source(origin.source_file, origin.source_line)
+        held = self.tenures.find_held(allocation, value)
         return BufferRow(
+            **asdict(origin),
             occupied_bytes=holding.occupied_bytes if holding else None,
             gain_bytes=held.together((held,)) if held else None,
             size_bytes=value.size_bytes,
@@ -300,17 +299,11 @@ class _Describer:
             class_=allocation.allocation_class,
             value=value.name,
             shape=str(value.shape),
-            opcode=origin.opcode,
             born=live.start if live else None,
             dies=live.end if live else None,
-            scope=origin.scope,
-            scope_from=origin.scope_from,
-            source=_mark(
-                write_short_source(origin.source_file, origin.source_line), origin.source_from
-            ),
-            source_from=origin.source_from,
-            parameter_name=parameter_name,
-            belongs_to=_find_owner(parameter_name, origin),
+            source=_mark(source, origin.source_from),
+            parameter_name=name,
+            belongs_to=name or made_in or origin.moved_parameter or used_in,
             instruction=value.instruction,
             index=value.index,
             dtype=value.shape.dtype if isinstance(value.shape, ArrayShape) else None,
@@ -323,29 +316,64 @@ class _Describer:
             is_donated=allocation.is_donated,
             live_positions=live.end - live.start + 1 if live else None,
             use_count=self.uses.of(value),
-            op_name=origin.op_name,
-            source_file=origin.source_file,
-            source_line=origin.source_line,
-            parameter=parameter_name or _text(allocation.parameter),
-            parameter_tree=find_parameter_tree(parameter_name) if parameter_name else None,
-            stack_frame=origin.frame or None,
+            parameter=name or (None if number is None else str(number)),
+            parameter_tree=find_parameter_tree(name) if name else None,
             held=held,
-            made_op_name=origin.made_op_name,
-            moved_parameter=origin.moved_parameter,
         )
-
-
-def _text(number: int | None) -> str | None:
-    return None if number is None else str(number)
-
-
-def _find_owner(parameter_name: str | None, origin: ValueOrigin) -> str | None:
-    """Say what a value belongs to; to what uses it only where nothing else is known."""
-    made_in = None if origin.scope_from == "user" else origin.scope
-    used_in = _mark(origin.scope, origin.scope_from)
-    return parameter_name or made_in or origin.moved_parameter or used_in
 
 
 def _mark(text: str | None, told_by: Teller | None) -> str | None:
     """Mark what is not said of the value itself but of what uses it."""
     return f"for {text}" if text and told_by == "user" else text
+
+
+def find_parameter_name(
+    allocation: Allocation, module: Module | None, assignment: BufferAssignment
+) -> str | None:
+    """Return a parameter's name, with the index of its part: `state['w']`, `pair{1}`.
+
+    It is the op_name in the module or, without one, in the assignment's used values. None
+    where no parameter owns the allocation, or the parameter has no name.
+    """
+    number = allocation.parameter
+    if number is None:
+        return None
+    if module is not None:
+        parameters = module.entry.parameters
+        found = parameters[number].metadata().op_name if number < len(parameters) else ""
+    else:
+        used = (assignment.find_definition(value.number) for value in allocation.values)
+        names = (one.metadata.op_name for one in used if one and one.opcode == "parameter")
+        found = next(names, "")
+    return format_position(found, allocation.parameter_index or None) if found else None
+
+
+# A step of a path in a tree of arguments: `.mu`, `[0]`, `['layers']`.
+_STEP: Final = re.compile(r"\.[A-Za-z_]\w*|\[(?:'[^']*'|\"[^\"]*\"|[^\]]*)\]")
+_ROOT: Final = re.compile(r"[^.\[{]+")
+
+
+def find_parameter_tree(name: str) -> str | None:
+    """Return the part of the arguments' tree that a parameter is in: its name's beginning.
+
+    That is the path to its last attribute, `state.params`, `state.opt_state[0].mu`; without
+    attributes to its first key, `state['mu']`. The leaf itself does not count: `batch['x']` is
+    in `batch`. None where the name is no path.
+
+    >>> find_parameter_tree("state.opt_state[0].mu['params']['head']['kernel']")
+    'state.opt_state[0].mu'
+    >>> find_parameter_tree("state['params']['layers'][3]['w']"), find_parameter_tree("batch['x']")
+    ("state['params']", 'batch')
+    """
+    root = _ROOT.match(name)
+    if root is None:
+        return None
+    steps = []
+    end = root.end()
+    while step := _STEP.match(name, end):
+        steps.append(step)
+        end = step.end()
+    inner = steps[:-1]
+    attributes = [step for step in inner if step[0].startswith(".")]
+    last = (attributes[-1:] or inner[:1] or [root])[0]
+    return name[: last.end()]

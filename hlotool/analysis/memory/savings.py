@@ -1,8 +1,9 @@
-"""Which values hold the same bytes, from when the first takes them until the last is done?
+"""Savings: how far the peak of a memory space falls without some of the bytes that values hold.
 
 A value hands its bytes on while both are live: to what is written over it, to the next round of a
 loop, to the output that a donated parameter becomes. What only comes to lie there later, when
-nothing lives there, has them anew.
+nothing lives there, has them anew. So not values are taken away, but tenures: values that hold the
+same bytes, from when the first takes them until the last is done.
 
     value        bytes      positions
     a            [0, 64)    0 … 2      a tenure of 64 bytes, 0 … 5: a, and b that took over
@@ -10,24 +11,22 @@ nothing lives there, has them anew.
     c            [0, 64)    6 … 9      another
     d            [64, 96)   4 … 9      and a third, of 32 bytes
 
-How far does the peak of a memory space fall without some of its bytes?
-
-What does a row know of how far the peak would fall without it, and without others too?
+All is exact for the schedule and the places of this assignment: what is compiled again without the
+values may come out otherwise.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.curve import Curve, OccupiedBlock, add_curves, add_up_groups
+from hlotool.analysis.memory.intervals import Curve, OccupiedBlock, add_curves, add_up_groups
 from hlotool.analysis.memory.memory_map import MemoryMap
 from hlotool.hlo.buffers import Allocation, BufferValue
 from hlotool.hlo.module import Node
-from hlotool.hlo.values import ShapeIndex
 
 
 class Tenure(Node, eq=False):
@@ -44,6 +43,11 @@ class Tenure(Node, eq=False):
     is_owner: bool = False
 
     @property
+    def is_temp(self) -> bool:
+        """Whether it lies among the temporaries."""
+        return self.allocation.allocation_class == "temp"
+
+    @property
     def end(self) -> int:
         """The last position at which one of its values is live."""
         return max(block.end for block in self.blocks)
@@ -52,54 +56,6 @@ class Tenure(Node, eq=False):
         """Return the bytes it holds over time; its blocks are one group."""
         numbers = range(len(self.blocks))
         return add_up_groups(self.blocks, [numbers] if len(numbers) > 1 else ())
-
-
-class Tenures:
-    """Finds the tenures of some values, an allocation at a time; each is worked out once."""
-
-    def __init__(self, memory: MemoryMap, wanted: Collection[BufferValue]) -> None:
-        self.memory = memory
-        self.wanted = wanted
-        self._known: dict[int, dict[BufferValue, Tenure]] = {}
-
-    def of(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
-        """Return the tenure of each wanted value of an allocation; one without a byte has none.
-
-        None of them has where nothing says when values live, or in thread-local memory.
-        """
-        known = self._known.get(allocation.number)
-        if known is None:
-            known = self._known[allocation.number] = self._find(allocation)
-        return known
-
-    def _find(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
-        if self.memory.lifetimes is None or allocation.is_thread_local:
-            return {}
-        wanted = {
-            place
-            for place, value in enumerate(allocation.values)
-            if value.size_bytes and value in self.wanted
-        }
-        groups = [
-            group for group in self.memory.groups_of(allocation) if not wanted.isdisjoint(group)
-        ]
-        alone = wanted.difference(*groups)
-        found: dict[BufferValue, Tenure] = {}
-        for places in (*groups, *([place] for place in sorted(alone))):
-            held = [allocation.values[place] for place in places]
-            parts = self.memory.blocks_of(held)
-            tenure = Tenure(
-                allocation, held, parts, _is_owner(allocation, parts, self.memory.lifetimes.end)
-            )
-            found.update((value, tenure) for value in held)
-        return found
-
-
-def _is_owner(allocation: Allocation, blocks: Sequence[OccupiedBlock], last: int) -> bool:
-    """Whether an allocation is there for some of its values: what is given, and what leaves."""
-    of = allocation.allocation_class
-    is_given = of in {"parameter", "constant"} and any(not block.start for block in blocks)
-    return is_given or (of != "temp" and any(block.end >= last for block in blocks))
 
 
 _STRETCH: Final = 16  # levels whose highest is written down
@@ -139,7 +95,11 @@ class SpacePeak:
         return max(highest, self._highest(first, len(self.positions)) - removed)
 
     def _highest(self, first: int, last: int) -> int:
-        """Return the highest of the levels from one to another, both included."""
+        """Return the highest of the levels from one to another, both included.
+
+        A sparse table over stretches of levels: a maximum takes constant time, and each row is made
+        when it is first needed. Thousands of rows ask, of curves of tens of thousands of levels.
+        """
         levels, rows = self._levels, self._rows
         begin, end = -(-first // _STRETCH), (last + 1) // _STRETCH  # the whole stretches between
         if begin >= end:
@@ -156,17 +116,12 @@ class Held(Struct, frozen=True, dict=True):
     """The bytes that a value holds, with the peak of their space.
 
     It is no part of what a row says: rows are compared, and written down, without it. So it has no
-    fields; `hold` keeps the rest beside them.
+    fields; `Tenures` keeps the rest beside them.
     """
 
     @property
-    def peak(self) -> SpacePeak | None:
-        """The peak of the space; None of what was written down and read back."""
-        return self.__dict__.get("peak")
-
-    @property
     def tenure(self) -> Tenure | None:
-        """Its bytes; None of a value without a byte, and in thread-local memory."""
+        """Its bytes; None of a value without a byte, in thread-local memory, and if read back."""
         return self.__dict__.get("tenure")
 
     def together(self, others: Iterable[Held]) -> int:
@@ -176,56 +131,58 @@ class Held(Struct, frozen=True, dict=True):
         """
         parts: dict[SpacePeak, list[Tenure]] = {}
         for one in others:
-            if one.peak is not None and one.tenure is not None:
-                parts.setdefault(one.peak, []).append(one.tenure)
+            if one.tenure is not None:
+                parts.setdefault(one.__dict__["peak"], []).append(one.tenure)
         return sum(peak.gain(tenures) for peak, tenures in parts.items())
 
 
-def hold(peak: SpacePeak, tenure: Tenure | None) -> Held:
-    """Return what a row keeps of its bytes."""
-    held = Held()
-    held.__dict__.update(peak=peak, tenure=tenure)
-    return held
-
-
-class Donatable(Struct, frozen=True, dict=True):
-    """An array that may be donated, with what that gains beside others.
-
-    As `Held`, it is no part of what a row says, and has no fields; `offer` keeps the rest.
-    """
-
-    def together(self, others: Iterable[Donatable]) -> int:
-        """Return what donating all of these gains; 0 of what was written down and read back."""
-        measure: Callable[[list[ShapeIndex]], int] | None = self.__dict__.get("measure")
-        outputs = [output for one in others if (output := one.__dict__.get("output")) is not None]
-        return measure(outputs) if measure is not None else 0
-
-
-def offer(measure: Callable[[list[ShapeIndex]], int], output: ShapeIndex | None) -> Donatable:
-    """Return what a row keeps of an output that could have its memory, None where one has it."""
-    found = Donatable()
-    found.__dict__.update(measure=measure, output=output)
-    return found
-
-
-class Gains:
-    """Finds what some values of a program hold."""
+class Tenures:
+    """The tenures of some values of a program, worked out an allocation at a time, once."""
 
     def __init__(self, memory: MemoryMap, wanted: Collection[BufferValue]) -> None:
         self.memory = memory
-        self.tenures = Tenures(memory, wanted)
+        self.wanted = wanted
+        self._known: dict[int, dict[BufferValue, Tenure]] = {}
         self._peaks: dict[int, SpacePeak] = {}
 
-    def of(self, allocation: Allocation, value: BufferValue) -> Held | None:
-        """Return what a value holds, None where nothing says when values live."""
-        peak = self.peak_of(allocation.color)
-        return hold(peak, self.tenures.of(allocation).get(value)) if peak else None
-
-    def peak_of(self, color: int) -> SpacePeak | None:
-        """Return the peak of a space, None where nothing says when values live."""
+    def find_held(self, allocation: Allocation, value: BufferValue) -> Held | None:
+        """Return what a row keeps of a value's bytes, None where nothing says when values live."""
+        color = allocation.color
         if color not in self._peaks:
             curve = self.memory.curve(color)
             if curve is None:
                 return None
             self._peaks[color] = SpacePeak(curve)
-        return self._peaks[color]
+        held = Held()
+        held.__dict__.update(peak=self._peaks[color], tenure=self.of(allocation).get(value))
+        return held
+
+    def of(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
+        """Return the tenure of each wanted value of an allocation; one without a byte has none.
+
+        None of them has where nothing says when values live, or in thread-local memory.
+        """
+        known = self._known.get(allocation.number)
+        if known is None:
+            known = self._known[allocation.number] = self._work_out(allocation)
+        return known
+
+    def _work_out(self, allocation: Allocation) -> dict[BufferValue, Tenure]:
+        lifetimes, values = self.memory.lifetimes, allocation.values
+        if lifetimes is None or allocation.is_thread_local:
+            return {}
+        places = range(len(values))
+        wanted = {at for at in places if values[at].size_bytes and values[at] in self.wanted}
+        # A single value, as in most allocations of an estimate, needs no curve to be told apart.
+        measured = self.memory.measure(allocation) if len(values) > 1 else None
+        groups = [one for one in measured[1] if not wanted.isdisjoint(one)] if measured else []
+        of = allocation.allocation_class
+        found: dict[BufferValue, Tenure] = {}
+        for group in (*groups, *([at] for at in sorted(wanted.difference(*groups)))):
+            held = [values[at] for at in group]
+            blocks = self.memory.blocks_of(held)
+            is_given = of in {"parameter", "constant"} and any(not one.start for one in blocks)
+            leaves = of != "temp" and any(one.end >= lifetimes.end for one in blocks)
+            tenure = Tenure(allocation, held, blocks, is_given or leaves)
+            found.update((value, tenure) for value in held)
+        return found

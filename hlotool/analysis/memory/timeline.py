@@ -1,19 +1,18 @@
-"""How many bytes are in use at every position, and where are the highest separate peaks?
+"""Memory over time: what is in use at every position, the separate peaks, and who holds it when.
 
-Who holds a memory space, moment by moment? What a picture of it over time is drawn from.
-
-Which instant does the user mean, and how much is in use there?
+`find_position` reads which instant `--at` means; `list_moments` is what a picture is drawn from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable
 from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.curve import Curve
-from hlotool.analysis.memory.memory_map import find_holdings
+from hlotool.analysis.memory.intervals import Curve
+from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.memory.rows import BufferRow, describe_values
 from hlotool.errors import UsageError
@@ -37,18 +36,10 @@ class TimelineRow(Struct, frozen=True):
 
 def timeline(curve: Curve, sequence: tuple[str, ...]) -> list[TimelineRow]:
     """Return the bytes in use at every position, 0 to the sequence's length."""
-    rows = []
-    level = place = 0
-    positions, levels = curve.positions, curve.levels
-    for position in range(len(sequence) + 1):
-        while place < len(positions) and positions[place] <= position:
-            level = levels[place]
-            place += 1
-        rows.append(_row(position, level, sequence))
-    return rows
+    return [_row(one, curve.at(one), sequence) for one in range(len(sequence) + 1)]
 
 
-def find_peaks(curve: Curve, sequence: tuple[str, ...], count: int) -> list[TimelineRow]:
+def choose_peaks(curve: Curve, sequence: tuple[str, ...], count: int) -> list[TimelineRow]:
     """Return the highest `count` separate peaks, highest first.
 
     A peak is a position that memory rises to and falls from; it is separate if, on the way
@@ -58,12 +49,11 @@ def find_peaks(curve: Curve, sequence: tuple[str, ...], count: int) -> list[Time
     levels = curve.levels
     left = _saddles(levels, may_equal=True)
     right = _saddles(levels[::-1], may_equal=False)[::-1]
-    found = []
-    for place, level in enumerate(levels):
-        saddles = [saddle for saddle in (left[place], right[place]) if saddle is not None]
-        saddle = max(saddles, default=0)
-        if level and (level - saddle) * SEPARATING_PART >= level:
-            found.append(place)
+    found = [
+        place
+        for place, level in enumerate(levels)
+        if level and (level - max(left[place], right[place])) * SEPARATING_PART >= level
+    ]
     found.sort(key=lambda place: (-levels[place], place))
     return [_row(curve.positions[place], levels[place], sequence) for place in found[:count]]
 
@@ -72,18 +62,21 @@ def _row(position: int, level: int, sequence: tuple[str, ...]) -> TimelineRow:
     return TimelineRow(position, level, sequence[position] if position < len(sequence) else None)
 
 
-def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int | None]:
+def _saddles(levels: tuple[int, ...], *, may_equal: bool) -> list[int]:
     """Return, for each level, the lowest level on the way left to the nearest higher one.
 
-    None where no higher one is there; `may_equal` lets an equal one count as higher.
+    0 where no higher one is there; `may_equal` lets an equal one count as higher.
+
+        levels     3  1  2  0  2
+        saddles    0  1  1  0  0     2 falls to 1 on its way to 3; the last to 0 on its way to 2
     """
-    saddles: list[int | None] = []
+    saddles: list[int] = []
     stack: list[tuple[int, int]] = []  # (level, lowest since the one below it on the stack)
     for level in levels:
         lowest = level
         while stack and (stack[-1][0] < level or (stack[-1][0] == level and not may_equal)):
             lowest = min(lowest, stack.pop()[1])
-        saddles.append(lowest if stack else None)
+        saddles.append(lowest if stack else 0)
         stack.append((level, lowest))
     return saddles
 
@@ -125,18 +118,12 @@ def list_moments(
     places: dict[BufferValue, int] = {}
     moments = []
     for position in choose_positions(curve, lifetimes.end, most):
-        held = [one for one in find_holdings(report.map, position, space) if one.occupied_bytes]
-        sequence = lifetimes.sequence
-        moments.append(
-            Moment(
-                position,
-                sequence[position] if position < len(sequence) else "",
-                sum(one.occupied_bytes for one in held),
-                tuple(
-                    (places.setdefault(one.value, len(places)), one.occupied_bytes) for one in held
-                ),
-            )
+        held = tuple(
+            (places.setdefault(one.value, len(places)), one.occupied_bytes)
+            for one in list_holdings(report.map, position, space)
         )
+        running = lifetimes.instruction_at(position) or ""
+        moments.append(Moment(position, running, sum(size for _, size in held), held))
     return Moments(tuple(describe_values(report, module, places)), tuple(moments))
 
 
@@ -145,11 +132,10 @@ def stack_moments(
 ) -> dict[str, tuple[int, ...]]:
     """Return bytes for each moment by group, the largest groups first, the others together."""
     groups = [group_of(row) for row in found.values]
-    sums: dict[str, list[int]] = {}
+    sums: dict[str, list[int]] = defaultdict(lambda: [0] * len(found.moments))
     for place, moment in enumerate(found.moments):
         for value, size in moment.holders:
-            levels = sums.setdefault(groups[value], [0] * len(found.moments))
-            levels[place] += size
+            sums[groups[value]][place] += size
     ranked = sorted(sums, key=lambda name: max(sums[name]), reverse=True)
     stacks = {name: tuple(sums[name]) for name in ranked[:most]}
     rest = [sums[name] for name in ranked[most:]]
@@ -199,19 +185,16 @@ def find_position(report: MemoryReport, place: str, color: int) -> int | None:
             raise UsageError(f"--at {place}: positions go from 0 to {lifetimes.end}.")
         return int(place)
     name = place.removeprefix("%")
-    if name not in lifetimes.sequence:
-        raise UsageError(f"--at {place}: {_no_such_instruction(name, lifetimes.sequence)}")
-    return lifetimes.sequence.index(name)
+    if name in lifetimes.sequence:
+        return lifetimes.sequence.index(name)
 
-
-def _no_such_instruction(name: str, sequence: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  only this error needs it
 
-    near = get_close_matches(name, list(sequence), n=3, cutoff=0.6)
+    near = get_close_matches(name, lifetimes.sequence, n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return (
-        "no instruction of that name runs on its own; instructions inside fusions and reducers "
-        f"have no position.{hint}"
+    raise UsageError(
+        f"--at {place}: no instruction of that name runs on its own; instructions inside fusions "
+        f"and reducers have no position.{hint}"
     )
 
 

@@ -1,21 +1,22 @@
-"""Which instructions use a value?
+"""Uses of a value: the instructions that use it, and how often it is used.
 
-How often is each value used?
+`Users` looks for whom to name: through tuples, loops and calls to what really reads the value, near
+ones first, and no more than a few. `UseCounts` counts operands as XLA does, exactly.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
-from hlotool.analysis.dataflow.values import Dataflow, Value, find_values
+from hlotool.analysis.dataflow.values import Dataflow, Position, Value, trace_values
 from hlotool.analysis.graph.calls import find_branches
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
@@ -38,7 +39,7 @@ class Users:
     def __init__(self, callers: Mapping[Computation, Sequence[Instruction]]) -> None:
         self.callers = {computation: found[0] for computation, found in callers.items()}
         self._uses: dict[Instruction, _Uses] = {}
-        self._places: dict[Instruction, dict[Instruction, list[int]]] = {}
+        self._places: dict[Instruction, defaultdict[Instruction, list[int]]] = {}
 
     def of(self, instruction: Instruction, index: ShapeIndex) -> Iterator[Instruction]:
         """Yield what uses a value, then what uses the results of that: at most MOST_USERS.
@@ -47,43 +48,43 @@ class Users:
         branches only hand a value on, to what takes it out again, to what they run, and to what
         uses their results: they are not yielded themselves.
         """
-        pending = deque([_Place(instruction, index)])
+        pending = deque([(instruction, index)])
         seen = set(pending)
         for _ in range(MOST_USERS):
             if not pending:
                 return
-            place = pending.popleft()
-            if place.instruction is not instruction and place.instruction.opcode not in _HANDING_ON:
-                yield place.instruction
-            for other in islice(self._after(place), MOST_USERS):
+            one, at = pending.popleft()
+            if one is not instruction and one.opcode not in _HANDING_ON:
+                yield one
+            for other in islice(self._after(one, at), MOST_USERS):
                 if other not in seen:
                     seen.add(other)
                     pending.append(other)
 
-    def _after(self, place: _Place) -> Iterator[_Place]:
-        one, index = place
+    def _after(self, one: Instruction, index: ShapeIndex) -> Iterator[Position]:
+        """Yield where the value is seen next; a position stands for all that is below it too."""
         if one.is_root and (caller := self.callers.get(one.computation)) is not None:
             yield from _leave(one, caller, index)
         for _, (user, number) in self._uses_of(one).of(index):
             yield from _enter(user, number, index)
 
     def _uses_of(self, one: Instruction) -> _Uses:
-        """Return the uses of a result, found once."""
-        if one not in self._uses:
-            self._uses[one] = found = _Uses()
-            for user in one.users:
-                for number in self._places_in(user)[one]:
-                    found.add(user, number)
-        return self._uses[one]
+        """Return the uses of a result, found once.
 
-    def _places_in(self, user: Instruction) -> dict[Instruction, list[int]]:
-        """Return at which places each operand of a user stands, found once for all operands."""
-        if user not in self._places:
-            places: dict[Instruction, list[int]] = {}
-            self._places[user] = places
-            for number, operand in enumerate(user.operands):
-                places.setdefault(operand, []).append(number)
-        return self._places[user]
+        At which places each operand of a user stands is found once for all operands: a tuple may
+        have thousands, and looking through them for each would take quadratic time.
+        """
+        if one in self._uses:
+            return self._uses[one]
+        self._uses[one] = found = _Uses()
+        for user in one.users:
+            if user not in self._places:
+                places = self._places[user] = defaultdict(list)
+                for number, operand in enumerate(user.operands):
+                    places[operand].append(number)
+            for number in self._places[user][one]:
+                found.add(user, number)
+        return found
 
 
 class _Uses:
@@ -107,42 +108,35 @@ class _Uses:
         return merge(self._whole, self._elements.get(index[0], ())) if index else self._all
 
 
-class _Place(NamedTuple):
-    """Where a value is seen: at an index of a result, or somewhere below it."""
-
-    instruction: Instruction
-    shape_index: ShapeIndex
-
-
-def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[_Place]:
+def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[Position]:
     """Yield where a value is seen that an instruction takes as an operand."""
     opcode = user.opcode
     if opcode == "tuple":
-        yield _Place(user, (number, *index))
+        yield (user, (number, *index))
     elif opcode == "get-tuple-element":
-        yield _Place(user, index[1:])
+        yield (user, index[1:])
     elif opcode == "while":
         for callee in (*user.callees("body"), *user.callees("condition")):
-            yield from (_Place(each, index) for each in callee.parameters)
-        yield _Place(user, index)
+            yield from ((each, index) for each in callee.parameters)
+        yield (user, index)
     elif opcode == "conditional":
         branches = find_branches(user)[number - 1 : number] if number else ()
-        yield from (_Place(each, index) for branch in branches for each in branch.parameters)
+        yield from ((each, index) for branch in branches for each in branch.parameters)
     elif opcode in {"call", "async-start"}:
         called = user.callee()
         given = called.parameters[number : number + 1] if called is not None else ()
-        yield from (_Place(each, index) for each in given)
+        yield from ((each, index) for each in given)
     else:
-        yield _Place(user, index if opcode in _SAME_SHAPE else ())
+        yield (user, index if opcode in _SAME_SHAPE else ())
 
 
-def _leave(root: Instruction, caller: Instruction, index: ShapeIndex) -> Iterator[_Place]:
+def _leave(root: Instruction, caller: Instruction, index: ShapeIndex) -> Iterator[Position]:
     """Yield where the result of a computation is seen by what calls it."""
     if caller.opcode != "while":
-        yield _Place(caller, index if caller.opcode != "async-start" else ())
+        yield (caller, index if caller.opcode != "async-start" else ())
     elif root.computation in caller.callees("body"):
-        yield _Place(caller, index)
-        yield from (_Place(each, index) for each in root.computation.parameters)
+        yield (caller, index)
+        yield from ((each, index) for each in root.computation.parameters)
 
 
 class UseCounts:
@@ -181,7 +175,7 @@ class UseCounts:
     def _flow(self) -> Dataflow | None:
         if self._given is not None or self.module is None:
             return self._given
-        return find_values(flatten_schedule(self.module))
+        return trace_values(flatten_schedule(self.module))
 
 
 class UseCounter:
@@ -202,8 +196,19 @@ class UseCounter:
 
     def _uses_of(self, instruction: Instruction) -> _CountedUses:
         found = self._known.get(instruction)
-        if found is None:
-            found = self._known[instruction] = _count_uses(instruction)
+        if found is not None:
+            return found
+        found = self._known[instruction] = _CountedUses()
+        for user in instruction.users:
+            if user.opcode in USES_NOTHING and not user.is_root:
+                continue
+            times = user.operands.count(instruction)
+            found.top += times
+            if user.opcode == "get-tuple-element":
+                if user.is_root:
+                    found.returned[user.tuple_index] = 1
+            elif user.opcode != "copy":
+                found.nested += times
         return found
 
 
@@ -217,18 +222,3 @@ class _CountedUses(Struct):
     def at(self, index: ShapeIndex) -> int:
         """Return the uses of what stands at an index of the result."""
         return self.nested + self.returned.get(index[0], 0) if index else self.top
-
-
-def _count_uses(instruction: Instruction) -> _CountedUses:
-    uses = _CountedUses()
-    for user in instruction.users:
-        if user.opcode in USES_NOTHING and not user.is_root:
-            continue
-        times = user.operands.count(instruction)
-        uses.top += times
-        if user.opcode == "get-tuple-element":
-            if user.is_root:
-                uses.returned[user.tuple_index] = 1
-        elif user.opcode != "copy":
-            uses.nested += times
-    return uses

@@ -1,16 +1,19 @@
-"""Does the peak that XLA prints differ from the true one, and why?"""
+"""Why the peak that XLA prints in its live-range section differs from the true one.
+
+HloLiveRange::ComputePeakMemoryMoment (xla/hlo/utils/hlo_live_range.cc) charges a value
+ShapeUtil::ByteSizeOf of its defining instruction's whole shape; that is what goes wrong.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.memory.memory_map import MemoryMap
+from hlotool.analysis.memory.memory_map import MemoryMap, padding_bytes_of
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.memory.sizes import padding_bytes_of
 from hlotool.hlo.buffers import BufferValue, LiveRanges
 
 Reason: TypeAlias = Literal["tuples", "shared", "spaces", "padding"]
@@ -38,11 +41,7 @@ class XlaDifference(Struct, frozen=True):
 
 
 def explain_xla_peak(report: MemoryReport) -> XlaDifference | None:
-    """Compare the live-range section's peak with space 0's true one; None where they agree.
-
-    HloLiveRange::ComputePeakMemoryMoment (xla/hlo/utils/hlo_live_range.cc) charges a value
-    ShapeUtil::ByteSizeOf of its defining instruction's whole shape; that is what goes wrong.
-    """
+    """Compare the live-range section's peak with space 0's true one; None where they agree."""
     live, peak = report.map.assignment.live_ranges, report.figures.peak
     if live is None or peak.position is None or peak.xla_position is None:
         return None
@@ -69,8 +68,7 @@ def _weigh(
 
     Left over are values that one side does not list, and sizes off by no padding.
     """
-    here = [value for _, value, _ in memory.live_at(position, 0)]
-    elsewhere = list(_live_elsewhere(memory, position))
+    here, elsewhere = _live(memory, position, 0), _live_elsewhere(memory, position)
     listed = Counter[str]()
     for entry in live.peak_entries:
         listed[entry.instruction] += entry.size_bytes
@@ -95,17 +93,17 @@ def _weigh(
 
 def _misses_tuples(memory: MemoryMap, position: int, xla_bytes: int) -> bool:
     """Whether XLA would have found this position if elements of tuples had their sizes."""
-    values = [value for _, value, _ in memory.live_at(position, 0)]
-    values += _live_elsewhere(memory, position)
+    values = [*_live(memory, position, 0), *_live_elsewhere(memory, position)]
     arrays = _add_up(value for value in values if not value.index)
     return arrays <= xla_bytes < _add_up(values)
 
 
-def _live_elsewhere(memory: MemoryMap, position: int) -> Iterator[BufferValue]:
-    """Yield what is live in all spaces but 0."""
-    for color in memory.colors():
-        if color:
-            yield from (value for _, value, _ in memory.live_at(position, color))
+def _live_elsewhere(memory: MemoryMap, position: int) -> list[BufferValue]:
+    return [one for color in memory.colors() if color for one in _live(memory, position, color)]
+
+
+def _live(memory: MemoryMap, position: int, color: int) -> list[BufferValue]:
+    return [value for _, value, _ in memory.live_at(position, color)]
 
 
 def _without_padding(value: BufferValue) -> int:

@@ -24,7 +24,7 @@ from hlotool.analysis.findings.finding import Finding
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
-from hlotool.analysis.memory.memory_map import find_holdings
+from hlotool.analysis.memory.memory_map import list_holdings
 from hlotool.analysis.memory.producers import ValueOrigin, ValueOrigins
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.analysis.origin import Origin, Stack, StackFrame, find_origin
@@ -113,7 +113,7 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         for space in self.memory.map.colors():
             position = self.memory.peak_of(space).position
             if position is not None:
-                held = find_holdings(self.memory.map, position, space)
+                held = list_holdings(self.memory.map, position, space)
                 found[space] = {one.value: one.occupied_bytes for one in held}
         return found
 
@@ -348,7 +348,7 @@ def _prefer(part: ValueOrigin | None, whole: Origin) -> Origin:
         whole = replace(whole, scope=part.scope)
     if part.source_from in _MAKERS:
         file, line = part.source_file, part.source_line
-        whole = replace(whole, source_file=file, source_line=line, frame=part.frame)
+        whole = replace(whole, source_file=file, source_line=line, frame=part.stack_frame or 0)
     return whole
 
 

@@ -30,9 +30,15 @@ from hlotool.analysis.measured import (
     MeasuredInstruction,
     join_times,
 )
-from hlotool.analysis.memory.answer import HEADROOM, ROWS
-from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS, MemoryFigures
-from hlotool.analysis.memory.headroom import Headroom
+from hlotool.analysis.memory.answer import ROWS
+from hlotool.analysis.memory.figures import (
+    ESTIMATED,
+    HEADROOM,
+    PEAK,
+    TOTALS,
+    Headroom,
+    MemoryFigures,
+)
 from hlotool.analysis.summary.counts import DtypeRow, OpcodeRow
 from hlotool.analysis.summary.loops import LoopRow
 from hlotool.analysis.summary.module_facts import Compilation, ModuleFacts

@@ -13,19 +13,18 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hlotool.analysis.memory.answer import ROWS, choose_buffer_columns
-from hlotool.analysis.memory.headroom import measure_headroom
 from hlotool.analysis.memory.reduction_plan import (
     Without,
     choose_tenures,
-    find_relief,
     measure_without,
+    plan_relief,
     take_away,
 )
-from hlotool.analysis.memory.report import MemoryReport
+from hlotool.analysis.memory.report import MemoryReport, measure_headroom
 from hlotool.analysis.memory.rows import BufferRow, all_rows, allocation_rows, rows_at
 from hlotool.analysis.memory.timeline import (
     Instant,
-    find_peaks,
+    choose_peaks,
     find_position,
     instant_at,
     list_moments,
@@ -161,7 +160,7 @@ def answer_program(program: Program, asked: Asked, options: RowOptions) -> Docum
     headroom = blocks.get("headroom")
     blocks |= {"at": instant} | ({"without": without} if without else {})
     if headroom is not None:
-        rows["relief"] = find_relief(report, program.module, headroom)
+        rows["relief"] = plan_relief(report, program.module, headroom)
     focus = _focus(asked, options)
     curve = draw_timeline(rows, report, program.module, main, options)
     spec = choose_buffer_columns(
@@ -261,7 +260,7 @@ def _add_lists(
     if curve and lifetimes and asked.has_timeline:
         rows["timeline"] = timeline(curve, lifetimes.sequence)
     if curve and lifetimes and asked.peak_count:
-        rows["peaks"] = find_peaks(curve, lifetimes.sequence, asked.peak_count)
+        rows["peaks"] = choose_peaks(curve, lifetimes.sequence, asked.peak_count)
     if asked.has_donation:
         rows["donation"] = program.donation_gains
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from hlotool.analysis.graph.backend import find_space_name
-from hlotool.analysis.memory.answer import HEADROOM, INSTANT
+from hlotool.analysis.memory.answer import INSTANT
 from hlotool.analysis.memory.donation import DonationRow
-from hlotool.analysis.memory.figures import ESTIMATED, PEAK, TOTALS
-from hlotool.analysis.memory.headroom import Headroom
+from hlotool.analysis.memory.figures import ESTIMATED, HEADROOM, PEAK, TOTALS, Headroom
 from hlotool.analysis.memory.reduction_plan import (
     GAIN_CAVEAT,
     MOST_TOGETHER,

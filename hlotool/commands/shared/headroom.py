@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.memory.answer import HEADROOM
-from hlotool.analysis.memory.headroom import Headroom
+from hlotool.analysis.memory.figures import HEADROOM, Headroom
 from hlotool.analysis.memory.report import MemoryReport
 from hlotool.commands.shared.messages import write_promised
 from hlotool.table import Line

@@ -15,7 +15,7 @@ from hlotool.text import disarm_lines, escape
 
 if TYPE_CHECKING:
     from hlotool.analysis.graph.backend import Backend
-    from hlotool.analysis.memory.estimate.assignment import Promised
+    from hlotool.analysis.memory.estimate import Promised
     from hlotool.analysis.memory.figures import MemoryEstimate
 
 _MOST_TOLD: Final = 3  # lines; of fewer errors each is told as it stands
@@ -77,7 +77,7 @@ def write_promised(
 
     The temp peak of space 0 is an upper bound on TPU.
     """
-    from hlotool.analysis.memory.estimate.assignment import find_promise  # noqa: PLC0415  start-up time
+    from hlotool.analysis.memory.estimate import find_promise  # noqa: PLC0415  start-up time
 
     name = _PROMISED[figure]
     size: int | None = getattr(estimated, name)

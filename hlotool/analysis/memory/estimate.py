@@ -1,0 +1,266 @@
+"""The buffer assignment that a scheduled module without one may come out with, and its accuracy.
+
+Values, lifetimes and what shares a buffer follow XLA (`dataflow`, `buffer_assigner`); sizes are
+those of the backend's shapes. All temporary values of a space together have a size, but none has a
+place: every offset is 0. The workspace that libraries ask for at run time is not modelled.
+
+How far the estimate is off was measured against XLA's own assignments (docs/accuracy.md,
+tests/test_analysis_estimate.py); promises leave some room, as of small programs little is off, but
+that may be much of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from hlotool.analysis.dataflow.lifetimes import (
+    Lifetimes,
+    name_lifetimes,
+    shared_buffers,
+    value_ranges,
+)
+from hlotool.analysis.dataflow.schedule import Schedule, find_problem, require_schedule
+from hlotool.analysis.dataflow.values import Dataflow, Value, trace_values
+from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.memory.buffer_assigner import (
+    HloBuffer,
+    is_entry_parameter,
+    join_buffers,
+    list_blocks,
+    list_buffers,
+    pack_best,
+    pack_in_time,
+    round_up,
+)
+from hlotool.hlo import Module, Shape, TupleShape
+from hlotool.hlo.buffers import Allocation, BufferAssignment, BufferValue, LiveRange
+
+Promised: TypeAlias = Literal["peak", "temp_peak", "allocated"]
+
+_KIB: Final = 1024
+
+
+class Promise(Struct, frozen=True):
+    """An estimate is typically off by no more than so much of it, or than so many KiB."""
+
+    percent: int
+    least_kib: int
+
+    def margin_bytes(self, size_bytes: int) -> int:
+        """Return how far an estimate of this size may be off."""
+        return max(size_bytes * self.percent // 100, self.least_kib * _KIB)
+
+    def words(self, size_bytes: int) -> str:
+        """Say it of an estimate of this size."""
+        is_small = self.margin_bytes(size_bytes) == self.least_kib * _KIB
+        return f"within {self.least_kib} KiB" if is_small else f"within {self.percent} %"
+
+
+# On TPU a temp peak is at most as estimated: nothing is promised of it.
+_PROMISES: Final[Mapping[tuple[Promised, Backend], Promise]] = {
+    ("peak", "cpu"): Promise(1, 4),
+    ("peak", "gpu"): Promise(1, 4),
+    ("peak", "tpu"): Promise(1, 4),
+    ("temp_peak", "cpu"): Promise(2, 4),
+    ("temp_peak", "gpu"): Promise(2, 4),
+    ("allocated", "cpu"): Promise(1, 4),
+    ("allocated", "gpu"): Promise(1, 4),
+    ("allocated", "tpu"): Promise(3, 512),
+}
+
+
+def find_promise(figure: Promised, backend: Backend | None, color: int = 0) -> Promise | None:
+    """Return what was measured of a figure; nothing was outside space 0, or if it is unknown."""
+    return _PROMISES.get((figure, backend)) if backend and not color else None
+
+
+class Obstacle(Struct, frozen=True):
+    """Why there is no estimate: in half a sentence, and with what to do about it."""
+
+    reason: str
+    advice: str
+
+
+def find_obstacle(module: Module) -> Obstacle | None:
+    """Say why a module's memory cannot be estimated, None if it can."""
+    problem = find_problem(module)
+    if problem:
+        is_scheduled = module.header.is_scheduled
+        lost = "the text does not keep the order of the schedule"
+        return Obstacle(lost if is_scheduled else "the module is not scheduled", problem)
+    # All shapes but those of scalars have a layout where layouts are printed.
+    leaves = (leaf for one in module.instructions() for leaf in one.shape.leaves())
+    if not any(leaf.layout for leaf in leaves) and find_backend(module) == "tpu":
+        return Obstacle(
+            "the text has no layouts, and on TPU their tiles decide how large values are",
+            "this text was printed without layouts, and on TPU the tiles in them decide how large "
+            "values are, so nothing says how much memory it takes. Use the text that XLA dumps, or "
+            "compiled.as_text() in JAX, or give its buffer assignment (--buffers).",
+        )
+    return None
+
+
+class EstimatedAssignment(Struct, frozen=True):
+    """A buffer assignment as it may come out: one allocation a buffer, every offset 0.
+
+    `temp_bytes` is what temporary values take together, by space; None where unknown. `flow` are
+    the values it was made of.
+    """
+
+    assignment: BufferAssignment
+    lifetimes: Lifetimes
+    backend: Backend | None
+    temp_bytes: Mapping[int, int | None]
+    flow: Dataflow
+
+
+def estimate_assignment(module: Module) -> EstimatedAssignment:
+    """Return what a buffer assignment of the module would hold, with lifetimes.
+
+    Raises InputError for a module that is not scheduled.
+    """
+    flow = trace_values(require_schedule(module))
+    shared = shared_buffers(flow)
+    ranges = value_ranges(flow, shared)
+    backend = find_backend(module)
+    placed = _place_values(flow, ranges, backend)
+    joined = join_buffers(flow, ranges, list_buffers(flow, shared, placed), backend)
+    allocations = tuple(
+        _allocation(number, buffers, placed) for number, buffers in enumerate(joined)
+    )
+    temps = (
+        group
+        for group, allocation in zip(joined, allocations, strict=True)
+        if allocation.allocation_class == "temp"
+    )
+    temp_bytes = measure_temp(flow.schedule, ranges, temps, backend)  # before names take room
+    assignment = BufferAssignment(module.source, allocations, is_estimate=True)
+    return EstimatedAssignment(assignment, name_lifetimes(flow), backend, temp_bytes, flow)
+
+
+_FIRST_SPARSE_CORE_SPACE: Final = 8  # S(8) to S(12) are those of sparse cores
+
+
+def _place_values(
+    flow: Dataflow, ranges: Mapping[Value, LiveRange], backend: Backend | None
+) -> dict[Value, BufferValue]:
+    """Give each value its name, size and range, at offset 0; few shapes are many values'."""
+    shapes = {id(value.shape): value.shape for value in flow.values}
+    has_sparse_cores = backend == "tpu" and any(
+        shape.memory_space >= _FIRST_SPARSE_CORE_SPACE for shape in shapes.values()
+    )
+    sizes = {
+        key: estimate_size(shape, backend, has_sparse_cores=has_sparse_cores)
+        for key, shape in shapes.items()
+    }
+    return {
+        value: BufferValue(
+            value.number,
+            value.instruction.full_name,
+            value.index if isinstance(value.instruction.shape, TupleShape) else None,
+            value.is_phi,
+            value.shape.memory_space,
+            sizes[id(value.shape)],
+            0,
+            value.shape,
+            live=ranges[value],
+        )
+        for value in flow.values
+    }
+
+
+HOST_ARRAY_BYTES: Final = 4096  # the TPU's allocator gives host arrays, `S(4)`, a page
+_TPU_HOST_SPACE: Final = 4
+_TPU_TABLE_BYTES: Final = 512
+_POINTER_BYTES: Final = 8
+
+
+def estimate_size(shape: Shape, backend: Backend | None, *, has_sparse_cores: bool = False) -> int:
+    """Return the bytes a backend gives a value; 0 where the shape has an unknown dimension.
+
+    Tuples cost their own table: a pointer an element; on TPU v5e, which has no sparse cores,
+    512 bytes; on TPUs that have some (v5p, v6e, 7x) 4 bytes an element, in steps of 32.
+    """
+    if isinstance(shape, TupleShape):
+        if backend != "tpu":
+            return _POINTER_BYTES * len(shape.elements)
+        return -(-len(shape.elements) // 8) * 32 if has_sparse_cores else _TPU_TABLE_BYTES
+    if backend == "tpu" and shape.memory_space == _TPU_HOST_SPACE:
+        return HOST_ARRAY_BYTES
+    return shape.size_bytes or 0
+
+
+def _allocation(
+    number: int, buffers: list[HloBuffer], placed: Mapping[Value, BufferValue]
+) -> Allocation:
+    """Make the allocation of some buffers; its class is that of the first value that decides."""
+    values = [value for buffer in buffers for value in buffer.values]
+    allocation = Allocation(
+        number,
+        max(buffer.size_bytes for buffer in buffers),
+        buffers[0].color,
+        is_live_out=any(buffer.leaves for buffer in buffers),
+        values=[placed[value] for value in values],
+    )
+    for value in values:
+        if value.instruction.opcode == "constant":
+            allocation.is_constant = True
+        elif is_entry_parameter(value):
+            allocation.parameter = value.instruction.parameter_number
+            allocation.parameter_index = value.index
+    return allocation
+
+
+# Where values may begin; on TPU in the main memory alone, as dumps show.
+_ALIGNMENT: Final[Mapping[Backend, int]] = {"cpu": 64, "gpu": 256, "tpu": 16 * 1024}
+
+
+def measure_temp(
+    schedule: Schedule,
+    ranges: Mapping[Value, LiveRange],
+    groups: Iterable[list[HloBuffer]],
+    backend: Backend | None,
+) -> dict[int, int | None]:
+    """Return the bytes of temporary values in each space that has some, None where unknown.
+
+    That is so on an unknown backend, and on TPU in all spaces but 0, of which it disposes
+    before it assigns buffers. Each group holds buffers that lie together.
+
+    What may move lies in a heap; tables of tuples lie beside it, each on its own, as
+    BufferAssignment::CombineTempAllocations puts them (xla/service/buffer_assignment.cc):
+    everything begins at a multiple of the alignment, and only what comes last needs no more than
+    its bytes.
+    """
+    by_color: dict[int, list[list[HloBuffer]]] = {}
+    for group in groups:
+        by_color.setdefault(group[0].color, []).append(group)
+    is_table_last = _has_thread_local(schedule)
+    sizes: dict[int, int | None] = {}
+    for color, found in by_color.items():
+        if backend is None or (backend == "tpu" and color):
+            sizes[color] = None
+            continue
+        tables = [group[0].size_bytes for group in found if group[0].role == "fixed"]
+        moving = [group for group in found if group[0].role != "fixed"]
+        pack = pack_in_time if backend == "tpu" else pack_best
+        heap = pack(list_blocks(moving, ranges), _ALIGNMENT[backend])
+        last = max(tables) if tables and (is_table_last or not heap) else heap
+        rounded = sum(round_up(size, _ALIGNMENT[backend]) for size in (heap, *tables))
+        sizes[color] = rounded - round_up(last, _ALIGNMENT[backend]) + last
+    return sizes
+
+
+def _has_thread_local(schedule: Schedule) -> bool:
+    """Say whether there are computations in threads: neither in the schedule nor in fusions.
+
+    Their memory is put behind the heap, and then changes places with the largest table.
+    """
+    module = schedule.module
+    fusions = (one for one in module.instructions() if one.opcode == "fusion")
+    fused = {body for fusion in fusions for body in fusion.callees("calls")}
+    return any(
+        one not in schedule.spans and one not in fused for one in module.computations.values()
+    )
