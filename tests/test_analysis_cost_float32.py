@@ -14,7 +14,7 @@ import pytest
 from cost_cases import Case, list_dumps
 
 from hlotool.analysis.cost.arithmetic import find_work
-from hlotool.analysis.cost.invocations import find_applications
+from hlotool.analysis.cost.arithmetic import find_applications
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.hlo import Computation, Instruction
 

@@ -1,19 +1,16 @@
-"""How many flops are a dot, a ragged-dot and a scaled-dot?
-
-How many flops is a convolution?
-
-How much arithmetic does an instruction do itself, without the computations it calls?
+"""What an instruction computes itself, and how often it runs the computations it names.
 
 Follows the handlers of xla/service/hlo_cost_analysis.cc (0.10.2). An opcode that is in no
 table here does no arithmetic that XLA counts: data movement, collectives but all-reduce,
-batch-norm-*, topk and the like.
+batch-norm-*, topk and the like. A conditional applies nothing: it runs one of its branches.
+Counts are exact; what the text leaves open raises UnknownCostError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from math import gcd, prod
-from typing import Final
+from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.cost import Work
 from hlotool.analysis.cost.sizes import (
@@ -21,13 +18,33 @@ from hlotool.analysis.cost.sizes import (
     count_all_elements,
     count_elements,
     expect_array,
+    first_array,
     operand_shape,
 )
-from hlotool.hlo import ArrayShape, DimLabels, DotDimensions, Instruction, Shape, WindowDimension
+from hlotool.hlo import ArrayShape, Computation, DimLabels, Instruction, Shape, WindowDimension
 from hlotool.hlo.opcodes import ELEMENTWISE, TRANSCENDENTAL
 from hlotool.hlo.shape import UNBOUNDED
 
 MULTIPLY_ADD: Final = 2
+_FFT_FLOPS: Final = 4 * MULTIPLY_ADD  # a complex multiplication
+_MOST_POSITIONS: Final = 1 << 20  # a longer window in both directions is no window of a model
+
+Applications: TypeAlias = tuple[tuple[Computation, int], ...]  # what is run, and how often
+
+
+def find_work(instruction: Instruction) -> Work:
+    """Return the arithmetic of an instruction itself; raises UnknownCostError.
+
+    An elementwise operation counts one for each element of its result, whatever the type;
+    transcendental functions are counted apart.
+    """
+    opcode = instruction.opcode
+    if opcode in FLOPS:
+        return Work(count_elements(instruction.shape))
+    if opcode in TRANSCENDENTAL:
+        return Work(0, count_elements(instruction.shape))
+    handler = _OPERATIONS.get(opcode)
+    return handler(instruction) if handler else Work()
 
 
 def work_of_dot(instruction: Instruction) -> Work:
@@ -37,25 +54,25 @@ def work_of_dot(instruction: Instruction) -> Work:
     """
     dimensions = instruction.dot_dimensions()
     if instruction.opcode == "dot":
-        _check_dot(instruction, dimensions)
+        _check_dot(instruction)
     contracting = dimensions.lhs_contracting
     flops = count_dot_flops(instruction.shape, operand_shape(instruction, 0), contracting)
     return Work(flops, 0, flops)
 
 
-def _check_dot(dot: Instruction, dimensions: DotDimensions) -> None:
+def _check_dot(dot: Instruction) -> None:
     """Raise UnknownCostError where the two sides or the result do not fit (InferDotOpShape).
 
     Of a sparse side, older versions contract fewer elements than of the other.
     """
+    dimensions = dot.dot_dimensions()
     lhs, rhs, result = operand_shape(dot, 0), operand_shape(dot, 1), expect_array(dot.shape)
     left = (*dimensions.lhs_contracting, *dimensions.lhs_batch)
     right = (*dimensions.rhs_contracting, *dimensions.rhs_batch)
     if len(set(left)) != len(left) or len(set(right)) != len(right):
         raise UnknownCostError("a dimension is contracted or a batch twice")
-    if len(dimensions.lhs_contracting) != len(dimensions.rhs_contracting) or len(left) != len(
-        right
-    ):
+    contracted = len(dimensions.lhs_contracting)
+    if contracted != len(dimensions.rhs_contracting) or len(left) != len(right):
         raise UnknownCostError("the sides contract, or batch, different numbers of dimensions")
     pairs = [(lhs.dims[one], rhs.dims[other]) for one, other in zip(left, right, strict=True)]
     if "sparsity" not in dot.attributes and any(
@@ -86,32 +103,19 @@ def work_of_ragged_dot(instruction: Instruction) -> Work:
     group dimensions, and with the usual `[rows, columns]` result that is the rows: its figure
     is that of a single row. Each row meets one group, so the real work is that of a dot.
     """
-    lhs = operand_shape(instruction, 0)
-    result = expect_array(instruction.shape)
-    contracting = instruction.dot_dimensions().lhs_contracting
+    result, dimensions = expect_array(instruction.shape), instruction.dot_dimensions()
+    contracting = dimensions.lhs_contracting
     kept = list(result.dims)
     for number in range(len(instruction.integers("rhs_group_dims"))):
         del kept[number]
-    width = MULTIPLY_ADD * _product(lhs, contracting)
-    elements = _ragged_elements(instruction, result)
-    return Work(width * prod(kept), 0, width * elements)
-
-
-def _ragged_elements(instruction: Instruction, result: ArrayShape) -> int:
-    """Count results, each the sum over one row of contracted elements.
-
-    Where the contracted dimension is ragged, the groups divide it among them: the group
-    dimension of the result multiplies nothing.
-    """
+    width = MULTIPLY_ADD * _product(operand_shape(instruction, 0), contracting)
     elements = count_elements(result)
-    dimensions = instruction.dot_dimensions()
+    # Where the contracted dimension is ragged, the groups divide it among them: the group
+    # dimension of the result multiplies nothing.
     ragged = instruction.integers("lhs_ragged_dims")
-    if ragged and ragged[0] in dimensions.lhs_contracting:
-        return elements // max(result.dims[0], 1)
-    return elements
-
-
-_MOST_POSITIONS: Final = 1 << 20  # a longer window in both directions is no window of a model
+    if ragged and ragged[0] in contracting:
+        elements //= max(result.dims[0], 1)
+    return Work(width * prod(kept), 0, width * elements)
 
 
 def work_of_convolution(instruction: Instruction) -> Work:
@@ -141,9 +145,9 @@ def _check_convolution(
             raise UnknownCostError(
                 f"a window of {dimension.size} over {rhs.dims[number]} elements of the kernel"
             )
-    batch_groups = _group_count(convolution, "batch_group_count")
     made = {
-        labels.output_batch: lhs.dims[labels.lhs_batch] // batch_groups,
+        labels.output_batch: lhs.dims[labels.lhs_batch]
+        // _group_count(convolution, "batch_group_count"),
         labels.output_feature: rhs.dims[labels.rhs_output],
     }
     for place, dimension in enumerate(window):
@@ -185,13 +189,18 @@ def count_convolution_flops(
         raise UnknownCostError("the text does not say how large an operand or the result is")
     window = instruction.window()
     if len(window) != len(labels.lhs_spatial):
-        spatial = len(labels.lhs_spatial)
         raise UnknownCostError(
-            f"window= has {len(window)} dimensions, dim_labels= {spatial} spatial ones"
+            f"window= has {len(window)} dimensions, dim_labels= {len(labels.lhs_spatial)} "
+            "spatial ones"
         )
     feature_groups = _group_count(instruction, "feature_group_count")
     batch_groups = _group_count(instruction, "batch_group_count")
-    positions = _count_positions(window, labels, lhs, rhs, result)
+    positions = [
+        count_window_positions(dimension, lhs.dims[inputs], rhs.dims[kernels], result.dims[outputs])
+        for dimension, inputs, kernels, outputs in zip(
+            window, labels.lhs_spatial, labels.rhs_spatial, labels.output_spatial, strict=True
+        )
+    ]
     return (
         MULTIPLY_ADD
         * (lhs.dims[labels.lhs_feature] // feature_groups)
@@ -213,25 +222,6 @@ def _group_count(instruction: Instruction, key: str) -> int:
     if count and count[0] < 1:
         raise UnknownCostError(f"{key}= is less than 1")
     return count[0] if count else 1
-
-
-def _count_positions(
-    window: Sequence[WindowDimension],
-    labels: DimLabels,
-    lhs: ArrayShape,
-    rhs: ArrayShape,
-    result: ArrayShape,
-) -> list[int]:
-    """Count, for each spatial dimension, the (kernel, output) pairs that meet an input element."""
-    return [
-        count_window_positions(
-            dimension,
-            lhs.dims[labels.lhs_spatial[place]],
-            rhs.dims[labels.rhs_spatial[place]],
-            result.dims[labels.output_spatial[place]],
-        )
-        for place, dimension in enumerate(window)
-    ]
 
 
 def count_window_positions(
@@ -280,82 +270,182 @@ def _count_multiples(offset: int, step: int, count: int, inputs: int, dilate: in
     return 0 if first > high else (high - first) // period + 1
 
 
-_FFT_FLOPS: Final = 2 * 4  # a multiply-add, four of them in a complex multiplication
-
-
-def work_of_fft(instruction: Instruction) -> Work:
+def _work_of_fft(instruction: Instruction) -> Work:
     """Count eight for each input element and each halving of every transformed dimension."""
-    halvings = prod(
-        max(length, 1).bit_length() - 1 for length in instruction.integers("fft_length")
-    )
+    lengths = instruction.integers("fft_length")
+    halvings = prod(max(length, 1).bit_length() - 1 for length in lengths)
     return Work(_FFT_FLOPS * halvings * count_elements(operand_shape(instruction, 0)))
 
 
-def work_of_triangular_solve(instruction: Instruction) -> Work:
+def count_solve_flops(instruction: Instruction) -> int:
     """Count two for each element of b and row of a; XLA does not take off the zero half."""
     rows = operand_shape(instruction, 0).dims[-1]
-    return Work(2 * rows * count_elements(operand_shape(instruction, 1)))
+    return MULTIPLY_ADD * rows * count_elements(operand_shape(instruction, 1))
 
 
-def work_of_cholesky(instruction: Instruction) -> Work:
+def count_cholesky_flops(instruction: Instruction) -> int:
     """Count n**3 / 3 for each matrix, rounded down."""
     matrices = operand_shape(instruction, 0)
-    return Work(count_elements(matrices) * matrices.dims[-1] // 3)
+    return count_elements(matrices) * matrices.dims[-1] // 3
 
 
-def work_of_sort(instruction: Instruction) -> Work:
+def _work_of_sort(instruction: Instruction) -> Work:
     """Count E log2 E, rounded up, for the E elements of the first operand; not the comparator."""
     elements = count_elements(operand_shape(instruction, 0))
     return Work(elements * (elements - 1).bit_length() if elements else 0)
 
 
-def work_of_rng(instruction: Instruction) -> Work:
-    """Count a transcendental for each random number."""
-    return Work(0, count_elements(instruction.shape))
-
-
-def work_of_rng_bits(instruction: Instruction) -> Work:
-    """Count a transcendental for each element of the result, the new state included."""
-    return Work(0, count_all_elements(instruction.shape))
-
-
-def work_of_all_reduce(instruction: Instruction) -> Work:
+def _work_of_all_reduce(instruction: Instruction) -> Work:
     """Count an addition for each element, as if two devices took part; `to_apply` is not read."""
     return Work(count_all_elements(instruction.shape))
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[Instruction], Work]]] = {
-    "all-reduce": work_of_all_reduce,
-    "all-reduce-start": work_of_all_reduce,
-    "cholesky": work_of_cholesky,
+    "all-reduce": _work_of_all_reduce,
+    "all-reduce-start": _work_of_all_reduce,
+    "cholesky": lambda one: Work(count_cholesky_flops(one)),
     "convolution": work_of_convolution,
     "dot": work_of_dot,
-    "fft": work_of_fft,
+    "fft": _work_of_fft,
     "ragged-dot": work_of_ragged_dot,
-    "rng": work_of_rng,
-    "rng-bit-generator": work_of_rng_bits,
+    # A transcendental for each random number; of a generator the new state is counted, too.
+    "rng": lambda one: Work(0, count_elements(one.shape)),
+    "rng-bit-generator": lambda one: Work(0, count_all_elements(one.shape)),
     "scaled-dot": work_of_dot,
-    "sort": work_of_sort,
-    "triangular-solve": work_of_triangular_solve,
+    "sort": _work_of_sort,
+    "triangular-solve": lambda one: Work(count_solve_flops(one)),
 }
 
 WORKING: Final = ELEMENTWISE | _OPERATIONS.keys()
-_FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
+FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
 
 
-def find_work(instruction: Instruction) -> Work:
-    """Return the arithmetic of an instruction itself; raises UnknownCostError.
+def find_applications(instruction: Instruction) -> Applications:
+    """Return what an instruction runs and how often; raises UnknownCostError."""
+    handler = _APPLICATIONS.get(instruction.opcode)
+    return handler(instruction) if handler else ()
 
-    An elementwise operation counts one for each element of its result, whatever the type;
-    transcendental functions are counted apart.
+
+def _callee(instruction: Instruction, key: str) -> Computation:
+    callees = instruction.callees(key)
+    if not callees:
+        raise UnknownCostError(f"{instruction.opcode} has no computation {key}=")
+    return callees[0]
+
+
+def _fitting_window(instruction: Instruction) -> tuple[WindowDimension, ...]:
+    """Return the window; raise UnknownCostError if it is not one over the first operand."""
+    window = instruction.window()
+    rank = len(operand_shape(instruction, 0).dims)
+    if len(window) != rank:
+        raise UnknownCostError(f"window= has {len(window)} dimensions, the operand {rank}")
+    if not all(one.is_possible for one in window):
+        raise UnknownCostError("the window has a size below 1, or a stride or dilation")
+    return window
+
+
+def _run(key: str, count: Callable[[Instruction], int]) -> Callable[[Instruction], Applications]:
+    """Make what applies the one computation that an attribute names."""
+
+    def apply(instruction: Instruction) -> Applications:
+        times = count(instruction)
+        return ((_callee(instruction, key), times),)
+
+    return apply
+
+
+def _apply_fusion(instruction: Instruction) -> Applications:
+    """Run the body once. Of a custom fusion with a gather or scatter XLA counts nothing else."""
+    body = _callee(instruction, "calls")
+    special = find_custom_body(instruction, body)
+    if special is None:
+        return ((body, 1),)
+    return _APPLICATIONS["scatter"](special) if special.opcode == "scatter" else ()
+
+
+def find_custom_body(fusion: Instruction, body: Computation) -> Instruction | None:
+    """Return the gather or scatter for which XLA takes a fusion of kind kCustom, or None."""
+    if fusion.attributes.get("kind") != "kCustom":
+        return None
+    return next((one for one in body.instructions if one.opcode in {"gather", "scatter"}), None)
+
+
+def find_offloaded(call: Instruction) -> Computation | None:
+    """Return the computation that a custom call stands for, or None.
+
+    TPU compilers hand collectives over to the SparseCores so: the one called computation takes
+    the call's operands and makes its result. A comparator or combiner, which is applied to
+    elements, does neither.
     """
-    opcode = instruction.opcode
-    if opcode in _FLOPS:
-        return Work(count_elements(instruction.shape))
-    if opcode in TRANSCENDENTAL:
-        return Work(0, count_elements(instruction.shape))
-    handler = _OPERATIONS.get(opcode)
-    return handler(instruction) if handler else _NO_WORK
+    called = call.called_computations() if "called_computations" in call.attributes else ()
+    if len(called) != 1:
+        return None
+    given = [one.shape.without_layout() for one in (*call.operands, call)]
+    taken = [one.shape.without_layout() for one in (*called[0].parameters, called[0].root)]
+    return called[0] if given == taken else None
 
 
-_NO_WORK: Final = Work()
+def _apply_while(instruction: Instruction) -> Applications:
+    """Run body and condition once: XLA knows no trip counts."""
+    body, condition = _callee(instruction, "body"), _callee(instruction, "condition")
+    return ((body, 1), (condition, 1))
+
+
+def _count_reductions(instruction: Instruction) -> int:
+    """Count the elements that go; a variadic reducer takes all at once."""
+    before = count_elements(operand_shape(instruction, 0))
+    after = count_elements(first_array(instruction.shape))
+    if after > before:
+        raise UnknownCostError(f"{after} elements cannot be what is left of {before}")
+    return before - after
+
+
+def _count_window_reductions(instruction: Instruction) -> int:
+    """Count the elements of all windows but the first of each.
+
+    A window that sees a whole dimension from everywhere (size 2p + 1, padded by p on both
+    sides, p + 1 elements) is a reduction whose result is broadcast, and counted as XLA counts
+    that.
+    """
+    result = first_array(instruction.shape)
+    results = count_elements(result)
+    window = _fitting_window(instruction)
+    wide = [place for place, one in enumerate(window) if one.size != 1]
+    padded = [place for place, one in enumerate(window) if one.pad_low or one.pad_high]
+    if len(wide) == 1 and len(padded) == 1 and not instruction.shape.is_tuple:
+        dimension, length = window[wide[0]], result.dims[wide[0]]
+        reach = dimension.pad_low
+        is_whole = reach == dimension.pad_high == length - 1 and dimension.size == 2 * reach + 1
+        if is_whole and reach > 0:
+            return results // length + length - 1
+    return (prod(one.size for one in window) - 1) * results
+
+
+def _apply_select_and_scatter(instruction: Instruction) -> Applications:
+    """Run select for all but one element of each window, and scatter once for each window."""
+    windows = count_elements(operand_shape(instruction, 1))
+    size = prod(one.size for one in _fitting_window(instruction))
+    select, scatter = _callee(instruction, "select"), _callee(instruction, "scatter")
+    return ((select, windows * (size - 1)), (scatter, windows))
+
+
+def _count_updates(scatter: Instruction) -> int:
+    """Count the elements of the first update."""
+    return count_elements(operand_shape(scatter, len(scatter.operands) // 2 + 1))
+
+
+_APPLICATIONS: Final[Mapping[str, Callable[[Instruction], Applications]]] = {
+    "async-start": _run("calls", lambda _: 1),
+    "call": _run("to_apply", lambda _: 1),
+    "fusion": _apply_fusion,
+    "map": _run("to_apply", lambda one: count_elements(one.shape)),
+    "reduce": _run("to_apply", _count_reductions),
+    "reduce-window": _run("to_apply", _count_window_reductions),
+    # XLA's figure, the elements of the second operand, not the steps.
+    "scan": _run("to_apply", lambda one: count_elements(operand_shape(one, 1))),
+    "scatter": _run("to_apply", _count_updates),
+    "select-and-scatter": _apply_select_and_scatter,
+    "while": _apply_while,
+}
+
+APPLYING: Final = _APPLICATIONS.keys()

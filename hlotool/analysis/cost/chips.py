@@ -1,6 +1,7 @@
-"""What can a chip do? The peaks that estimates of time and headroom are made from.
+"""The peaks of chips that estimates of time and headroom are made from.
 
-How long does arithmetic take on a chip, by the types that its products compute in?
+Figures are of one device, in bytes, flops and seconds; hlotool/data/chips.toml names the source of
+each. Flops of products are weighed by the types that they compute in (`weigh_flops`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ class Chip(Struct, frozen=True):
     """Peaks of one device, as XLA sees devices: half a chip where a chip holds two.
 
     `hbm_bytes` is the memory a program finds, `flops_per_second` dense bfloat16 matrix
-    arithmetic, `product_flops_per_second` that in other types (`products.PRODUCT_TYPES`), as far
+    arithmetic, `product_flops_per_second` that in other types (`PRODUCT_TYPES`), as far
     as stated; `vmem_bytes_per_second` that of TPU's vector memory (space 1),
     `link_bytes_per_second` what goes out on a ring of neighbours; both are None where no
     source states them. `backend` is whose programs run on it, None for all; `devices_per_node` how
-    many devices the link usually joins. hlotool/data/chips.toml names the source of each figure.
+    many devices the link usually joins.
     """
 
     name: str
@@ -51,7 +52,6 @@ class Chip(Struct, frozen=True):
 
 _FIGURES = ("hbm_bytes", "hbm_bytes_per_second", "flops_per_second")
 _BY_TYPE = "flops_per_second_"  # then the type
-_LINK_FIGURES = ("link_bytes_per_second", "link_latency_seconds")
 _NETWORKS: tuple[LinkNetwork, ...] = get_args(LinkNetwork)
 _SMALLEST, _LARGEST = 1e-30, 1e30  # no figure of a chip comes near
 _MOST_DEVICES = 1000  # nor this
@@ -74,7 +74,7 @@ def find_chip(name: str, chip_file: str = "") -> Chip:
     for key, table in tables.items():
         aliases = table.get("aliases", ())
         if key.lower() == wanted or (isinstance(aliases, (list, tuple)) and wanted in aliases):
-            return _make(key, table, chip_file)
+            return _Table(key, table, chip_file).make_chip()
     raise UsageError(f"there is no chip {name!r}; known chips are {', '.join(sorted(tables))}.")
 
 
@@ -105,78 +105,77 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
     return tables
 
 
-def _make(name: str, table: Mapping[str, object], chip_file: str) -> Chip:
-    """Divide a chip's figures among its devices."""
-    devices = _read_count(name, "devices_per_chip", table, chip_file) or 1
-    figures = [_read_figure(name, key, table, chip_file) / devices for key in _FIGURES]
-    memory, bandwidth, flops = figures
-    bytes_per_second, latency, vmem = (
-        _read_figure(name, key, table, chip_file) if key in table else None
-        for key in (*_LINK_FIGURES, "vmem_bytes_per_second")
-    )
-    return Chip(
-        name,
-        str(table.get("description", name)),
-        int(memory),
-        bandwidth,
-        flops,
-        devices,
-        str(table.get("link", "links")),
-        None if bytes_per_second is None else bytes_per_second / devices,
-        latency,
-        table.get("link_within_node") is True,
-        _read_choice(name, "link_network", _NETWORKS, table, chip_file),
-        None if vmem is None else vmem / devices,
-        _read_choice(name, "backend", _BACKENDS, table, chip_file),
-        _read_count(name, "devices_per_node", table, chip_file),
-        tuple(
-            (key.removeprefix(_BY_TYPE), _read_figure(name, key, table, chip_file) / devices)
-            for key in table
-            if _is_of_type(name, key, chip_file)
-        ),
-    )
+class _Table(Struct, frozen=True):
+    """The table of one chip; a value that is not what it should be raises UsageError."""
 
+    name: str
+    values: Mapping[str, object]
+    chip_file: str
 
-def _is_of_type(name: str, key: str, chip_file: str) -> bool:
-    """Whether a key is the peak of products in a type; raises UsageError for a type unknown."""
-    if not key.startswith(_BY_TYPE):
-        return False
-    if key.removeprefix(_BY_TYPE) in PRODUCT_TYPES:
-        return True
-    known = ", ".join(PRODUCT_TYPES)
-    raise UsageError(f"{chip_file}: {key} of {name!r} must end in one of {known}.")
+    def make_chip(self) -> Chip:
+        """Divide a chip's figures among its devices."""
+        devices = self._count("devices_per_chip") or 1
+        memory, bandwidth, flops = (self._figure(key) / devices for key in _FIGURES)
+        link, latency, vmem = (
+            self._figure(key) if key in self.values else None
+            for key in ("link_bytes_per_second", "link_latency_seconds", "vmem_bytes_per_second")
+        )
+        return Chip(
+            self.name,
+            str(self.values.get("description", self.name)),
+            int(memory),
+            bandwidth,
+            flops,
+            devices,
+            str(self.values.get("link", "links")),
+            None if link is None else link / devices,
+            latency,
+            self.values.get("link_within_node") is True,
+            self._choice("link_network", _NETWORKS),
+            None if vmem is None else vmem / devices,
+            self._choice("backend", _BACKENDS),
+            self._count("devices_per_node"),
+            tuple(
+                (self._expect_type(key), self._figure(key) / devices)
+                for key in self.values
+                if key.startswith(_BY_TYPE)
+            ),
+        )
 
-
-def _read_choice(
-    name: str, key: str, choices: Sequence[Word], table: Mapping[str, object], chip_file: str
-) -> Word | None:
-    value = table.get(key)
-    for known in choices:
-        if value == known:
-            return known
-    if value is None:
-        return None
-    raise UsageError(f"{chip_file}: {key} of {name!r} must be {' or '.join(choices)}.")
-
-
-def _read_count(name: str, key: str, table: Mapping[str, object], chip_file: str) -> int | None:
-    value = table.get(key)
-    if value is None:
-        return None
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DEVICES:
+    def _figure(self, key: str) -> float:
+        value = self.values.get(key)
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise self._misfit(key, "a number above 0")
+        if not _SMALLEST < value < _LARGEST:
+            raise self._misfit(key, "a number above 0")
         return value
-    raise UsageError(f"{chip_file}: {key} of {name!r} must be 1 to {_MOST_DEVICES}.")
 
+    def _count(self, key: str) -> int | None:
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_DEVICES:
+            return value
+        raise self._misfit(key, f"1 to {_MOST_DEVICES}")
 
-def _read_figure(name: str, key: str, table: Mapping[str, object], chip_file: str) -> float:
-    value = table.get(key)
-    if (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and _SMALLEST < value < _LARGEST
-    ):
-        return value
-    raise UsageError(f"{chip_file}: {key} of {name!r} must be a number above 0.")
+    def _choice(self, key: str, choices: Sequence[Word]) -> Word | None:
+        value = self.values.get(key)
+        if value is None:
+            return None
+        for known in choices:
+            if value == known:
+                return known
+        raise self._misfit(key, " or ".join(choices))
+
+    def _expect_type(self, key: str) -> str:
+        name = key.removeprefix(_BY_TYPE)
+        if name in PRODUCT_TYPES:
+            return name
+        known = ", ".join(PRODUCT_TYPES)
+        raise UsageError(f"{self.chip_file}: {key} of {self.name!r} must end in one of {known}.")
+
+    def _misfit(self, key: str, expected: str) -> UsageError:
+        return UsageError(f"{self.chip_file}: {key} of {self.name!r} must be {expected}.")
 
 
 # How a backend computes what XLA leaves to it. GPU: `GetBlasComputationType` and `IsTf32Allowed`

@@ -1,12 +1,14 @@
-"""In which type does a matrix product compute, and how many flops do which types take?
+"""The record that all of the cost model adds up, and the types that matrix products compute in.
 
-What does something cost? The record that all of the cost model adds up.
+Figures are those of XLA's HloCostAnalysis, in exact integers, beside what it leaves out: the
+arithmetic inside custom calls, and the traffic of the main memory. The numbers of a `Cost` stand
+first, its bounds behind them: sums and multiples go by that order.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -19,99 +21,7 @@ from hlotool.hlo.shape import DTYPE_BITS
 # Flops of products by the type they compute in; those in bfloat16 and float16 are left out.
 TypedFlops: TypeAlias = tuple[tuple[str, int], ...]
 
-# The types that a chip may have a peak for. `f32` is full float32; what stands for `f32_default`
-# and `f32_high`, the lower precisions of XLA's PrecisionConfig, is the backend's choice.
-PRODUCT_TYPES: Final = ("f4", "f8", "s8", "bf16", "tf32", "f32_default", "f32_high", "f32", "f64")
-TYPES: Final = "the types other than bfloat16 that products among them compute in"
-OF_TYPES: Final = "those of products in each of product_types"
-_USUAL: Final = frozenset(("bf16", "f16"))
-_BY_PRECISION: Final = {"default": "f32_default", "high": "f32_high", "highest": "f32"}
-_LEVELS: Final = tuple(_BY_PRECISION)
-
-
-def find_product_type(product: Instruction) -> str | None:
-    """Return the type that a product computes in; None for bfloat16 and float16.
-
-    That is the wider of its operands' types, all 8-bit floats one, and so all 4-bit ones. Of
-    float32 the algorithm decides (`tf32`, or three products in bfloat16: `bf16_x3`), else the
-    highest precision that is asked of an operand (`f32_default`, `f32_high`, `f32`), as in
-    `PrecisionConfig` of xla_data.proto. A complex type goes by its own name. None too where the
-    text of the product is malformed.
-    """
-    try:
-        types = [operand_shape(product, number).dtype for number in (0, 1)]
-        widest = max(types, key=lambda one: DTYPE_BITS.get(one, 0))
-        if widest == "f32":
-            return _find_precision(product)
-    except MALFORMED:
-        return None
-    family = {"f8": "f8", "f4": "f4", "u8": "s8"}.get(widest[:2], widest)
-    return None if family in _USUAL else family
-
-
-def _find_precision(product: Instruction) -> str | None:
-    """Say how a product of float32 is to compute.
-
-    A library call says it in its backend_config, where it says it:
-
-        operand_precision={DEFAULT,HIGHEST}, algorithm=dot_bf16_bf16_f32_x3
-        "precision_config":{"operand_precision":["DEFAULT","HIGHEST"],"algorithm":"ALG_UNSET"}
-    """
-    asked = product.attributes.get("operand_precision", "").lower()
-    algorithm = product.attributes.get("algorithm", "")
-    text = product.attributes.get("backend_config", "")
-    if product.opcode == "custom-call" and "precision_config" in text:
-        config = product.backend_config()
-        stated = config.find("gemm_backend_config", "precision_config") if config else None
-        if isinstance(stated, Mapping):
-            asked = str(stated.get("operand_precision", "")).lower()
-            algorithm = str(stated.get("algorithm", "")).lower().removeprefix("alg_")
-    named = re.match(r"dot_(?:any_)?([a-z]+\d+)_.*?(_x\d+)?$", algorithm)
-    if named:
-        found = named[1] + (named[2] or "")
-        return None if found in _USUAL else found
-    level = max(
-        (_LEVELS.index(one) for one in re.findall(r"\w+", asked) if one in _LEVELS), default=0
-    )
-    return _BY_PRECISION[_LEVELS[level]]
-
-
-def list_types(flops: TypedFlops) -> tuple[str, ...]:
-    """List the types, without the flops."""
-    return tuple(name for name, _ in flops)
-
-
-def list_flops(flops: TypedFlops) -> tuple[int, ...]:
-    """List the flops of each type."""
-    return tuple(count for _, count in flops)
-
-
-def pair_types(types: Iterable[str], flops: Iterable[int]) -> TypedFlops:
-    """Return what `list_types` and `list_flops` took apart."""
-    return tuple(zip(types, flops, strict=True))
-
-
-def add_typed_flops(parts: Iterable[TypedFlops]) -> TypedFlops:
-    """Add flops up, type by type."""
-    found: dict[str, int] = {}
-    for one in parts:
-        for name, flops in one:
-            found[name] = found.get(name, 0) + flops
-    return tuple(sorted(found.items()))
-
-
-def most_typed_flops(parts: Iterable[TypedFlops]) -> TypedFlops:
-    """Return the most flops of each type."""
-    found: dict[str, int] = {}
-    for one in parts:
-        for name, flops in one:
-            found[name] = max(found.get(name, 0), flops)
-    return tuple(sorted(found.items()))
-
-
-def repeat_typed_flops(flops: TypedFlops, count: int) -> TypedFlops:
-    """Return so many times the flops."""
-    return tuple((name, one * count) for name, one in flops)
+Join: TypeAlias = Callable[[Iterable[int]], int]  # what makes one figure of several: sum or max
 
 
 class Work(Struct, frozen=True):
@@ -128,7 +38,7 @@ class Cost(Struct, frozen=True):
     `flops`, `transcendentals` and `bytes_accessed` are XLA's HloCostAnalysis.
     `matrix_flops` are those of dot, convolution, ragged-dot and scaled-dot.
     `custom_call_flops` are hidden in custom calls, and in no other figure.
-    `memory_bytes` is what crosses memory space 0, custom calls included; `memory_traffic`
+    `memory_bytes` is what crosses memory space 0, custom calls included; `measure_memory`
     says how it is counted.
     `unknown_custom_call_count` counts executions of custom calls that may compute anything,
     `unknown_traffic_count` of those that may move anything.
@@ -175,22 +85,16 @@ class Cost(Struct, frozen=True):
 
     def times(self, count: int, *, is_exact: bool = True) -> Cost:
         """Return the cost of `count` executions; of at least so many if not `is_exact`."""
-        return Cost(
-            self.flops * count,
-            self.transcendentals * count,
-            self.bytes_accessed * count,
-            self.matrix_flops * count,
-            self.custom_call_flops * count,
-            self.memory_bytes * count,
-            self.unknown_custom_call_count * count,
-            self.unknown_traffic_count * count,
-            self.is_lower_bound or not is_exact,
-            self.is_upper_bound,
-            repeat_typed_flops(self.products, count) if self.products else (),
+        return replace(
+            self,
+            **{name: getattr(self, name) * count for name in _FIGURES},
+            is_lower_bound=self.is_lower_bound or not is_exact,
+            products=repeat_typed_flops(self.products, count),
         )
 
 
-NOTHING = Cost()
+NOTHING: Final = Cost()
+_FIGURES: Final = Cost.__struct_fields__[: Cost.__struct_fields__.index("is_lower_bound")]
 
 
 def add_costs(costs: Iterable[Cost]) -> Cost:
@@ -198,36 +102,105 @@ def add_costs(costs: Iterable[Cost]) -> Cost:
     parts = list(costs)
     if len(parts) == 1:
         return parts[0]
-    return Cost(
-        sum(one.flops for one in parts),
-        sum(one.transcendentals for one in parts),
-        sum(one.bytes_accessed for one in parts),
-        sum(one.matrix_flops for one in parts),
-        sum(one.custom_call_flops for one in parts),
-        sum(one.memory_bytes for one in parts),
-        sum(one.unknown_custom_call_count for one in parts),
-        sum(one.unknown_traffic_count for one in parts),
-        any(one.is_lower_bound for one in parts),
-        any(one.is_upper_bound for one in parts),
-        add_typed_flops(one.products for one in parts if one.products),
-    )
+    return _join(parts, sum, is_upper_bound=any(one.is_upper_bound for one in parts))
 
 
 def largest_cost(costs: Iterable[Cost]) -> Cost:
     """Return the largest of each figure, as XLA does with the branches of a conditional."""
     parts = list(costs)
-    if not parts:
-        return NOTHING
-    return Cost(
-        max(one.flops for one in parts),
-        max(one.transcendentals for one in parts),
-        max(one.bytes_accessed for one in parts),
-        max(one.matrix_flops for one in parts),
-        max(one.custom_call_flops for one in parts),
-        max(one.memory_bytes for one in parts),
-        max(one.unknown_custom_call_count for one in parts),
-        max(one.unknown_traffic_count for one in parts),
-        any(one.is_lower_bound for one in parts),
-        is_upper_bound=True,
-        products=most_typed_flops(one.products for one in parts),
+    return _join(parts, max, is_upper_bound=True) if parts else NOTHING
+
+
+def _join(parts: list[Cost], join: Join, *, is_upper_bound: bool) -> Cost:
+    """Join costs figure by figure."""
+    return replace(
+        NOTHING,
+        **{name: join([getattr(one, name) for one in parts]) for name in _FIGURES},
+        is_lower_bound=any(one.is_lower_bound for one in parts),
+        is_upper_bound=is_upper_bound,
+        products=add_typed_flops((one.products for one in parts), join),
     )
+
+
+def add_typed_flops(parts: Iterable[TypedFlops], join: Join = sum) -> TypedFlops:
+    """Add flops up type by type, or take the most of each."""
+    found: dict[str, list[int]] = {}
+    for one in parts:
+        for name, flops in one:
+            found.setdefault(name, []).append(flops)
+    return tuple((name, join(found[name])) for name in sorted(found))
+
+
+def repeat_typed_flops(flops: TypedFlops, count: int) -> TypedFlops:
+    """Return so many times the flops."""
+    return tuple((name, one * count) for name, one in flops)
+
+
+def list_types(flops: TypedFlops) -> tuple[str, ...]:
+    """List the types, without the flops."""
+    return tuple(name for name, _ in flops)
+
+
+def list_flops(flops: TypedFlops) -> tuple[int, ...]:
+    """List the flops of each type."""
+    return tuple(count for _, count in flops)
+
+
+def pair_types(types: Iterable[str], flops: Iterable[int]) -> TypedFlops:
+    """Return what `list_types` and `list_flops` took apart."""
+    return tuple(zip(types, flops, strict=True))
+
+
+# The types that a chip may have a peak for. `f32` is full float32; what stands for `f32_default`
+# and `f32_high`, the lower precisions of XLA's PrecisionConfig, is the backend's choice.
+PRODUCT_TYPES: Final = ("f4", "f8", "s8", "bf16", "tf32", "f32_default", "f32_high", "f32", "f64")
+TYPES: Final = "the types other than bfloat16 that products among them compute in"
+OF_TYPES: Final = "those of products in each of product_types"
+_USUAL: Final = frozenset(("bf16", "f16"))
+# From the lowest to the highest.
+_BY_PRECISION: Final = {"default": "f32_default", "high": "f32_high", "highest": "f32"}
+
+
+def find_product_type(product: Instruction) -> str | None:
+    """Return the type that a product computes in; None for bfloat16 and float16.
+
+    That is the wider of its operands' types, all 8-bit floats one, and so all 4-bit ones. Of
+    float32 the algorithm decides (`tf32`, or three products in bfloat16: `bf16_x3`), else the
+    highest precision that is asked of an operand (`f32_default`, `f32_high`, `f32`), as in
+    `PrecisionConfig` of xla_data.proto. A complex type goes by its own name. None too where the
+    text of the product is malformed.
+    """
+    try:
+        types = [operand_shape(product, number).dtype for number in (0, 1)]
+        widest = max(types, key=lambda one: DTYPE_BITS.get(one, 0))
+        if widest == "f32":
+            return _find_precision(product)
+    except MALFORMED:
+        return None
+    family = {"f8": "f8", "f4": "f4", "u8": "s8"}.get(widest[:2], widest)
+    return None if family in _USUAL else family
+
+
+def _find_precision(product: Instruction) -> str | None:
+    """Say how a product of float32 is to compute.
+
+    A library call says it in its backend_config, where it says it:
+
+        operand_precision={DEFAULT,HIGHEST}, algorithm=dot_bf16_bf16_f32_x3
+        "precision_config":{"operand_precision":["DEFAULT","HIGHEST"],"algorithm":"ALG_UNSET"}
+    """
+    asked = product.attributes.get("operand_precision", "").lower()
+    algorithm = product.attributes.get("algorithm", "")
+    text = product.attributes.get("backend_config", "")
+    if product.opcode == "custom-call" and "precision_config" in text:
+        config = product.backend_config()
+        stated = config.find("gemm_backend_config", "precision_config") if config else None
+        if isinstance(stated, Mapping):
+            asked = str(stated.get("operand_precision", "")).lower()
+            algorithm = str(stated.get("algorithm", "")).lower().removeprefix("alg_")
+    named = re.match(r"dot_(?:any_)?([a-z]+\d+)_.*?(_x\d+)?$", algorithm)
+    if named:
+        found = named[1] + (named[2] or "")
+        return None if found in _USUAL else found
+    levels = [one for one in _BY_PRECISION if one in re.findall(r"\w+", asked)]
+    return _BY_PRECISION[levels[-1] if levels else "default"]

@@ -1,23 +1,31 @@
-"""How many flops is fused attention? cuDNN's own calls and TransformerEngine's.
+"""What a custom call computes and moves, as far as its text, what it calls and rules tell.
 
-What does a custom call compute, as far as its text, what it calls and the user's rules tell?
-
-Which figures of a custom call may a rule of the user's speak of?
+Library calls count as HloCostAnalysis counts the operation of the same shapes; fused attention
+(cuDNN's own calls and TransformerEngine's) as its matrix products over the pairs that the mask
+leaves. What nothing tells is None, never 0. A rule of the user's may name the figures in
+`CALL_FIGURES`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from itertools import islice
+from math import prod
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.arithmetic import MULTIPLY_ADD, count_convolution_flops, count_dot_flops
+from hlotool.analysis.cost.arithmetic import (
+    MULTIPLY_ADD,
+    count_cholesky_flops,
+    count_convolution_flops,
+    count_dot_flops,
+    count_solve_flops,
+)
 from hlotool.analysis.cost.cost import TypedFlops, find_product_type
 from hlotool.analysis.cost.sizes import (
     MALFORMED,
@@ -30,124 +38,6 @@ from hlotool.analysis.cost.sizes import (
 from hlotool.hlo import ArrayShape, Instruction, Shape
 from hlotool.hlo.shape import UNBOUNDED
 from hlotool.table import BYTES, COUNT, Field
-
-_MULTIPLY_ADD: Final = 2
-
-# MLIR attributes as TransformerEngine prints them: `attn_heads = 48 : i64`.
-_MLIR_INTEGER: Final = r"(\w+) = (-?\d{1,18}) : i(?:32|64)"
-# NVTE_Mask_Type (transformer_engine/fused_attn.h): which masks leave a triangle, which of
-# those hang from the bottom right corner, which hide padding of a length known only at run time.
-_TE_CAUSAL: Final = frozenset((2, 3, 4, 5))
-_TE_BOTTOM_RIGHT: Final = frozenset((4, 5))
-_TE_PADDING: Final = frozenset((1, 3, 5))
-
-
-def count_te_attention(instruction: Instruction) -> tuple[int, bool]:
-    """Count `te_fused_attn_forward_ffi` and `te_fused_attn_backward_ffi`.
-
-    Returns flops, and whether padding or segments may make them fewer. The batch is what
-    the first result (the output; backward, the gradient of q) holds beside sequence, heads
-    and head size, so that dimensions added by vmap count.
-    """
-    config = instruction.backend_config()
-    printed = re.findall(_MLIR_INTEGER, config.text if config else "")
-    values = {key: int(text) for key, text in printed}
-    is_backward = "backward" in instruction.custom_call_target
-    queries, keys = values["q_max_seqlen"], values["kv_max_seqlen"]
-    qk_size = values.get("qk_head_dim", values.get("head_dim", 0))
-    v_size = values.get("v_head_dim", qk_size)
-    mask = values["mask_type"]
-    row = queries * values["attn_heads"] * (qk_size if is_backward else v_size)
-    if row < 1:
-        raise UnknownCostError("the attention has no rows")
-    batch = count_elements(first_array(instruction.shape)) // row
-    shift = keys - queries if mask in _TE_BOTTOM_RIGHT else 0
-    left = values.get("window_size_left", -1)
-    pairs = count_attended_pairs(
-        queries, keys, shift=shift if mask in _TE_CAUSAL else None, left=left if left >= 0 else None
-    )
-    heads = batch * values["attn_heads"]
-    flops = _count_products(heads * pairs, qk_size, v_size, is_backward=is_backward)
-    return flops, mask in _TE_PADDING or values.get("max_segments_per_seq", 1) > 1
-
-
-def count_cudnn_attention(instruction: Instruction) -> tuple[int, bool]:
-    """Count `__cudnn$fmha*`: operands q, k, v; the config names the scores' shape and the mask.
-
-    Returns flops, and whether padding may make them fewer.
-    """
-    found = instruction.backend_config()
-    config = found.find("cudnn_fmha_backend_config") if found else None
-    if not isinstance(config, Mapping):
-        raise UnknownCostError("the backend_config has no cudnn_fmha_backend_config")
-    scores = read_numbers(config.get("intermediate_tensor_shape"), "dimensions")
-    *batch, queries, keys = scores
-    qk_size, v_size = (operand_shape(instruction, number).dims[-1] for number in (0, 2))
-    mask = str(config.get("mask_type", ""))
-    window = read_number(config.get("sliding_window_length", 0))
-    pairs = count_attended_pairs(
-        queries,
-        keys,
-        shift=0 if "CAUSAL" in mask else None,
-        left=window - 1 if window > 0 else None,
-    )
-    heads = 1
-    for size in batch:
-        heads *= size
-    is_backward = "Backward" in instruction.custom_call_target
-    flops = _count_products(heads * pairs, qk_size, v_size, is_backward=is_backward)
-    return flops, "PADDING" in mask
-
-
-def _count_products(pairs: int, qk_size: int, v_size: int, *, is_backward: bool) -> int:
-    """Count the matrix products of attention over `pairs` of query and key.
-
-    Forward q·k and p·v. Backward q·k again, and the gradients of v and p (over the size of
-    v), of q and k (over that of q). Softmax is not counted.
-    """
-    size = 3 * qk_size + 2 * v_size if is_backward else qk_size + v_size
-    return _MULTIPLY_ADD * pairs * size
-
-
-def count_attended_pairs(
-    queries: int, keys: int, *, shift: int | None = None, left: int | None = None
-) -> int:
-    """Count the pairs of query i and key j that a mask leaves.
-
-    With `shift`, causal: j <= i + shift. With `left`, a window: j >= i + shift - left.
-
-    >>> count_attended_pairs(4, 4), count_attended_pairs(4, 4, shift=0)
-    (16, 10)
-    >>> count_attended_pairs(4, 4, shift=0, left=1), count_attended_pairs(2, 4, shift=2)
-    (7, 7)
-    """
-    seen = queries * keys if shift is None else _sum_clamped(shift + 1, queries, keys)
-    hidden = 0 if left is None else _sum_clamped((shift or 0) - left, queries, keys)
-    return max(seen - hidden, 0)
-
-
-def _sum_clamped(start: int, count: int, most: int) -> int:
-    """Return the sum of start, start + 1, …, `count` terms, each brought into [0, most]."""
-    zeros = min(max(-start, 0), count)
-    first = start + zeros
-    rising = min(max(most - first, 0), count - zeros)
-    flat = count - zeros - rising
-    return rising * first + rising * (rising - 1) // 2 + flat * most
-
-
-def read_numbers(config: object, key: str) -> tuple[int, ...]:
-    """Read a list of integers that JSON holds as strings; raises UnknownCostError."""
-    values = config.get(key) if isinstance(config, Mapping) else None
-    if not isinstance(values, list):
-        raise UnknownCostError(f"the backend_config has no list {key}")
-    return tuple(map(read_number, values))
-
-
-def read_number(value: object) -> int:
-    """Read an integer that JSON holds as a number or, for 64 bits, as a string."""
-    if isinstance(value, (int, str)) and not isinstance(value, bool):
-        return int(value)
-    raise UnknownCostError("the backend_config has no number where one should stand")
 
 
 class CustomCallKind(Enum):
@@ -259,62 +149,77 @@ def _read_known(instruction: Instruction) -> CustomCall:
         return CustomCall(CustomCallKind.NOTHING, 0, flops_from="shape", bytes_from="shape")
     for prefix, kind, count in _COUNTERS:
         if target.startswith(prefix):
-            return _counted(instruction, kind, count)
+            return _count(instruction, kind, count)
     if target.startswith(_LIBRARIES):
         return CustomCall(CustomCallKind.LIBRARY, None, bytes_from="shape")
+    unknown = CustomCall(CustomCallKind.UNKNOWN, None)
     try:
-        return _read_estimate(instruction)
+        return _read_estimate(instruction) or unknown
     except MALFORMED:
-        return CustomCall(CustomCallKind.UNKNOWN, None)
-
-
-def _read_estimate(instruction: Instruction) -> CustomCall:
-    """Take what whoever made the call states of it."""
-    estimate = _find_estimate(instruction)
-    if estimate is None:
-        return CustomCall(CustomCallKind.UNKNOWN, None)
-    stated_bytes = _read_cost(estimate, "bytes_accessed") or None
-    return CustomCall(
-        CustomCallKind.STATED,
-        _read_cost(estimate, "flops"),
-        stated_bytes=stated_bytes,
-        flops_from="estimate",
-        bytes_from="estimate" if stated_bytes else "shape",
-    )
-
-
-def _read_cost(estimate: Mapping[str, object], key: str) -> int:
-    """Read a cost, 0 where it is not stated; raise UnknownCostError for one that cannot be."""
-    cost = read_number(estimate.get(key, 0))
-    if not 0 <= cost <= _LARGEST_COST:
-        raise UnknownCostError(f"the cost estimate has an impossible {key}")
-    return cost
+        return unknown
 
 
 # Returns flops, and whether they are an upper bound.
 FlopCounter: TypeAlias = Callable[[Instruction], tuple[int, bool]]
 
 
-def _counted(instruction: Instruction, kind: CustomCallKind, count: FlopCounter) -> CustomCall:
+def _count(instruction: Instruction, kind: CustomCallKind, count: FlopCounter) -> CustomCall:
+    call = CustomCall(kind, None, bytes_from="shape")
     try:
         flops, is_upper_bound = count(instruction)
     except MALFORMED:
-        return CustomCall(kind, None, bytes_from="shape")
-    return CustomCall(
-        kind,
-        flops,
-        is_upper_bound,
-        flops_from="shape",
-        bytes_from="shape",
-        product_type=find_product_type(instruction),
-    )
+        return call
+    product_type = find_product_type(instruction)
+    return CustomCall(kind, flops, is_upper_bound, None, "shape", "shape", product_type)
+
+
+def _read_estimate(instruction: Instruction) -> CustomCall | None:
+    """Take the `cost_estimate` that Pallas writes when a kernel's author gave one."""
+    if "cost_estimate" not in instruction.attributes.get("backend_config", ""):
+        return None
+    config = instruction.backend_config()
+    for path in (("custom_call_config", "cost_estimate"), ("cost_estimate",)):
+        estimate = config.find(*path) if config else None
+        if isinstance(estimate, Mapping):
+            stated_bytes = _read_cost(estimate, "bytes_accessed") or None
+            return CustomCall(
+                CustomCallKind.STATED,
+                _read_cost(estimate, "flops"),
+                stated_bytes=stated_bytes,
+                flops_from="estimate",
+                bytes_from="estimate" if stated_bytes else "shape",
+            )
+    return None
+
+
+def _read_cost(estimate: Mapping[str, object], key: str) -> int:
+    """Read a cost, 0 where it is not stated; raise UnknownCostError for one that cannot be."""
+    cost = _read_number(estimate.get(key, 0))
+    if not 0 <= cost <= _LARGEST_COST:
+        raise UnknownCostError(f"the cost estimate has an impossible {key}")
+    return cost
+
+
+def _read_numbers(config: object, key: str) -> tuple[int, ...]:
+    """Read a list of integers that JSON holds as strings; raises UnknownCostError."""
+    values = config.get(key) if isinstance(config, Mapping) else None
+    if not isinstance(values, list):
+        raise UnknownCostError(f"the backend_config has no list {key}")
+    return tuple(map(_read_number, values))
+
+
+def _read_number(value: object) -> int:
+    """Read an integer that JSON holds as a number or, for 64 bits, as a string."""
+    if isinstance(value, (int, str)) and not isinstance(value, bool):
+        return int(value)
+    raise UnknownCostError("the backend_config has no number where one should stand")
 
 
 def _count_cublas(instruction: Instruction) -> tuple[int, bool]:
     """Count `__cublas$gemm` and `__cublas$lt$matmul*`: operands lhs, rhs, then additions."""
     config = instruction.backend_config()
     dimensions = config.find("gemm_backend_config", "dot_dimension_numbers") if config else None
-    contracting = read_numbers(dimensions, "lhs_contracting_dimensions")
+    contracting = _read_numbers(dimensions, "lhs_contracting_dimensions")
     result = first_array(instruction.shape)
     return count_dot_flops(result, operand_shape(instruction, 0), contracting), False
 
@@ -346,27 +251,115 @@ def _count_cudnn_convolution(instruction: Instruction) -> tuple[int, bool]:
     return count_convolution_flops(instruction, lhs, rhs, result), False
 
 
-def _count_batched_solve(instruction: Instruction) -> tuple[int, bool]:
-    """Count `__cublas$triangularSolve` as XLA counts a triangular-solve."""
-    rows = operand_shape(instruction, 0).dims[-1]
-    return MULTIPLY_ADD * rows * count_elements(operand_shape(instruction, 1)), False
+# MLIR attributes as TransformerEngine prints them: `attn_heads = 48 : i64`.
+_MLIR_INTEGER: Final = r"(\w+) = (-?\d{1,18}) : i(?:32|64)"
+# NVTE_Mask_Type (transformer_engine/fused_attn.h): which masks leave a triangle, which of
+# those hang from the bottom right corner, which hide padding of a length known only at run time.
+_TE_CAUSAL: Final = frozenset((2, 3, 4, 5))
+_TE_BOTTOM_RIGHT: Final = frozenset((4, 5))
+_TE_PADDING: Final = frozenset((1, 3, 5))
 
 
-def _count_cholesky(instruction: Instruction) -> tuple[int, bool]:
-    """Count `__cusolver$cholesky` as XLA counts a cholesky."""
-    matrices = operand_shape(instruction, 0)
-    return count_elements(matrices) * matrices.dims[-1] // 3, False
+def _count_te_attention(instruction: Instruction) -> tuple[int, bool]:
+    """Count `te_fused_attn_forward_ffi` and `te_fused_attn_backward_ffi`.
+
+    Returns flops, and whether padding or segments may make them fewer. The batch is what
+    the first result (the output; backward, the gradient of q) holds beside sequence, heads
+    and head size, so that dimensions added by vmap count.
+    """
+    config = instruction.backend_config()
+    printed = re.findall(_MLIR_INTEGER, config.text if config else "")
+    values = {key: int(text) for key, text in printed}
+    is_backward = "backward" in instruction.custom_call_target
+    queries, keys = values["q_max_seqlen"], values["kv_max_seqlen"]
+    qk_size = values.get("qk_head_dim", values.get("head_dim", 0))
+    v_size = values.get("v_head_dim", qk_size)
+    mask = values["mask_type"]
+    row = queries * values["attn_heads"] * (qk_size if is_backward else v_size)
+    if row < 1:
+        raise UnknownCostError("the attention has no rows")
+    batch = count_elements(first_array(instruction.shape)) // row
+    shift = keys - queries if mask in _TE_BOTTOM_RIGHT else 0
+    left = values.get("window_size_left", -1)
+    pairs = count_attended_pairs(
+        queries, keys, shift=shift if mask in _TE_CAUSAL else None, left=left if left >= 0 else None
+    )
+    heads = batch * values["attn_heads"]
+    flops = _count_products(heads * pairs, qk_size, v_size, is_backward=is_backward)
+    return flops, mask in _TE_PADDING or values.get("max_segments_per_seq", 1) > 1
 
 
+def _count_cudnn_attention(instruction: Instruction) -> tuple[int, bool]:
+    """Count `__cudnn$fmha*`: operands q, k, v; the config names the scores' shape and the mask.
+
+    Returns flops, and whether padding may make them fewer.
+    """
+    found = instruction.backend_config()
+    config = found.find("cudnn_fmha_backend_config") if found else None
+    if not isinstance(config, Mapping):
+        raise UnknownCostError("the backend_config has no cudnn_fmha_backend_config")
+    scores = _read_numbers(config.get("intermediate_tensor_shape"), "dimensions")
+    *batch, queries, keys = scores
+    qk_size, v_size = (operand_shape(instruction, number).dims[-1] for number in (0, 2))
+    mask = str(config.get("mask_type", ""))
+    window = _read_number(config.get("sliding_window_length", 0))
+    pairs = count_attended_pairs(
+        queries,
+        keys,
+        shift=0 if "CAUSAL" in mask else None,
+        left=window - 1 if window > 0 else None,
+    )
+    is_backward = "Backward" in instruction.custom_call_target
+    flops = _count_products(prod(batch) * pairs, qk_size, v_size, is_backward=is_backward)
+    return flops, "PADDING" in mask
+
+
+def _count_products(pairs: int, qk_size: int, v_size: int, *, is_backward: bool) -> int:
+    """Count the matrix products of attention over `pairs` of query and key.
+
+    Forward q·k and p·v. Backward q·k again, and the gradients of v and p (over the size of
+    v), of q and k (over that of q). Softmax is not counted.
+    """
+    size = 3 * qk_size + 2 * v_size if is_backward else qk_size + v_size
+    return MULTIPLY_ADD * pairs * size
+
+
+def count_attended_pairs(
+    queries: int, keys: int, *, shift: int | None = None, left: int | None = None
+) -> int:
+    """Count the pairs of query i and key j that a mask leaves.
+
+    With `shift`, causal: j <= i + shift. With `left`, a window: j >= i + shift - left.
+
+    >>> count_attended_pairs(4, 4), count_attended_pairs(4, 4, shift=0)
+    (16, 10)
+    >>> count_attended_pairs(4, 4, shift=0, left=1), count_attended_pairs(2, 4, shift=2)
+    (7, 7)
+    """
+    seen = queries * keys if shift is None else _sum_clamped(shift + 1, queries, keys)
+    hidden = 0 if left is None else _sum_clamped((shift or 0) - left, queries, keys)
+    return max(seen - hidden, 0)
+
+
+def _sum_clamped(start: int, count: int, most: int) -> int:
+    """Return the sum of start, start + 1, …, `count` terms, each brought into [0, most]."""
+    zeros = min(max(-start, 0), count)
+    first = start + zeros
+    rising = min(max(most - first, 0), count - zeros)
+    flat = count - zeros - rising
+    return rising * first + rising * (rising - 1) // 2 + flat * most
+
+
+_PRODUCT: Final = CustomCallKind.MATRIX_PRODUCT
 _COUNTERS: Final[tuple[tuple[str, CustomCallKind, FlopCounter], ...]] = (
-    ("__cublas$gemm", CustomCallKind.MATRIX_PRODUCT, _count_cublas),
-    ("__cublas$lt$matmul", CustomCallKind.MATRIX_PRODUCT, _count_cublas),
-    ("__cublas$triangularSolve", CustomCallKind.MATRIX_PRODUCT, _count_batched_solve),
-    ("__cusolver$cholesky", CustomCallKind.MATRIX_PRODUCT, _count_cholesky),
-    ("__onednn$matmul", CustomCallKind.MATRIX_PRODUCT, _count_onednn),
+    ("__cublas$gemm", _PRODUCT, _count_cublas),
+    ("__cublas$lt$matmul", _PRODUCT, _count_cublas),
+    ("__cublas$triangularSolve", _PRODUCT, lambda one: (count_solve_flops(one), False)),
+    ("__cusolver$cholesky", _PRODUCT, lambda one: (count_cholesky_flops(one), False)),
+    ("__onednn$matmul", _PRODUCT, _count_onednn),
     ("__cudnn$conv", CustomCallKind.CONVOLUTION, _count_cudnn_convolution),
-    ("__cudnn$fmha", CustomCallKind.ATTENTION, count_cudnn_attention),
-    ("te_fused_attn_", CustomCallKind.ATTENTION, count_te_attention),
+    ("__cudnn$fmha", CustomCallKind.ATTENTION, _count_cudnn_attention),
+    ("te_fused_attn_", CustomCallKind.ATTENTION, _count_te_attention),
 )
 
 
@@ -375,18 +368,6 @@ _LIBRARIES: Final = (
     "__cudnn$norm", "__cub$DeviceRadixSort", "__gpu$TopK", "TopK", "te_layernorm", "te_rmsnorm",
     "te_norm", "lapack_", "cusolver_", "hipsolver_",
 )  # fmt: skip
-
-
-def _find_estimate(instruction: Instruction) -> Mapping[str, object] | None:
-    """Find the `cost_estimate` that Pallas writes when a kernel's author gave one."""
-    if "cost_estimate" not in instruction.attributes.get("backend_config", ""):
-        return None
-    config = instruction.backend_config()
-    for path in (("custom_call_config", "cost_estimate"), ("cost_estimate",)):
-        estimate = config.find(*path) if config else None
-        if isinstance(estimate, Mapping):
-            return estimate
-    return None
 
 
 _MOST_ARRAYS: Final = 16  # operands that have names, and results
@@ -420,21 +401,16 @@ def read_call_figures(instruction: Instruction) -> Mapping[str, int]:
     sizes = Sizes()
     operands = [one.shape for one in instruction.operands]
     distinct = [leaf for one in dict.fromkeys(instruction.operands) for leaf in one.shape.leaves()]
-    results = list(islice(instruction.shape.leaves(), _MOST_ARRAYS))
-    with suppress(UnknownCostError):
-        found["operand_bytes"] = _add_up(distinct, sizes)
-    with suppress(UnknownCostError):
-        found["result_bytes"] = _add_up(instruction.shape.leaves(), sizes)
-    for number, shape in enumerate(operands[:_MOST_ARRAYS]):
-        found |= _read_array(f"operand{number}", shape, sizes)
-    for number, shape in enumerate(results):
-        found |= _read_array(f"result{number}", shape, sizes)
+    for name, arrays in (("operand", distinct), ("result", instruction.shape.leaves())):
+        with suppress(UnknownCostError):
+            found[f"{name}_bytes"] = sum(
+                sizes.content_bytes(one) for one in arrays if one.memory_space == 0
+            )
+    results = islice(instruction.shape.leaves(), _MOST_ARRAYS)
+    for name, shapes in (("operand", operands[:_MOST_ARRAYS]), ("result", results)):
+        for number, shape in enumerate(shapes):
+            found |= _read_array(f"{name}{number}", shape, sizes)
     return found
-
-
-def _add_up(arrays: Iterable[ArrayShape], sizes: Sizes) -> int:
-    """Return the size of the arrays that lie in space 0."""
-    return sum(sizes.content_bytes(one) for one in arrays if one.memory_space == 0)
 
 
 def _read_array(name: str, shape: Shape, sizes: Sizes) -> Mapping[str, int]:

@@ -1,15 +1,13 @@
-"""How many bytes does a fusion really read of each operand, and write?
+"""Bytes that a fusion moves: as XLA counts them, and those that it really touches.
 
-Follows `FusionParameterReadBytes`, `FusionProcessOutputBytesAccessed` and
-`FusionCountConstantsMemoryAccess` of xla/service/hlo_cost_analysis.cc (0.10.2).
+`measure_fusion_traffic` follows `FusionParameterReadBytes`, `FusionProcessOutputBytesAccessed` and
+`FusionCountConstantsMemoryAccess` of xla/service/hlo_cost_analysis.cc (0.10.2). XLA follows a slice
+only where it reads a parameter directly, and an update in place only at the root itself.
+`measure_touched` finds both behind bitcasts, copies of layout, tuples, elementwise operations and
+nested fusions as well. `FusionForms` tells which fusions move the same bytes.
 
-Which bytes does a fusion touch of each operand and each result?
-
-XLA's cost analysis follows a slice only where it reads a parameter directly, and an update in
-place only at the root itself (see `fused_traffic`). Here both are found behind bitcasts, copies
-of layout, tuples, elementwise operations and nested fusions as well.
-
-Which fusions move the same bytes, as they are written alike?
+Bodies are shared by many fusions, and fusions nest: what is found of a body is kept in `Sizes`,
+and no limit below is reached by what a compiler makes.
 """
 
 from __future__ import annotations
@@ -131,28 +129,22 @@ def _measure_element(parameter: Instruction, index: ShapeIndex, sizes: Sizes) ->
     """Follow get-tuple-elements as far as they lead, and measure what is read of the last."""
     found = parameter
     for number in index:
-        found = _list_elements(found, sizes).get(number, found)
+        taken = sizes.elements.get(found)
+        if taken is None:  # the first instruction that takes out each element
+            taken = sizes.elements[found] = {}
+            for user in found.users:
+                if user.opcode == "get-tuple-element":
+                    taken.setdefault(user.tuple_index, user)
+        found = taken.get(number, found)
     if found not in sizes.reads:
         sizes.reads[found] = _Reads([found], sizes, 0).of_users(found.users)[found]
     return sizes.reads[found]
 
 
-def _list_elements(value: Instruction, sizes: Sizes) -> dict[int, Instruction]:
-    """Return the first instruction that takes out each element of a tuple."""
-    found = sizes.elements.get(value)
-    if found is None:
-        found = sizes.elements[value] = {}
-        for user in value.users:
-            if user.opcode == "get-tuple-element":
-                found.setdefault(user.tuple_index, user)
-    return found
-
-
 def _read_parameters(body: Computation, sizes: Sizes, depth: int = 0) -> None:
     """Find out, in one pass, what a body reads of each parameter, a tuple's table for a tuple."""
-    sources = body.parameters
-    if sources and sources[0] not in sizes.reads:
-        sizes.reads |= _Reads(sources, sizes, depth).of_users(body.instructions)
+    if body.parameters and body.parameters[0] not in sizes.reads:
+        sizes.reads |= _Reads(body.parameters, sizes, depth).of_users(body.instructions)
 
 
 class _Reads:
@@ -179,25 +171,21 @@ class _Reads:
                     if source in whole:
                         sharing.add(source)
                 continue
-            operands = user.operands
-            for source in operands if len(operands) == 1 else dict.fromkeys(operands):
-                if source in whole:
-                    size = self._of_user(source, user)
-                    if size is None:
-                        sharing.add(source)
-                    else:
-                        reads[source] += size
+            for source in dict.fromkeys(user.operands):
+                if source not in whole:
+                    continue
+                size: int | None = whole[source]
+                if user.opcode in SLICES:
+                    size = _measure_slice(source, user, self._sizes)
+                elif user.opcode == "fusion":
+                    size = self._of_nested(source, user)
+                if size is None:
+                    sharing.add(source)
+                else:
+                    reads[source] += size
         for source in sharing:
             reads[source] += whole[source]
         return reads
-
-    def _of_user(self, source: Instruction, user: Instruction) -> int | None:
-        """Return what one user reads for itself, None where it shares a reading."""
-        if user.opcode in SLICES:
-            return _measure_slice(source, user, self._sizes)
-        if user.opcode == "fusion":
-            return self._of_nested(source, user)
-        return self._bytes[source]
 
     def _of_nested(self, source: Instruction, fusion: Instruction) -> int:
         """Return what a fusion inside the fusion reads, by what is made of its result.
@@ -209,26 +197,22 @@ class _Reads:
         if body is None:
             raise UnknownCostError(NO_BODY)
         _read_parameters(body, self._sizes, self._depth + 1)
-        return sum(
-            self._of_inner_parameter(body.parameters[number], body.root, fusion)
-            for number, operand in enumerate(fusion.operands)
-            if operand is source
-        )
-
-    def _of_inner_parameter(
-        self, parameter: Instruction, root: Instruction, fusion: Instruction
-    ) -> int:
-        is_simple = not root.operands or root.operands[0] is parameter
+        passed = body.root.operands
         size = 0
-        is_read = False
-        for user in fusion.users:
-            is_slice = is_simple and user.opcode in SLICES
-            sliced = _measure_slice(fusion, user, self._sizes) if is_slice else None
-            if sliced is not None:
-                size += sliced
-            elif not is_read:
-                is_read = True
-                size += self._sizes.reads[parameter]
+        for number, operand in enumerate(fusion.operands):
+            if operand is not source:
+                continue
+            parameter = body.parameters[number]
+            is_simple = not passed or passed[0] is parameter
+            is_read = False
+            for user in fusion.users:
+                is_slice = is_simple and user.opcode in SLICES
+                sliced = _measure_slice(fusion, user, self._sizes) if is_slice else None
+                if sliced is not None:
+                    size += sliced
+                elif not is_read:  # the users that are no slices share one reading
+                    is_read = True
+                    size += self._sizes.reads[parameter]
         return size
 
 
@@ -279,8 +263,13 @@ def measure_touched(fusion: Instruction, body: Computation, sizes: Sizes) -> lis
         operand = sizes.find_first(fusion.operands[parameter.parameter_number])
         read[operand] = read.get(operand, 0) + touched
     for operand, touched in read.items():
-        whole = min(touched, sizes.content_bytes(operand.shape))
-        found += _spread(list(operand.shape.leaves()), whole, sizes)
+        # Each array of a tuple has its share of what is read of the tuple.
+        whole = sizes.content_bytes(operand.shape)
+        part = min(touched, whole)
+        found += [
+            (leaf, part * sizes.content_bytes(leaf) // whole if whole else 0)
+            for leaf in operand.shape.leaves()
+        ]
     found += inside.constants
     found += zip(fusion.shape.leaves(), inside.written, strict=False)
     return found
@@ -309,12 +298,6 @@ def _touch_body(
     return known[read_outside]
 
 
-def _spread(arrays: list[ArrayShape], touched: int, sizes: Sizes) -> list[TouchedBytes]:
-    """Give each array of a tuple its share of what is read of the tuple."""
-    whole = sum(map(sizes.content_bytes, arrays))
-    return [(one, touched * sizes.content_bytes(one) // whole if whole else 0) for one in arrays]
-
-
 class _TouchedReads:
     """How many bytes are read of each value of a body, found from the last one to the first.
 
@@ -323,7 +306,7 @@ class _TouchedReads:
     """
 
     def __init__(
-        self, body: Computation, sizes: Sizes, read_outside: int | None = None, depth: int = 0
+        self, body: Computation, sizes: Sizes, read_outside: int | None, depth: int
     ) -> None:
         if depth > MOST_NESTED:
             raise UnknownCostError(TOO_DEEP)
@@ -468,13 +451,9 @@ class FusionForms:
             (id(one.shape), given.setdefault(self._sizes.find_first(one), len(given)))
             for one in fusion.operands
         ]
-        return (id(fusion.shape), self._number(body), *operands)
-
-    def _number(self, body: Computation) -> int:
-        """Return the number of a body, found once for all fusions that share it."""
         if body not in self._bodies:
             self._bodies[body] = self._numbers.setdefault(_write(body), len(self._numbers))
-        return self._bodies[body]
+        return (id(fusion.shape), self._bodies[body], *operands)
 
 
 def _write(body: Computation) -> Form:

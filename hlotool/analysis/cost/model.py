@@ -1,17 +1,26 @@
-"""What does each instruction cost, once the computations that it calls have been measured?
+"""Costs of the instructions and computations of one module, over calls and loops.
 
-How do the costs of instructions add up, over computations, calls and loops?
+Follows HloCostAnalysis (xla/service/hlo_cost_analysis.cc, 0.10.2): callees are measured before
+what calls them, loop bodies count once, and of a conditional the most expensive branch. Trip
+counts are multiplied in only where they are given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.arithmetic import WORKING, find_work
+from hlotool.analysis.cost.arithmetic import (
+    APPLYING,
+    FLOPS,
+    WORKING,
+    find_applications,
+    find_custom_body,
+    find_offloaded,
+    find_work,
+)
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, find_product_type, largest_cost
 from hlotool.analysis.cost.custom_calls import (
     CustomCall,
@@ -28,265 +37,83 @@ from hlotool.analysis.cost.fused_traffic import (
     measure_fusion_bytes,
     measure_fusion_traffic,
 )
-from hlotool.analysis.cost.invocations import (
-    APPLYING,
-    find_applications,
-    find_custom_body,
-    find_offloaded,
-)
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import MAIN_SPACE, measure_bytes, measure_memory
 from hlotool.analysis.graph.calls import CallGraph, find_branches, reach
 from hlotool.hlo import Computation, Instruction, Module, Shape
-from hlotool.hlo.opcodes import (
-    CONTROL_FLOW,
-    ELEMENTWISE,
-    FREE,
-    LATER_STEPS,
-    OPCODES,
-    TRANSCENDENTAL,
-)
+from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES, TRANSCENDENTAL
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
 
-FLOW: Final = CONTROL_FLOW - LATER_STEPS  # costs what it runs, as often as it runs that
-IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
-_APPLYING: Final = APPLYING - FLOW
-_UNKNOWN: Final = Cost(is_lower_bound=True)
-
-
-class InstructionCosts:
-    """Costs of instructions. What the text leaves open is kept in `unknown`, with the reason.
-
-    `once` are the costs of computations, loops counted once, and `flow` the control flow in
-    each: both are filled in meanwhile, callees first. Those of `standalone` run on their own.
-    """
-
-    def __init__(
-        self,
-        graph: CallGraph,
-        find_stated: FindStated,
-        once: Mapping[Computation, Cost],
-        flow: Mapping[Computation, Sequence[Instruction]],
-        standalone: AbstractSet[Computation],
-    ) -> None:
-        self.unknown: dict[Instruction, str] = {}
-        self.sizes = Sizes(_find_repeated(graph))
-        self._graph = graph
-        self._find_stated = find_stated
-        self._once = once
-        self._flow = flow
-        self._standalone = standalone
-        self._forms = FusionForms(self.sizes)
-        self._traffic: dict[Form, tuple[int, int]] = {}  # of fusions, those alike once
-
-    def own_cost(self, instruction: Instruction) -> Cost:
-        """Return the cost of an instruction that is not control flow."""
-        opcode = instruction.opcode
-        if opcode == "custom-call":
-            return self._call_cost(instruction)
-        body = self._find_body(instruction) if opcode == "fusion" else None
-        cost = self._once[body] if body else self.work_cost(instruction)
-        try:
-            if body:
-                size, memory = self._measure_fusion(instruction, body)
-            else:
-                size = measure_bytes(instruction, self.sizes)
-                memory = measure_memory(instruction, self.sizes).get(MAIN_SPACE, 0)
-        except MALFORMED as error:
-            return add_costs((cost, self.leave_out(instruction, error)))
-        return cost.with_bytes(size, memory)
-
-    def _measure_fusion(self, fusion: Instruction, body: Computation) -> tuple[int, int]:
-        """Return the traffic of a fusion: as XLA counts, and of the main memory."""
-        form = self._forms.write(fusion, body)
-        found = self._traffic.get(form)
-        if found is None:
-            found = self._traffic[form] = (
-                measure_fusion_bytes(fusion, body, self.sizes),
-                measure_memory(fusion, self.sizes).get(MAIN_SPACE, 0),
-            )
-        return found
-
-    def work_cost(self, instruction: Instruction) -> Cost:
-        """Return the arithmetic of an instruction that is not control flow."""
-        opcode = instruction.opcode
-        try:
-            if opcode in WORKING:
-                work = find_work(instruction)
-                name = find_product_type(instruction) if work.matrix_flops else None
-                products = ((name, work.flops),) if name else ()
-                return Cost(
-                    work.flops, work.transcendentals, 0, work.matrix_flops, products=products
-                )
-            if opcode in _APPLYING:
-                applied = find_applications(instruction)
-                return add_costs([self._once[body].times(times) for body, times in applied])
-        except MALFORMED as error:
-            return self.leave_out(instruction, error)
-        if opcode == "custom-call":
-            return _hidden_work(self.read_call(instruction))
-        if opcode in IDLE:
-            return NOTHING
-        return self.leave_out(instruction, UnknownCostError(f"no opcode {opcode!r} is known"))
-
-    def flow_cost(
-        self,
-        instruction: Instruction,
-        totals: Mapping[Computation, Cost],
-        trips: TripCounts | None,
-    ) -> Cost:
-        """Return the cost of the computations that control flow runs; without `trips`, once."""
-        if instruction.opcode == "conditional":
-            branches = find_branches(instruction)
-            if not branches:
-                return self.leave_out(instruction, UnknownCostError("conditional has no branches"))
-            return largest_cost(totals[branch] for branch in branches)
-        try:
-            applied = find_applications(instruction)
-        except MALFORMED as error:
-            return self.leave_out(instruction, error)
-        once = add_costs([totals[body].times(times) for body, times in applied])
-        if instruction.opcode != "while" or trips is None:
-            return once
-        trip_count = trips.get(instruction)
-        return once.times(1 if trip_count is None else trip_count, is_exact=trip_count is not None)
-
-    def read_call(self, instruction: Instruction) -> CustomCall:
-        """Return what is known of a custom call: from its text, what it calls, or a rule."""
-        return read_custom_call(instruction, self._find_stated, self._find_offloaded_cost)
-
-    def leave_out(self, instruction: Instruction, error: Exception) -> Cost:
-        """Keep why a cost is unknown, and return one that says so."""
-        self.unknown.setdefault(instruction, explain(error))
-        return _UNKNOWN
-
-    def _call_cost(self, instruction: Instruction) -> Cost:
-        """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
-        call = self.read_call(instruction)
-        cost = _hidden_work(call)
-        try:
-            memory = measure_memory(instruction, self.sizes, call).get(MAIN_SPACE, 0)
-        except MALFORMED:
-            return replace(cost, unknown_traffic_count=1)
-        return cost.with_bytes(0, memory)
-
-    def _find_offloaded_cost(self, call: Instruction) -> StatedCost:
-        """Say what the computation costs that a custom call stands for, where all of it is known.
-
-        Nobody counts the rounds of a loop in there: it is in no computation that runs on its own.
-        """
-        body = find_offloaded(call)
-        if body is None or self._has_loop(body):
-            return StatedCost()
-        cost = self._once[body]
-        has_bytes = body in self._standalone and not cost.is_memory_lower_bound
-        return StatedCost(
-            None if cost.is_total_lower_bound else cost.total_flops,
-            cost.memory_bytes if has_bytes else None,
-            cost.is_upper_bound,
-        )
-
-    def _has_loop(self, computation: Computation) -> bool:
-        """Whether a computation runs a loop, itself or in what it calls."""
-        below = reach([computation], self._graph.called_by)
-        flow = (one for each in below for one in self._flow.get(each, ()))
-        return any(one.opcode == "while" for one in flow)
-
-    def _find_body(self, fusion: Instruction) -> Computation | None:
-        """Return the body of a fusion that costs what its body does, None for any other."""
-        called = self._graph.callees.get(fusion, ())
-        if len(called) != 1 or "calls" not in fusion.attributes:
-            return None
-        return None if find_custom_body(fusion, called[0]) else called[0]
-
-
-def _hidden_work(call: CustomCall) -> Cost:
-    """Return the arithmetic that a custom call hides, which is in no figure of XLA's."""
-    if call.kind is CustomCallKind.NOTHING:
-        return NOTHING
-    return Cost(
-        custom_call_flops=call.flops or 0,
-        unknown_custom_call_count=int(call.flops is None),
-        is_upper_bound=call.is_upper_bound,
-        products=call.products,
-    )
-
-
-def _find_repeated(graph: CallGraph) -> dict[Instruction, Instruction]:
-    """Find parameters of asynchronous computations that are given an operand once more.
-
-    The start alone knows that its computation reads one array through both.
-    """
-    found: dict[Instruction, Instruction] = {}
-    for start, called in graph.callees.items():
-        if start.opcode == "async-start" and len(set(start.operands)) < len(start.operands):
-            firsts: dict[Instruction, Instruction] = {}
-            for parameter, operand in zip(called[0].parameters, start.operands, strict=False):
-                first = firsts.setdefault(operand, parameter)
-                if first is not parameter:
-                    found[parameter] = first
-    return found
-
-
+_FLOW: Final = CONTROL_FLOW - LATER_STEPS  # costs what it runs, as often as it runs that
+_IDLE: Final = OPCODES - WORKING - APPLYING - {"custom-call"}  # moves data, or not even that
 _FREE: Final = FREE - {"tuple"}  # XLA counts its table of pointers
-_IDLE_INSIDE: Final = IDLE - FLOW
-_FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
-
-
-def measure_costs(
-    module: Module, graph: CallGraph, find_stated: FindStated = state_nothing
-) -> CostModel:
-    """Work out the costs of a module, whose call graph is `graph`.
-
-    `find_stated` says what the text does not tell of a custom call.
-    """
-    return CostModel(module, graph, find_stated)
+_IDLE_INSIDE: Final = _IDLE - _FLOW
+_UNKNOWN: Final = Cost(is_lower_bound=True)
 
 
 class CostModel:
     """Costs of one module's instructions and computations, loop bodies counted once.
 
-    Follows HloCostAnalysis (xla/service/hlo_cost_analysis.cc, 0.10.2), in exact integers
-    where XLA adds in float32, with 0 where it counts -1 for a custom call. Bodies of fusions
-    and reducers access no memory of their own, so `of_computation` has no bytes for them.
-    What the text leaves open counts nothing and makes a cost `is_lower_bound`; `unknown` says
-    why, for each instruction but custom calls. Beside XLA's `bytes_accessed` each cost has
-    `memory_bytes`, see `memory_traffic`.
+    In exact integers where XLA adds in float32, with 0 where it counts -1 for a custom call.
+    Bodies of fusions and reducers access no memory of their own, so `of_computation` has no
+    bytes for them. What the text leaves open counts nothing and makes a cost `is_lower_bound`;
+    `unknown` says why, for each instruction but custom calls. Beside XLA's `bytes_accessed` each
+    cost has `memory_bytes`, see `traffic.measure_memory`. `find_stated` says what the text does
+    not tell of a custom call.
     """
 
-    def __init__(self, module: Module, graph: CallGraph, find_stated: FindStated) -> None:
-        self._order = graph.callees_first
-        self._standalone = _find_standalone(module, graph)
+    def __init__(
+        self, module: Module, graph: CallGraph, find_stated: FindStated = state_nothing
+    ) -> None:
+        self.unknown: dict[Instruction, str] = {}
+        self._graph = graph
+        self._find_stated = find_stated
+        self._sizes = Sizes(_list_repeated(graph))
+        self._forms = FusionForms(self._sizes)
+        self._traffic: dict[Form, tuple[int, int]] = {}  # of fusions, those alike once
+        self._standalone = set(reach([module.entry], self._list_run_by))
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own
         self._plain: dict[Computation, Cost] = {}  # without control flow
         self._flow: dict[Computation, list[Instruction]] = {}
         self._once: dict[Computation, Cost] = {}
-        self._each = InstructionCosts(graph, find_stated, self._once, self._flow, self._standalone)
-        self._sizes = self._each.sizes
-        self.unknown = self._each.unknown
-        for computation in self._order:
-            self._measure(computation)
+        for computation in graph.callees_first:
+            is_standalone = computation in self._standalone
+            measure = self._measure_standalone if is_standalone else self._measure_body
+            self._plain[computation] = plain = measure(computation)
+            self._once[computation] = self._add_flow(computation, plain, self._once, None)
 
     def of(self, instruction: Instruction) -> Cost:
         """Return the cost of one execution of an instruction, with all that it calls."""
-        if instruction.opcode in FLOW:
-            return self._each.flow_cost(instruction, self._once, None)
-        return self._own.get(instruction) or self._each.own_cost(instruction)
+        if instruction.opcode in _FLOW:
+            return self._flow_cost(instruction, self._once, None)
+        return self._own.get(instruction) or self._own_cost(instruction)
 
     def of_with_trip_counts(self, instruction: Instruction, trips: TripCounts) -> Cost:
         """Return the cost of one execution of an instruction, loops run as `trips` says."""
-        if instruction.opcode not in FLOW:
+        if instruction.opcode not in _FLOW:
             return self.of(instruction)
-        return self._each.flow_cost(instruction, self.all_with_trip_counts(trips), trips)
+        return self._flow_cost(instruction, self._total(trips), trips)
 
     def of_computation(self, computation: Computation) -> Cost:
         """Return the cost of one execution of a computation."""
         return self._once[computation]
 
+    def with_trip_counts(self, computation: Computation, trips: TripCounts) -> Cost:
+        """Return the cost of a computation whose loops run as often as `trips` says.
+
+        A loop that `trips` does not know counts once and makes a lower bound.
+        """
+        return self._total(trips)[computation]
+
+    def of_loops(self, trips: TripCounts) -> Mapping[Instruction, Cost]:
+        """Return what one execution of each loop costs, all its iterations together."""
+        totals = self._total(trips)
+        return {loop: self._flow_cost(loop, totals, trips) for loop in trips}
+
     def read_call(self, instruction: Instruction) -> CustomCall:
         """Return what is known of a custom call: from its text, what it calls, or a rule."""
-        return self._each.read_call(instruction)
+        return read_custom_call(instruction, self._find_stated, self._find_offloaded_cost)
 
     def size_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape, as costs count them; 0 where unknown."""
@@ -317,55 +144,22 @@ class CostModel:
         except MALFORMED:
             return None
 
-    def with_trip_counts(self, computation: Computation, trips: TripCounts) -> Cost:
-        """Return the cost of a computation whose loops run as often as `trips` says.
-
-        A loop that `trips` does not know counts once and makes a lower bound.
-        """
-        return self.all_with_trip_counts(trips)[computation]
-
-    def all_with_trip_counts(self, trips: TripCounts) -> Mapping[Computation, Cost]:
-        """Return the costs of all computations, loops counted as in `with_trip_counts`."""
-        totals = dict(self._plain)
-        for one in self._order:
-            if one in self._flow:
-                parts = [self._each.flow_cost(each, totals, trips) for each in self._flow[one]]
-                totals[one] = add_costs([self._plain[one], *parts])
-        return totals
-
-    def of_loops(self, trips: TripCounts) -> Mapping[Instruction, Cost]:
-        """Return what one execution of each loop costs, all its iterations together."""
-        totals = self.all_with_trip_counts(trips)
-        return {loop: self._each.flow_cost(loop, totals, trips) for loop in trips}
-
-    def _measure(self, computation: Computation) -> None:
-        """Add up a computation whose callees have been measured."""
-        is_standalone = computation in self._standalone
-        measure = self._standalone_cost if is_standalone else self._body_cost
-        flow: list[Instruction] = []
-        plain = measure(computation, flow)
-        self._plain[computation] = self._once[computation] = plain
-        if flow:
-            self._flow[computation] = flow
-            parts = [self._each.flow_cost(each, self._once, None) for each in flow]
-            self._once[computation] = add_costs([plain, *parts])
-
-    def _standalone_cost(self, computation: Computation, flow: list[Instruction]) -> Cost:
-        """Add up what runs on its own, and keep each part; `flow` gets what is left out."""
+    def _measure_standalone(self, computation: Computation) -> Cost:
+        """Add up what runs on its own, and keep each part; control flow is noted for later."""
         own = self._own
         plain: list[Cost] = []
         for instruction in computation.instructions:
             opcode = instruction.opcode
             if opcode in _FREE:
                 continue
-            if opcode in FLOW:
-                flow.append(instruction)
+            if opcode in _FLOW:
+                self._flow.setdefault(computation, []).append(instruction)
             else:
-                own[instruction] = cost = self._each.own_cost(instruction)
+                own[instruction] = cost = self._own_cost(instruction)
                 plain.append(cost)
         return add_costs(plain)
 
-    def _body_cost(self, computation: Computation, flow: list[Instruction]) -> Cost:
+    def _measure_body(self, computation: Computation) -> Cost:
         """Add up the arithmetic of a body; elementwise operations, most of it, without ado."""
         flops = transcendentals = 0
         others: list[Cost] = []
@@ -375,31 +169,190 @@ class CostModel:
             if opcode in _IDLE_INSIDE:
                 continue
             try:
-                if opcode in _FLOPS:
+                if opcode in FLOPS:
                     flops += count(instruction.shape)
                 elif opcode in TRANSCENDENTAL:
                     transcendentals += count(instruction.shape)
-                elif opcode in FLOW:
-                    flow.append(instruction)
+                elif opcode in _FLOW:
+                    self._flow.setdefault(computation, []).append(instruction)
                 else:
-                    others.append(self._each.work_cost(instruction))
+                    others.append(self._work_cost(instruction))
             except UnknownCostError as error:
-                others.append(self._each.leave_out(instruction, error))
+                others.append(self._leave_out(instruction, error))
         if not (flops or transcendentals or others):
             return NOTHING
         return add_costs([Cost(flops, transcendentals), *others])
 
+    def _own_cost(self, instruction: Instruction) -> Cost:
+        """Return the cost of an instruction that is not control flow."""
+        opcode = instruction.opcode
+        if opcode == "custom-call":
+            return self._call_cost(instruction)
+        body = self._find_body(instruction) if opcode == "fusion" else None
+        cost = self._once[body] if body else self._work_cost(instruction)
+        try:
+            traffic = self._measure_traffic(instruction, body)
+        except MALFORMED as error:
+            return add_costs((cost, self._leave_out(instruction, error)))
+        return cost.with_bytes(*traffic)
 
-def _find_standalone(module: Module, graph: CallGraph) -> set[Computation]:
-    """Find the computations that run on their own: the entry, and what control flow calls.
+    def _measure_traffic(
+        self, instruction: Instruction, body: Computation | None
+    ) -> tuple[int, int]:
+        """Return the bytes that an instruction moves: as XLA counts, and of the main memory."""
+        if body is None:
+            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
+            return measure_bytes(instruction, self._sizes), memory
+        # Fusions of one form move the same bytes: a layer's are measured once for all layers.
+        form = self._forms.write(instruction, body)
+        if form not in self._traffic:
+            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
+            size = measure_fusion_bytes(instruction, body, self._sizes)
+            self._traffic[form] = size, memory
+        return self._traffic[form]
 
-    What a custom call stands for is run like what a call calls.
+    def _find_body(self, fusion: Instruction) -> Computation | None:
+        """Return the body of a fusion that costs what its body does, None for any other."""
+        called = self._graph.callees.get(fusion, ())
+        if len(called) != 1 or "calls" not in fusion.attributes:
+            return None
+        return None if find_custom_body(fusion, called[0]) else called[0]
+
+    def _work_cost(self, instruction: Instruction) -> Cost:
+        """Return the arithmetic of an instruction that is not control flow."""
+        opcode = instruction.opcode
+        try:
+            if opcode in WORKING:
+                work = find_work(instruction)
+                name = find_product_type(instruction) if work.matrix_flops else None
+                products = ((name, work.flops),) if name else ()
+                return Cost(
+                    work.flops, work.transcendentals, 0, work.matrix_flops, products=products
+                )
+            if opcode in APPLYING:
+                applied = find_applications(instruction)
+                return add_costs([self._once[body].times(times) for body, times in applied])
+        except MALFORMED as error:
+            return self._leave_out(instruction, error)
+        if opcode == "custom-call":
+            return _hidden_work(self.read_call(instruction))
+        if opcode in _IDLE:
+            return NOTHING
+        return self._leave_out(instruction, UnknownCostError(f"no opcode {opcode!r} is known"))
+
+    def _call_cost(self, instruction: Instruction) -> Cost:
+        """XLA gives a custom call neither flops nor bytes; what it hides is counted apart."""
+        call = self.read_call(instruction)
+        cost = _hidden_work(call)
+        try:
+            memory = measure_memory(instruction, self._sizes, call).get(MAIN_SPACE, 0)
+        except MALFORMED:
+            return replace(cost, unknown_traffic_count=1)
+        return cost.with_bytes(0, memory)
+
+    def _find_offloaded_cost(self, call: Instruction) -> StatedCost:
+        """Say what the computation costs that a custom call stands for, where all of it is known.
+
+        Nobody counts the rounds of a loop in there: it is in no computation that runs on its own.
+        """
+        body = find_offloaded(call)
+        if body is None or any(
+            flow.opcode == "while"
+            for below in reach([body], self._graph.called_by)
+            for flow in self._flow.get(below, ())
+        ):
+            return StatedCost()
+        cost = self._once[body]
+        has_bytes = body in self._standalone and not cost.is_memory_lower_bound
+        return StatedCost(
+            None if cost.is_total_lower_bound else cost.total_flops,
+            cost.memory_bytes if has_bytes else None,
+            cost.is_upper_bound,
+        )
+
+    def _total(self, trips: TripCounts) -> Mapping[Computation, Cost]:
+        """Return the costs of all computations, loops counted as in `with_trip_counts`."""
+        totals = dict(self._plain)
+        for one in self._graph.callees_first:
+            totals[one] = self._add_flow(one, totals[one], totals, trips)
+        return totals
+
+    def _add_flow(
+        self,
+        computation: Computation,
+        plain: Cost,
+        totals: Mapping[Computation, Cost],
+        trips: TripCounts | None,
+    ) -> Cost:
+        """Add the control flow of a computation, whose callees `totals` has, to the rest of it."""
+        flow = self._flow.get(computation, ())
+        return add_costs([plain, *(self._flow_cost(one, totals, trips) for one in flow)])
+
+    def _flow_cost(
+        self,
+        instruction: Instruction,
+        totals: Mapping[Computation, Cost],
+        trips: TripCounts | None,
+    ) -> Cost:
+        """Return the cost of the computations that control flow runs; without `trips`, once."""
+        if instruction.opcode == "conditional":
+            branches = find_branches(instruction)
+            if not branches:
+                return self._leave_out(instruction, UnknownCostError("conditional has no branches"))
+            return largest_cost(totals[branch] for branch in branches)
+        try:
+            applied = find_applications(instruction)
+        except MALFORMED as error:
+            return self._leave_out(instruction, error)
+        once = add_costs([totals[body].times(times) for body, times in applied])
+        if instruction.opcode != "while" or trips is None:
+            return once
+        trip_count = trips.get(instruction)
+        return once.times(1 if trip_count is None else trip_count, is_exact=trip_count is not None)
+
+    def _leave_out(self, instruction: Instruction, error: Exception) -> Cost:
+        """Keep why a cost is unknown, and return one that says so."""
+        self.unknown.setdefault(instruction, explain(error))
+        return _UNKNOWN
+
+    def _list_run_by(self, computation: Computation) -> list[Computation]:
+        """List what runs on its own because a computation does: all that its control flow calls.
+
+        What a custom call stands for is run like what a call calls.
+        """
+        found: list[Computation] = []
+        offloaded: list[Computation] = []
+        for one in computation.instructions:
+            if one.opcode in _FLOW:
+                found += self._graph.callees.get(one, ())
+            elif one.opcode == "custom-call" and (body := find_offloaded(one)):
+                offloaded.append(body)
+        return found + offloaded
+
+
+def _hidden_work(call: CustomCall) -> Cost:
+    """Return the arithmetic that a custom call hides, which is in no figure of XLA's."""
+    if call.kind is CustomCallKind.NOTHING:
+        return NOTHING
+    return Cost(
+        custom_call_flops=call.flops or 0,
+        unknown_custom_call_count=int(call.flops is None),
+        is_upper_bound=call.is_upper_bound,
+        products=call.products,
+    )
+
+
+def _list_repeated(graph: CallGraph) -> dict[Instruction, Instruction]:
+    """Map parameters of asynchronous computations that are given an operand once more to the first.
+
+    The start alone knows that its computation reads one array through both.
     """
-
-    def run_by(computation: Computation) -> list[Computation]:
-        flow = [one for one in computation.instructions if one.opcode in FLOW]
-        calls = [one for one in computation.instructions if one.opcode == "custom-call"]
-        offloaded = [body for one in calls if (body := find_offloaded(one))]
-        return [callee for one in flow for callee in graph.callees.get(one, ())] + offloaded
-
-    return set(reach([module.entry], run_by))
+    found: dict[Instruction, Instruction] = {}
+    for start, called in graph.callees.items():
+        if start.opcode == "async-start" and len(set(start.operands)) < len(start.operands):
+            firsts: dict[Instruction, Instruction] = {}
+            for parameter, operand in zip(called[0].parameters, start.operands, strict=False):
+                first = firsts.setdefault(operand, parameter)
+                if first is not parameter:
+                    found[parameter] = first
+    return found

@@ -1,4 +1,4 @@
-"""What does one run of a module cost? The figures of a summary."""
+"""The costs of one run of a module: the figures of a summary, and what counts them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.cost.cost import OF_TYPES, TYPES, Cost, list_flops, list_types
+from hlotool.analysis.cost.cost import OF_TYPES, TYPES, list_flops, list_types
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Module
@@ -19,7 +19,6 @@ _PARTITIONED = "_spmd"  # xla/service/spmd names the entry so when it has split 
 # xla/service/sharding_propagation.cc, and xla/service/spmd/shardy/constants.h.
 _MANUAL_CALLS: Final = frozenset(("SPMDFullToShardShape", "xla.sdy.GlobalToLocalShape"))
 _MANUAL_BODY: Final = "xla.sdy.manual_computation_body"
-
 
 _FLOPS: Final = "floating-point operations as XLA's cost analysis counts them, without custom calls"
 _TOTAL: Final = "all known floating-point operations: flops and custom_call_flops"
@@ -89,6 +88,12 @@ class CostReport(Struct, frozen=True, kw_only=True):
     is_upper_bound: Annotated[bool, figure("whether the figures include work that may not run")]
 
 
+# Those that a cost has once and per run, by the same names.
+_FIGURES: Final = (
+    "total_flops", "flops", "matrix_flops", "transcendentals", "custom_call_flops",
+    "unknown_custom_call_count", "bytes_accessed", "memory_bytes", "unknown_traffic_count",
+)  # fmt: skip
+
 COST: Final = Block("cost", CostReport, "what the module computes", is_nullable=True)
 
 
@@ -98,49 +103,30 @@ def analyze_cost(module: Module, executions: Executions, costs: CostModel) -> Co
     `flops`, `transcendentals` and `bytes_accessed` are those of XLA's HloCostAnalysis (loop
     bodies once, the most expensive branch of a conditional, nothing for custom calls).
     `total_flops` add what is known of the arithmetic of custom calls, else the call is counted
-    in `unknown_custom_call_count`. `memory_bytes` is the traffic of `memory_traffic`.
+    in `unknown_custom_call_count`. `memory_bytes` is the traffic of `measure_memory`.
     `*_per_run` multiplies every loop body and condition by the loop's trip count; an unknown
     one counts once and makes the report a lower bound.
     """
     once = costs.of_computation(module.entry)
     trips = {loop.instruction: loop.trip_count for loop in executions.loops}
     run = costs.with_trip_counts(module.entry, trips) if trips else once
+    is_bound = run.is_total_lower_bound or run.is_memory_lower_bound or run.is_upper_bound
+    intensity = run.total_flops / run.memory_bytes if run.memory_bytes and not is_bound else None
     return CostReport(
-        counted_for=_find_scope(module),
-        total_flops=once.total_flops,
-        flops=once.flops,
-        matrix_flops=once.matrix_flops,
-        transcendentals=once.transcendentals,
-        custom_call_flops=once.custom_call_flops,
-        unknown_custom_call_count=once.unknown_custom_call_count,
-        bytes_accessed=once.bytes_accessed,
-        memory_bytes=once.memory_bytes,
-        unknown_traffic_count=once.unknown_traffic_count,
-        total_flops_per_run=run.total_flops,
-        flops_per_run=run.flops,
-        matrix_flops_per_run=run.matrix_flops,
-        transcendentals_per_run=run.transcendentals,
-        custom_call_flops_per_run=run.custom_call_flops,
-        unknown_custom_call_count_per_run=run.unknown_custom_call_count,
+        counted_for=_choose_scope(module),
         product_types=list_types(run.products),
         product_flops_per_run=list_flops(run.products),
-        bytes_accessed_per_run=run.bytes_accessed,
-        memory_bytes_per_run=run.memory_bytes,
-        unknown_traffic_count_per_run=run.unknown_traffic_count,
-        flops_per_byte=_find_intensity(run),
+        flops_per_byte=intensity,
         is_lower_bound=run.is_lower_bound,
         is_total_lower_bound=run.is_total_lower_bound,
         is_memory_lower_bound=run.is_memory_lower_bound,
         is_upper_bound=run.is_upper_bound,
+        **{name: getattr(once, name) for name in _FIGURES},
+        **{f"{name}_per_run": getattr(run, name) for name in _FIGURES},
     )
 
 
-def _find_intensity(run: Cost) -> float | None:
-    is_bound = run.is_total_lower_bound or run.is_memory_lower_bound or run.is_upper_bound
-    return None if is_bound or not run.memory_bytes else run.total_flops / run.memory_bytes
-
-
-def _find_scope(module: Module) -> CostScope:
+def _choose_scope(module: Module) -> CostScope:
     """Say whose shapes a module has.
 
     The partitioner leaves its mark in the entry's name, and only a partitioned module is

@@ -1,4 +1,4 @@
-"""How many bytes and elements does a shape have, for XLA's cost analysis?
+"""Bytes and elements of shapes, as XLA's cost analysis counts them.
 
 The host rule of xla/shape_util.cc (`ByteSizeOf`) and of the CPU and GPU backends
 (`ShapeSizeBytes`): no tile padding, whole bytes for sub-byte types unless the layout packs
@@ -17,7 +17,7 @@ from hlotool.errors import ParseError
 from hlotool.hlo import ArrayShape, Computation, Instruction, Shape
 from hlotool.hlo.shape import UNBOUNDED
 
-POINTER_BYTES: Final = 8
+_POINTER_BYTES: Final = 8
 _DYNAMIC_SIZE_BYTES: Final = 4
 _OPAQUE: Final = frozenset(("token", "opaque"))
 
@@ -51,10 +51,10 @@ class TouchedBody(Struct, frozen=True):
 class Sizes:
     """Sizes of the shapes of one module, worked out once for each spelling.
 
-    `reads`, what fused parameters are read, `elements`, what takes tuples apart, and `constants`
-    of bodies are kept for `fused_traffic`; `touched`, by body and by what is read of its result,
-    for `touched`. `repeated` has the parameters that hold what an earlier one of the same
-    computation holds, and which one.
+    What is read of fused parameters (`reads`), what takes tuples apart (`elements`), `constants` of
+    bodies and what bodies touch (`touched`, by what is read of their result) is kept here for
+    `fused_traffic`, as bodies are shared. `repeated` has the parameters that hold what an earlier
+    one of the same computation holds, and which one.
     """
 
     def __init__(self, repeated: Mapping[Instruction, Instruction] | None = None) -> None:
@@ -64,7 +64,6 @@ class Sizes:
         self.touched: dict[Computation, dict[int | None, TouchedBody]] = {}
         self._repeated = repeated or {}
         self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
-        self._pointers: dict[int, int] = {}
         self._elements: dict[int, int] = {}
 
     def distinct(self, operands: Iterable[Instruction]) -> list[Instruction]:
@@ -78,7 +77,7 @@ class Sizes:
     def content_bytes(self, shape: Shape) -> int:
         """Return the bytes of all arrays of a shape; raises UnknownCostError."""
         size = self._leaves.get(id(shape))
-        return sum_arrays(shape, array_bytes, self._leaves) if size is None else size
+        return _sum_arrays(shape, _array_bytes, self._leaves) if size is None else size
 
     def count_elements(self, shape: Shape) -> int:
         """Return the elements of an array; raises UnknownCostError for `?` and for a tuple."""
@@ -89,17 +88,12 @@ class Sizes:
 
     def pointer_bytes(self, shape: Shape) -> int:
         """Return the bytes of an array, or of a tuple's own table; raises UnknownCostError."""
-        size = self._pointers.get(id(shape))
-        if size is None:
-            if isinstance(shape, ArrayShape):
-                size = self.content_bytes(shape)
-            else:
-                size = POINTER_BYTES * len(shape.elements)
-            self._pointers[id(shape)] = size
-        return size
+        if isinstance(shape, ArrayShape):
+            return self.content_bytes(shape)
+        return _POINTER_BYTES * len(shape.elements)
 
 
-def sum_arrays(shape: Shape, measure: Callable[[ArrayShape], int], known: dict[int, int]) -> int:
+def _sum_arrays(shape: Shape, measure: Callable[[ArrayShape], int], known: dict[int, int]) -> int:
     """Add up a figure of all arrays in a shape; `known` keeps it by id of each part.
 
     A tuple that holds another many times is walked once, and not in Python's stack.
@@ -119,10 +113,10 @@ def sum_arrays(shape: Shape, measure: Callable[[ArrayShape], int], known: dict[i
     return known[id(shape)]
 
 
-def array_bytes(shape: ArrayShape) -> int:
+def _array_bytes(shape: ArrayShape) -> int:
     """Return the bytes of one array; a token has none, an opaque value is a pointer."""
     if shape.dtype in _OPAQUE:
-        return POINTER_BYTES if shape.dtype == "opaque" else 0
+        return _POINTER_BYTES if shape.dtype == "opaque" else 0
     size = shape.unpadded_bytes
     if size is None:
         raise UnknownCostError(f"the text does not say how large {shape} is")
@@ -155,7 +149,7 @@ def count_elements(shape: Shape) -> int:
 
 def count_all_elements(shape: Shape) -> int:
     """Return the elements of all arrays in a shape; raises UnknownCostError for `?`."""
-    return sum_arrays(shape, count_elements, {})
+    return _sum_arrays(shape, count_elements, {})
 
 
 def operand_shape(instruction: Instruction, number: int) -> ArrayShape:

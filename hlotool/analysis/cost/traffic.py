@@ -1,13 +1,11 @@
-"""How many bytes does one instruction read and write?
+"""Bytes that one instruction reads and writes: as XLA counts them, and as a clock would see.
 
-Follows the handlers of xla/service/hlo_cost_analysis.cc (0.10.2): by default all operands
-are read and all results written, a tuple operand being its table of pointers.
+`measure_bytes` follows the handlers of xla/service/hlo_cost_analysis.cc (0.10.2): by default all
+operands are read and all results written, a tuple operand being its table of pointers.
 
-How many bytes does an instruction move, in each memory space?
-
-`traffic` counts as XLA's cost analysis does. Here counts what a clock would see: of a slice,
-however it is reached, what it touches; of an array in another memory space nothing that crosses
-this one; of a known custom call its operands and results.
+`measure_memory` counts by memory space: of a slice, however it is reached, what it touches; of an
+array in another memory space nothing that crosses this one; of a known custom call its operands
+and results. Neither counts what the computations move that an instruction calls.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
+from hlotool.analysis.cost.arithmetic import find_custom_body
 from hlotool.analysis.cost.custom_calls import CustomCall, CustomCallKind, read_custom_call
 from hlotool.analysis.cost.fused_traffic import (
     NO_BODY,
@@ -23,7 +22,6 @@ from hlotool.analysis.cost.fused_traffic import (
     measure_touched,
     updated_bytes,
 )
-from hlotool.analysis.cost.invocations import find_custom_body
 from hlotool.analysis.cost.sizes import (
     Sizes,
     UnknownCostError,
@@ -31,7 +29,7 @@ from hlotool.analysis.cost.sizes import (
     first_array,
     operand_shape,
 )
-from hlotool.hlo import ArrayShape, Instruction
+from hlotool.hlo import ArrayShape, Computation, Instruction
 from hlotool.hlo.opcodes import ASYNC_DONES, COLLECTIVES, CONTROL_FLOW, FREE, PASSES_ON, TRANSFERS
 
 
@@ -41,24 +39,30 @@ def measure_bytes(instruction: Instruction, sizes: Sizes) -> int:
     0 for custom calls, whose traffic XLA takes to be unknown, and for control flow, which
     moves nothing itself.
     """
-    handler = _SPECIAL.get(instruction.opcode)
-    return handler(instruction, sizes) if handler else _all_operands_and_results(instruction, sizes)
-
-
-def _all_operands_and_results(instruction: Instruction, sizes: Sizes) -> int:
+    opcode = instruction.opcode
+    if opcode in _NOT_COUNTED:
+        return 0
+    handler = _COUNTED_APART.get(opcode)
+    if handler is not None:
+        return handler(instruction, sizes)
+    if opcode == "transpose" and _is_bitcast(instruction):
+        return 0
     size = sizes.content_bytes(instruction.shape)
     for operand in instruction.operands:
         size += sizes.pointer_bytes(operand.shape)
     return size
 
 
-def _nothing(instruction: Instruction, sizes: Sizes) -> int:  # noqa: ARG001 (one signature)
-    return 0
+_NOT_COUNTED: Final = frozenset(
+    (
+        "add-dependency", "after-all", "async-start", "bitcast", "call", "conditional", "constant",
+        "custom-call", "domain", "get-tuple-element", "parameter", "while",
+    )
+)  # fmt: skip
 
 
-def _table(instruction: Instruction, sizes: Sizes) -> int:
-    """Count the pointers a tuple writes."""
-    return sizes.pointer_bytes(instruction.shape)
+def _operand_bytes(instruction: Instruction, number: int, sizes: Sizes) -> int:
+    return sizes.content_bytes(instruction.operands[number].shape)
 
 
 def _slice(instruction: Instruction, sizes: Sizes) -> int:
@@ -66,9 +70,9 @@ def _slice(instruction: Instruction, sizes: Sizes) -> int:
     return 2 * sizes.content_bytes(instruction.shape)
 
 
-def _dynamic_slice(instruction: Instruction, sizes: Sizes) -> int:
-    """Count a slice, and the first start index: XLA counts one of them."""
-    return _slice(instruction, sizes) + sizes.content_bytes(instruction.operands[1].shape)
+def _indexed_slice(instruction: Instruction, sizes: Sizes) -> int:
+    """Count a slice, and the indices; of several start indices XLA counts the first."""
+    return _slice(instruction, sizes) + _operand_bytes(instruction, 1, sizes)
 
 
 def _dynamic_update_slice(instruction: Instruction, sizes: Sizes) -> int:
@@ -77,27 +81,26 @@ def _dynamic_update_slice(instruction: Instruction, sizes: Sizes) -> int:
     return 2 * sizes.content_bytes(update.shape) + sizes.content_bytes(index.shape)
 
 
-def _gather(instruction: Instruction, sizes: Sizes) -> int:
-    """Count what is gathered twice, read and written, and the indices."""
-    return _slice(instruction, sizes) + sizes.content_bytes(instruction.operands[1].shape)
-
-
 def _scatter(instruction: Instruction, sizes: Sizes) -> int:
     """Count the updates, as much of the operand read and written, and the indices."""
-    half = len(instruction.operands) // 2
-    updates = sum(sizes.content_bytes(one.shape) for one in instruction.operands[half + 1 :])
-    return 3 * updates + sizes.content_bytes(instruction.operands[half].shape)
+    indices = len(instruction.operands) // 2
+    return 3 * updated_bytes(instruction, sizes) + _operand_bytes(instruction, indices, sizes)
 
 
 def _fusion(instruction: Instruction, sizes: Sizes) -> int:
     """Count what the body reads and writes; a custom fusion with a gather is only that gather."""
-    body = instruction.callee()
-    special = find_custom_body(instruction, body) if body else None
-    if special is not None:
-        return _gather(special, sizes) if special.opcode == "gather" else _scatter(special, sizes)
+    body = _expect_body(instruction)
+    special = find_custom_body(instruction, body)
+    if special is None:
+        return measure_fusion_bytes(instruction, body, sizes)
+    return (_indexed_slice if special.opcode == "gather" else _scatter)(special, sizes)
+
+
+def _expect_body(fusion: Instruction) -> Computation:
+    body = fusion.callee()
     if body is None:
         raise UnknownCostError(NO_BODY)
-    return measure_fusion_bytes(instruction, body, sizes)
+    return body
 
 
 def _triangular_solve(instruction: Instruction, sizes: Sizes) -> int:
@@ -107,30 +110,10 @@ def _triangular_solve(instruction: Instruction, sizes: Sizes) -> int:
     return whole + sizes.content_bytes(matrix.shape) // 2
 
 
-def _cholesky(instruction: Instruction, sizes: Sizes) -> int:
-    """Count half as read and half as written."""
-    return sizes.content_bytes(instruction.operands[0].shape)
-
-
-def _infeed(instruction: Instruction, sizes: Sizes) -> int:
-    return sizes.content_bytes(instruction.shape)
-
-
-def _outfeed(instruction: Instruction, sizes: Sizes) -> int:
-    return sum(sizes.content_bytes(one.shape) for one in instruction.operands)
-
-
-def _transpose(instruction: Instruction, sizes: Sizes) -> int:
-    """0 where only the layout's numbering changes (HloInstruction::IsEffectiveBitcast)."""
-    if is_bitcast_transpose(instruction):
-        return 0
-    return _all_operands_and_results(instruction, sizes)
-
-
-def is_bitcast_transpose(instruction: Instruction) -> bool:
-    """Whether a transpose moves no byte: the layouts undo it."""
-    before, after = expect_array(instruction.operands[0].shape), first_array(instruction.shape)
-    order = instruction.integers("dimensions")
+def _is_bitcast(transpose: Instruction) -> bool:
+    """Whether a transpose moves no byte: the layouts undo it (IsEffectiveBitcast)."""
+    before, after = expect_array(transpose.operands[0].shape), first_array(transpose.shape)
+    order = transpose.integers("dimensions")
     renamed = tuple(order[number] for number in _minor_to_major(after))
     return before.dtype == after.dtype and renamed == _minor_to_major(before)
 
@@ -141,31 +124,20 @@ def _minor_to_major(shape: ArrayShape) -> tuple[int, ...]:
     return shape.layout.minor_to_major
 
 
-_SPECIAL: Final[Mapping[str, Callable[[Instruction, Sizes], int]]] = {
-    "add-dependency": _nothing,
-    "after-all": _nothing,
-    "async-start": _nothing,
-    "bitcast": _nothing,
-    "call": _nothing,
-    "cholesky": _cholesky,
-    "conditional": _nothing,
-    "constant": _nothing,
-    "custom-call": _nothing,
-    "domain": _nothing,
-    "dynamic-slice": _dynamic_slice,
+_COUNTED_APART: Final[Mapping[str, Callable[[Instruction, Sizes], int]]] = {
+    # Half is read and half is written.
+    "cholesky": lambda one, sizes: _operand_bytes(one, 0, sizes),
+    "dynamic-slice": _indexed_slice,
     "dynamic-update-slice": _dynamic_update_slice,
     "fusion": _fusion,
-    "gather": _gather,
-    "get-tuple-element": _nothing,
-    "infeed": _infeed,
-    "outfeed": _outfeed,
-    "parameter": _nothing,
+    "gather": _indexed_slice,
+    "infeed": lambda one, sizes: sizes.content_bytes(one.shape),
+    "outfeed": lambda one, sizes: sum(sizes.content_bytes(each.shape) for each in one.operands),
     "scatter": _scatter,
     "slice": _slice,
-    "transpose": _transpose,
     "triangular-solve": _triangular_solve,
-    "tuple": _table,
-    "while": _nothing,
+    # The pointers are written; what they point to stays where it is.
+    "tuple": lambda one, sizes: sizes.pointer_bytes(one.shape),
 }
 
 MAIN_SPACE: Final = 0  # HBM on TPU, device memory on GPU, main memory on CPU
@@ -192,24 +164,31 @@ def measure_memory(
     of it; `call` is what is known of it. Raises UnknownCostError where a size is unknown, or
     what a custom call does.
     """
-    opcode = instruction.opcode
-    if opcode in _MOVES_NOTHING:
+    if instruction.opcode in _MOVES_NOTHING:
         return {}
     found: SpaceBytes = {}
-    for shape, size in _find_touched(instruction, sizes, call):
+    for shape, size in _list_touched(instruction, sizes, call):
         if size:
             found[shape.memory_space] = found.get(shape.memory_space, 0) + size
     return found
 
 
-def _find_touched(
+def _list_touched(
     instruction: Instruction, sizes: Sizes, call: CustomCall | None
 ) -> Iterable[TouchedBytes]:
     opcode = instruction.opcode
     if opcode == "custom-call":
-        return _custom_call(instruction, sizes, call or read_custom_call(instruction))
-    if opcode in _SPECIAL_MEMORY:
-        return _SPECIAL_MEMORY[opcode](instruction, sizes)
+        return _touched_by_call(instruction, sizes, call or read_custom_call(instruction))
+    if opcode == "fusion":
+        return measure_touched(instruction, _expect_body(instruction), sizes)
+    if opcode in {"dynamic-update-slice", "scatter"}:
+        return _touched_by_update(instruction, sizes)
+    if opcode in {"dynamic-slice", "gather", "slice"}:
+        # Of the first operand as much is read as is made of it.
+        source = operand_shape(instruction, 0), sizes.content_bytes(instruction.shape)
+        return [source, *_operands(instruction, sizes, 1), *_results(instruction, sizes)]
+    if opcode == "transpose" and _is_bitcast(instruction):
+        return []
     reads = [] if opcode in _WRITES_ONLY else _operands(instruction, sizes)
     return reads if opcode in _READS_ONLY else [*reads, *_results(instruction, sizes)]
 
@@ -224,30 +203,19 @@ def _results(instruction: Instruction, sizes: Sizes) -> list[TouchedBytes]:
     return [(leaf, sizes.content_bytes(leaf)) for leaf in instruction.shape.leaves()]
 
 
-def _slice_memory(instruction: Instruction, sizes: Sizes) -> list[TouchedBytes]:
-    """Read of the first operand as much as is made of it; indices whole."""
-    source = operand_shape(instruction, 0)
-    read = (source, sizes.content_bytes(instruction.shape))
-    return [read, *_operands(instruction, sizes, 1), *_results(instruction, sizes)]
-
-
-def _update(instruction: Instruction, sizes: Sizes) -> list[TouchedBytes]:
+def _touched_by_update(instruction: Instruction, sizes: Sizes) -> list[TouchedBytes]:
     """Read update and indices, and write the update; a scatter reads what it adds to."""
     size = updated_bytes(instruction, sizes)
-    sources = len(instruction.operands) // 2 if instruction.opcode == "scatter" else 1
     target = operand_shape(instruction, 0)
-    kept = size if instruction.opcode == "scatter" else 0
-    return [(target, size + kept), *_operands(instruction, sizes, sources)]
+    if instruction.opcode != "scatter":
+        return [(target, size), *_operands(instruction, sizes, 1)]
+    sources = len(instruction.operands) // 2
+    return [(target, 2 * size), *_operands(instruction, sizes, sources)]
 
 
-def _fusion_memory(instruction: Instruction, sizes: Sizes) -> list[TouchedBytes]:
-    body = instruction.callee()
-    if body is None:
-        raise UnknownCostError(NO_BODY)
-    return measure_touched(instruction, body, sizes)
-
-
-def _custom_call(instruction: Instruction, sizes: Sizes, call: CustomCall) -> list[TouchedBytes]:
+def _touched_by_call(
+    instruction: Instruction, sizes: Sizes, call: CustomCall
+) -> list[TouchedBytes]:
     """Leave out the scratch memory that libraries get as a last result of bytes."""
     if call.kind is CustomCallKind.NOTHING:
         return []
@@ -256,27 +224,7 @@ def _custom_call(instruction: Instruction, sizes: Sizes, call: CustomCall) -> li
     if call.bytes_from is None:
         raise UnknownCostError("a custom call may move anything")
     results = _results(instruction, sizes)
-    if len(results) > 1 and _is_scratch(results[-1][0]):
+    last = results[-1][0] if len(results) > 1 else None
+    if last is not None and last.dtype in _SCRATCH_DTYPES and len(last.dims) == 1:
         results.pop()
     return [*_operands(instruction, sizes), *results]
-
-
-def _is_scratch(shape: ArrayShape) -> bool:
-    return shape.dtype in _SCRATCH_DTYPES and len(shape.dims) == 1
-
-
-def _transpose_memory(instruction: Instruction, sizes: Sizes) -> list[TouchedBytes]:
-    if is_bitcast_transpose(instruction):
-        return []
-    return [*_operands(instruction, sizes), *_results(instruction, sizes)]
-
-
-_SPECIAL_MEMORY: Final[Mapping[str, Callable[[Instruction, Sizes], list[TouchedBytes]]]] = {
-    "dynamic-slice": _slice_memory,
-    "dynamic-update-slice": _update,
-    "fusion": _fusion_memory,
-    "gather": _slice_memory,
-    "scatter": _update,
-    "slice": _slice_memory,
-    "transpose": _transpose_memory,
-}

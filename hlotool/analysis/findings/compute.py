@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.invocations import APPLYING
+from hlotool.analysis.cost.arithmetic import APPLYING
 from hlotool.analysis.findings.finding import (
     LEAST_SECONDS,
     Evidence,

@@ -19,7 +19,7 @@ from hlotool.analysis.cost.cost import (
     repeat_typed_flops,
 )
 from hlotool.analysis.cost.custom_calls import CostSource, CustomCall
-from hlotool.analysis.cost.invocations import find_offloaded
+from hlotool.analysis.cost.arithmetic import find_offloaded
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.report import CostReport
 from hlotool.analysis.fusions.rows import (
