@@ -172,20 +172,21 @@ class _Reads:
                         sharing.add(source)
                 continue
             for source in dict.fromkeys(user.operands):
-                if source not in whole:
-                    continue
-                size: int | None = whole[source]
-                if user.opcode in SLICES:
-                    size = _measure_slice(source, user, self._sizes)
-                elif user.opcode == "fusion":
-                    size = self._of_nested(source, user)
-                if size is None:
-                    sharing.add(source)
-                else:
-                    reads[source] += size
+                if source in whole:
+                    size = self._of_user(source, user)
+                    if size is None:
+                        sharing.add(source)
+                    else:
+                        reads[source] += size
         for source in sharing:
             reads[source] += whole[source]
         return reads
+
+    def _of_user(self, source: Instruction, user: Instruction) -> int | None:
+        """Return what one user reads for itself, None where it shares a reading."""
+        if user.opcode in SLICES:
+            return _measure_slice(source, user, self._sizes)
+        return self._of_nested(source, user) if user.opcode == "fusion" else self._bytes[source]
 
     def _of_nested(self, source: Instruction, fusion: Instruction) -> int:
         """Return what a fusion inside the fusion reads, by what is made of its result.
