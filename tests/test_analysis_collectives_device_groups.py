@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hlotool.analysis.collectives.groups import DeviceGroups
-from hlotool.analysis.collectives.mesh import AxisFinder, find_span
+from hlotool.analysis.collectives.mesh import AxisFinder, measure_span
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.hlo import Mesh, MeshAxis
 
@@ -146,9 +146,9 @@ def test_groups_that_are_no_axes() -> None:
 
 def test_span() -> None:
     """Nodes hold consecutive devices."""
-    assert find_span(((0, 1), (2, 3)), 2) == "node"
-    assert find_span(((0, 1), (1, 2)), 2) == "cross"
-    assert find_span(((0, 7),), 8) == "node"
+    assert measure_span(((0, 1), (2, 3)), 2) == "node"
+    assert measure_span(((0, 1), (1, 2)), 2) == "cross"
+    assert measure_span(((0, 7),), 8) == "node"
 
 
 def test_too_many_devices_are_not_listed() -> None:

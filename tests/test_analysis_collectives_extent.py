@@ -18,8 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hlotool
-from hlotool.analysis.collectives.groups import Stride, find_strides, join_pairs
-from hlotool.analysis.collectives.mesh import find_printed_mesh, read_mesh, tell_apart
+from hlotool.analysis.collectives.mesh import (
+    Stride,
+    find_printed_mesh,
+    find_strides,
+    join_pairs,
+    read_mesh,
+    tell_apart,
+)
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.cli import cli
 from hlotool.hlo import Mesh, MeshAxis

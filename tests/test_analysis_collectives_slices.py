@@ -8,8 +8,7 @@ from diff_cases import found_changes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hlotool.analysis.collectives.group_reader import read_slice_groups
-from hlotool.analysis.collectives.groups import DeviceGroups
+from hlotool.analysis.collectives.groups import DeviceGroups, read_slice_groups
 from hlotool.analysis.collectives.machine import add_nodes, find_machine
 from hlotool.analysis.collectives.report import CollectiveOptions
 from hlotool.analysis.collectives.rows import CollectiveRow

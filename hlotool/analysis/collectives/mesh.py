@@ -1,13 +1,10 @@
-"""Along which axes of the device mesh does a collective run, and does it leave its node?
+"""Where in the machine a collective runs: along which mesh axes, inside which nodes.
 
-Which mesh do the names of a program's axes belong to?
-
-JAX writes its meshes into the header of a module, `xla.sdy.meshes`, before the module is
-partitioned. Groups may name a mesh of their own.
-
-Which network does a collective run over, as far as the text tells?
-
-Where in the machine does a collective run: along which mesh axes, inside which nodes?
+A group along axes of a row-major mesh holds numbers that are a step apart, and blocks of such that
+are a larger step apart: `4@2`. These strides are known where no mesh is. JAX writes its meshes
+into the header of a module, `xla.sdy.meshes`, before the module is partitioned; groups may name a
+mesh of their own. Groups that follow strides are never listed device by device: they can be far
+longer than the text.
 """
 
 from __future__ import annotations
@@ -21,21 +18,149 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.groups import (
-    DeviceGroups,
-    Stride,
-    Strides,
-    find_strides,
-    join_pairs,
-)
+from hlotool.analysis.collectives.groups import DeviceGroups, Pairs
 from hlotool.analysis.graph.backend import find_backend, is_between_slices
 from hlotool.errors import UsageError
 from hlotool.hlo import AxisRef, Instruction, Mesh, MeshAxis, Module, ReplicaGroups
-from hlotool.hlo.groups import Groups, count_devices, cut, join, order_mesh
+from hlotool.hlo.groups import Groups, Order, count_devices, cut, join, order_mesh
 
 Span: TypeAlias = Literal["node", "cross"]
+Network: TypeAlias = Literal["dcn", "ici", "nvlink"]
+MeshSource: TypeAlias = Callable[[], Mesh | None]  # where to ask for a mesh, if it is needed
 
 _AXIS: Final = r"\s*([A-Za-z_][\w.\-]*)\s*=\s*([1-9]\d{0,8})\s*"
+_ATTRIBUTE: Final = "xla.sdy.meshes"
+_MESHES: Final = r"#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids\s*=\s*\[([\d,\s]*)\])?"
+_MESH_AXIS: Final = r'"([^"]*)"\s*=\s*([1-9]\d{0,8})'
+_MADE_UP: Final = re.compile(r"axis_\d+")  # what XLA calls axes whose names it has lost
+_MOST_DIGITS: Final = 9
+
+
+def choose_network(operation: Instruction, own: Network | None) -> Network | None:
+    """Return `dcn` for a transfer between slices, the module's own network for all others."""
+    return "dcn" if is_between_slices(operation) else own
+
+
+def find_own_network(module: Module) -> Network | None:
+    """Return the network of everything that a module does not send between slices.
+
+    A compiled TPU module is that of one slice, whose chips the inter-chip interconnect joins:
+    libtpu has made transfers by host of what leaves it. Of GPU and CPU the text says nothing.
+    """
+    return "ici" if module.header.is_scheduled and find_backend(module) == "tpu" else None
+
+
+class Extent(Struct, frozen=True):
+    """Mesh axes, strides and span of one collective; None where they are not known."""
+
+    axes: tuple[str, ...] | None
+    strides: tuple[str, ...] | None
+    span: Span | None
+
+
+class ExtentFinder:
+    """Finds the extent of a module's collectives; equal groups are looked at once.
+
+    Axes are those of `mesh`, which the user gave. Without it they are those that the notation
+    names; else those of the mesh in the module's header, or of the one that `mesh_beside`
+    knows, which is asked only then; else the strides. Names that lie differently in two meshes
+    are told apart. Raises UsageError where the user's mesh has not as many devices as the
+    module.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        found: Sequence[DeviceGroups],
+        mesh: Mesh | None,
+        mesh_beside: MeshSource,
+        devices_per_node: int | None,
+    ) -> None:
+        self._device_count = devices = module.header.device_count
+        self._is_given = mesh is not None
+        self._devices_per_node = devices_per_node
+        self._known: dict[int, tuple[DeviceGroups, Extent]] = {}  # by id: groups can be long
+        self._renamed: dict[Mesh, Mesh] = {}
+        if mesh is None:
+            named = {one for groups in found if (one := find_named_mesh(groups.printed))}
+            is_needed = any(
+                find_named_mesh(groups.printed) is None and groups.is_known for groups in found
+            )
+            mesh = (find_header_mesh(module) or mesh_beside()) if is_needed else None
+            self._renamed = tell_apart(named | {mesh} if mesh else named)
+        elif devices not in {None, prod(mesh.dims)}:
+            raise UsageError(
+                f"The mesh has {prod(mesh.dims):,} devices, but the module runs on {devices:,} "
+                f"(num_partitions {module.header.num_partitions:,} × replica_count "
+                f"{module.header.replica_count:,})."
+            )
+        self._finder = AxisFinder(self._renamed.get(mesh, mesh)) if mesh else None
+
+    def find(self, groups: DeviceGroups) -> Extent:
+        """Return the axes and the span of a collective's groups or pairs."""
+        known = self._known.get(id(groups))
+        if known is None:
+            steps = groups.find_steps() if groups.problem is None else None
+            extent = self._look_at(groups) if steps is None else self._follow(groups, steps)
+            self._known[id(groups)] = known = groups, extent
+        return known[1]
+
+    def _follow(self, groups: DeviceGroups, steps: Order) -> Extent:
+        """Return the extent of groups that follow strides, without listing their devices."""
+        strides = tuple(Stride(*one) for one in steps)
+        axes = self._name_printed(groups)
+        if axes is None and self._finder is not None:
+            axes = self._finder.find_strided_axes(strides)
+            if axes is None and (expanded := groups.expand()) is not None:
+                axes = self._finder.find_axes(expanded)
+        span: Span | None = None
+        per_node, devices = self._devices_per_node, self._device_count
+        if per_node is not None and devices is not None:
+            # All groups together are 0, 1, 2, …, in blocks of as many devices as the largest step
+            # spans. A node that ends inside a block ends inside a group: each is longer than half.
+            block = strides[0].size * strides[0].step if strides else 1
+            span = "node" if per_node >= devices or per_node % block == 0 else "cross"
+        return self._make(axes, strides, span)
+
+    def _look_at(self, groups: DeviceGroups) -> Extent:
+        """Return the extent of groups or pairs from the list of their devices."""
+        per_node = self._devices_per_node
+        pairs = groups.expand_pairs() if groups.has_pairs else None
+        expanded = join_pairs(pairs) if pairs else groups.expand()
+        if expanded is None or self._device_count is None:
+            # No node holds devices of two slices.
+            never_stays = per_node is not None and groups.mode == "cross_slice"
+            return Extent(None, None, "cross" if never_stays else None)
+        axes = self._name_printed(groups)
+        if axes is None and self._finder is not None:
+            find = self._finder.find_pair_axes
+            axes = find(pairs) if pairs else self._finder.find_axes(expanded)
+        span = None if per_node is None else measure_span(pairs or expanded, per_node)
+        return self._make(axes, find_strides(expanded, self._device_count), span)
+
+    def _name_printed(self, groups: DeviceGroups) -> tuple[str, ...] | None:
+        """Return the axes that a notation groups, in mesh order, as the mesh calls them."""
+        printed = groups.printed
+        mesh = None if self._is_given else find_named_mesh(printed)
+        if mesh is None or printed is None:
+            return None
+        order = {axis.name: at for at, axis in enumerate(mesh.axes)}
+        names = [axis.name for axis in self._renamed[mesh].axes]
+        axes = sorted(printed.grouped_axes, key=lambda ref: (order[ref.name], ref.pre_size))
+        return tuple(str(replace(ref, name=names[order[ref.name]])) for ref in axes)
+
+    def _make(
+        self, axes: tuple[str, ...] | None, strides: Strides | None, span: Span | None
+    ) -> Extent:
+        """Return an extent; strides stand for axes that have no name."""
+        written = None if strides is None else tuple(map(str, strides))
+        return Extent(written if axes is None and not self._is_given else axes, written, span)
+
+
+def measure_span(groups: Groups, devices_per_node: int) -> Span:
+    """Say whether every group stays inside one node; nodes hold consecutive devices."""
+    stay = all(len({device // devices_per_node for device in group}) <= 1 for group in groups)
+    return "node" if stay else "cross"
 
 
 class AxisFinder:
@@ -122,34 +247,6 @@ def parse_mesh_axes(text: str, option: str = "--mesh") -> Mesh:
     return Mesh(tuple(axes))
 
 
-def find_strided_span(strides: Sequence[Stride], device_count: int, devices_per_node: int) -> Span:
-    """Say whether every group stays inside one node, where all together are 0, 1, 2, ….
-
-    They lie in blocks of as many devices as the largest step spans. Where a node ends inside a
-    block, it ends inside a group: every group is longer than half a block.
-    """
-    block = strides[0].size * strides[0].step if strides else 1
-    is_inside = devices_per_node >= device_count or devices_per_node % block == 0
-    return "node" if is_inside else "cross"
-
-
-def find_span(groups: Groups, devices_per_node: int) -> Span:
-    """Say whether every group stays inside one node; nodes hold consecutive devices."""
-    for group in groups:
-        if len({device // devices_per_node for device in group}) > 1:
-            return "cross"
-    return "node"
-
-
-MeshSource: TypeAlias = Callable[[], Mesh | None]  # where to ask for a mesh, if it is needed
-
-_ATTRIBUTE: Final = "xla.sdy.meshes"
-_MESHES: Final = r"#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids\s*=\s*\[([\d,\s]*)\])?"
-_MESH_AXIS: Final = r'"([^"]*)"\s*=\s*([1-9]\d{0,8})'
-_MADE_UP: Final = re.compile(r"axis_\d+")  # what XLA calls axes whose names it has lost
-_MOST_DIGITS: Final = 9
-
-
 def find_header_mesh(module: Module) -> Mesh | None:
     """Return the mesh in a module's own header, if there is exactly one of all its devices."""
     text = module.header.frontend_attributes.get(_ATTRIBUTE, "")
@@ -170,23 +267,17 @@ def read_mesh(text: str, device_count: int | None) -> Mesh | None:
     mesh = '#sdy.mesh<[' axis { ',' axis } ']' [ ', device_ids=[' id { ',' id } ']' ] '>'
     axis = '"' name '"' '=' size
     """
-    found = {
-        Mesh(axes, _read_ids(ids))
-        for inner, ids in re.findall(_MESHES, text)
-        if (
-            axes := tuple(MeshAxis(name, int(size)) for name, size in re.findall(_MESH_AXIS, inner))
-        )
-        and device_count in {None, prod(axis.size for axis in axes)}
-    }
+    found: set[Mesh] = set()
+    for inner, listed in re.findall(_MESHES, text):
+        axes = tuple(MeshAxis(name, int(size)) for name, size in re.findall(_MESH_AXIS, inner))
+        if axes and device_count in {None, prod(axis.size for axis in axes)}:
+            ids = [one for one in listed.replace(" ", "").split(",") if one]
+            known = tuple(int(one) for one in ids if len(one) <= _MOST_DIGITS)
+            found.add(Mesh(axes, known if ids else None))
     mesh = found.pop() if len(found) == 1 else None
     if mesh is None or mesh.device_ids is None:
         return mesh
     return mesh if sorted(mesh.devices()) == list(range(prod(mesh.dims))) else None
-
-
-def _read_ids(text: str) -> tuple[int, ...] | None:
-    ids = [one for one in text.replace(" ", "").split(",") if one]
-    return tuple(int(one) for one in ids if len(one) <= _MOST_DIGITS) if ids else None
 
 
 def find_named_mesh(printed: ReplicaGroups | None) -> Mesh | None:
@@ -197,19 +288,12 @@ def find_named_mesh(printed: ReplicaGroups | None) -> Mesh | None:
     return mesh
 
 
-def name_printed_axes(printed: ReplicaGroups, mesh: Mesh) -> tuple[str, ...]:
-    """Return the axes that a notation groups, in mesh order, as `mesh` calls them."""
-    order = {axis.name: at for at, axis in enumerate(printed.mesh.axes if printed.mesh else ())}
-    axes = sorted(printed.grouped_axes, key=lambda ref: (order[ref.name], ref.pre_size))
-    return tuple(str(replace(ref, name=mesh.axes[order[ref.name]].name)) for ref in axes)
-
-
 def tell_apart(meshes: Iterable[Mesh]) -> dict[Mesh, Mesh]:
     """Return each mesh with axes whose names no other axis has.
 
     Where an axis of that name lies otherwise in another mesh, `data` becomes `data(4@2)`.
     """
-    places = {mesh: _find_places(mesh) for mesh in meshes}
+    places = {mesh: _name_places(mesh) for mesh in meshes}
     meant: dict[str, set[str]] = {}
     for mesh, found in places.items():
         for axis, place in zip(mesh.axes, found, strict=True):
@@ -229,152 +313,87 @@ def tell_apart(meshes: Iterable[Mesh]) -> dict[Mesh, Mesh]:
     }
 
 
-def _find_places(mesh: Mesh) -> list[str]:
+def _name_places(mesh: Mesh) -> list[str]:
     """Say which devices each axis is: its strides, or else the mesh as a whole."""
     order = order_mesh(mesh)
+    strides: list[Strides | None] = [None] * len(mesh.axes)
     if order is None:  # the text lists its devices
-        strides = [_find_strides(mesh, axis) for axis in mesh.axes]
-    elif (parts := cut(order, mesh.dims)) is None:
-        strides = [None] * len(mesh.axes)
-    else:
+        for at, axis in enumerate(mesh.axes):
+            groups = ReplicaGroups(mesh=mesh, grouped_axes=(AxisRef(axis.name),)).expand()
+            strides[at] = find_strides(groups, prod(mesh.dims)) if axis.size > 1 else ()
+    elif parts := cut(order, mesh.dims):
         largest_first = (sorted(part, key=itemgetter(1), reverse=True) for part in parts)
         strides = [tuple(Stride(*one) for one in join(part)) for part in largest_first]
     whole = ",".join(f"{one.name}={one.size}" for one in mesh.axes)
     return [whole if one is None else ", ".join(map(str, one)) for one in strides]
 
 
-def _find_strides(mesh: Mesh, axis: MeshAxis) -> tuple[Stride, ...] | None:
-    if axis.size == 1:
-        return ()
-    groups = ReplicaGroups(mesh=mesh, grouped_axes=(AxisRef(axis.name),)).expand()
-    return find_strides(groups, prod(mesh.dims))
+class Stride(Struct, frozen=True):
+    """`4@2`: 4 devices whose numbers are 2 apart."""
+
+    size: int
+    step: int
+
+    def __str__(self) -> str:
+        return f"{self.size}@{self.step}"
 
 
-Network: TypeAlias = Literal["dcn", "ici", "nvlink"]
+Strides: TypeAlias = tuple[Stride, ...]  # the largest step first
 
 
-def find_own_network(module: Module) -> Network | None:
-    """Return the network of everything that a module does not send between slices.
+def find_strides(groups: Iterable[Sequence[int]], device_count: int) -> Strides | None:
+    """Return the strides of groups, the largest step first; () where nobody has company.
 
-    A compiled TPU module is that of one slice, whose chips the inter-chip interconnect joins:
-    libtpu has made transfers by host of what leaves it. Of GPU and CPU the text says nothing.
+    None where the groups differ in them, or lie as along no axes of any row-major mesh of
+    `device_count` devices.
     """
-    is_compiled = module.header.is_scheduled
-    return "ici" if is_compiled and find_backend(module) == "tpu" else None
-
-
-def find_network(operation: Instruction, own: Network | None) -> Network | None:
-    """Return `dcn` for a transfer between slices, the module's own network for all others."""
-    return "dcn" if is_between_slices(operation) else own
-
-
-class Extent(Struct, frozen=True):
-    """Mesh axes, strides and span of one collective; None where they are not known."""
-
-    axes: tuple[str, ...] | None
-    strides: tuple[str, ...] | None
-    span: Span | None
-
-
-class ExtentFinder:
-    """Finds the extent of a module's collectives; equal groups are looked at once.
-
-    Axes are those of `mesh`, which the user gave. Without it they are those that the notation
-    names; else those of the mesh in the module's header, or of the one that `mesh_beside`
-    knows, which is asked only then; else the strides. Names that lie differently in two meshes
-    are told apart. Raises UsageError where the user's mesh has not as many devices as the
-    module.
-    """
-
-    def __init__(
-        self,
-        module: Module,
-        found: Iterable[DeviceGroups],
-        mesh: Mesh | None,
-        mesh_beside: MeshSource,
-        devices_per_node: int | None,
-    ) -> None:
-        _check_size(module, mesh)
-        self._device_count = module.header.device_count
-        self._is_given = mesh is not None
-        self._devices_per_node = devices_per_node
-        self._known: dict[int, tuple[DeviceGroups, Extent]] = {}  # by id: groups can be long
-        self._renamed: dict[Mesh, Mesh] = {}
-        if mesh is None:
-            mesh = self._find_meshes(module, found, mesh_beside)
-        self._finder = AxisFinder(self._renamed.get(mesh, mesh)) if mesh else None
-
-    def find(self, groups: DeviceGroups) -> Extent:
-        """Return the axes and the span of a collective's groups or pairs."""
-        known = self._known.get(id(groups))
-        if known is None:
-            self._known[id(groups)] = known = groups, self._look_at(groups)
-        return known[1]
-
-    def _find_meshes(
-        self, module: Module, found: Iterable[DeviceGroups], mesh_beside: MeshSource
-    ) -> Mesh | None:
-        """Return the mesh of what names none itself, and tell all meshes apart."""
-        chosen = list(found)
-        named = {mesh for one in chosen if (mesh := find_named_mesh(one.printed))}
-        is_needed = any(find_named_mesh(one.printed) is None and one.is_known for one in chosen)
-        mesh = (find_header_mesh(module) or mesh_beside()) if is_needed else None
-        self._renamed = tell_apart(named | {mesh} if mesh else named)
-        return mesh
-
-    def _look_at(self, groups: DeviceGroups) -> Extent:
-        steps = groups.find_steps()
-        if steps is not None and groups.problem is None:
-            return self._follow(groups, tuple(Stride(*one) for one in steps))
-        pairs = groups.expand_pairs() if groups.has_pairs else None
-        expanded = join_pairs(pairs) if pairs else groups.expand()
-        if expanded is None or self._device_count is None:
-            return Extent(None, None, "cross" if self._never_stays(groups) else None)
-        strides = find_strides(expanded, self._device_count)
-        axes = self._name_printed(groups)
-        if axes is None and self._finder is not None:
-            find = self._finder.find_pair_axes
-            axes = find(pairs) if pairs else self._finder.find_axes(expanded)
-        span = None
-        if self._devices_per_node is not None:
-            span = find_span(pairs or expanded, self._devices_per_node)
-        return self._make(axes, strides, span)
-
-    def _follow(self, groups: DeviceGroups, strides: Strides) -> Extent:
-        """Return the extent of groups that follow strides, without listing their devices."""
-        axes = self._name_printed(groups)
-        if axes is None and self._finder is not None:
-            axes = self._finder.find_strided_axes(strides)
-            if axes is None and (expanded := groups.expand()) is not None:
-                axes = self._finder.find_axes(expanded)
-        span = None
-        if self._devices_per_node is not None and self._device_count is not None:
-            span = find_strided_span(strides, self._device_count, self._devices_per_node)
-        return self._make(axes, strides, span)
-
-    def _make(
-        self, axes: tuple[str, ...] | None, strides: Strides | None, span: Span | None
-    ) -> Extent:
-        """Return an extent; strides stand for axes that have no name."""
-        written = None if strides is None else tuple(map(str, strides))
-        return Extent(written if axes is None and not self._is_given else axes, written, span)
-
-    def _never_stays(self, groups: DeviceGroups) -> bool:
-        """Whether no node can hold it: none has devices of two slices."""
-        return self._devices_per_node is not None and groups.mode == "cross_slice"
-
-    def _name_printed(self, groups: DeviceGroups) -> tuple[str, ...] | None:
-        mesh = None if self._is_given else find_named_mesh(groups.printed)
-        if mesh is None or groups.printed is None:
+    found: Strides | None = None
+    for group in groups:
+        strides = _strides_of(sorted(group), device_count)
+        if strides is None or (found is not None and strides != found):
             return None
-        return name_printed_axes(groups.printed, self._renamed[mesh])
+        found = strides
+    return found
 
 
-def _check_size(module: Module, mesh: Mesh | None) -> None:
-    devices = module.header.device_count
-    if mesh is not None and devices not in {None, prod(mesh.dims)}:
-        raise UsageError(
-            f"The mesh has {prod(mesh.dims):,} devices, but the module runs on {devices:,} "
-            f"(num_partitions {module.header.num_partitions:,} × replica_count "
-            f"{module.header.replica_count:,})."
-        )
+def join_pairs(pairs: Pairs) -> Groups:
+    """Return the devices that pairs connect, as groups; those alone only if all are alone."""
+    heads: dict[int, int] = {}
+
+    def find_head(device: int) -> int:
+        path = []
+        while heads.setdefault(device, device) != device:
+            path.append(device)
+            device = heads[device]
+        for one in path:
+            heads[one] = device
+        return device
+
+    for source, target in pairs:
+        heads[find_head(source)] = find_head(target)
+    joined: dict[int, list[int]] = {}
+    for device in sorted(heads):
+        joined.setdefault(find_head(device), []).append(device)
+    groups = tuple(tuple(group) for group in joined.values())
+    return tuple(group for group in groups if len(group) > 1) or groups
+
+
+def _strides_of(devices: list[int], device_count: int) -> Strides | None:
+    """Take the runs of the smallest step out, then those of their beginnings, and so on."""
+    found: list[Stride] = []
+    block = 1  # what the strides found so far span
+    while len(devices) > 1:
+        step = devices[1] - devices[0]
+        size = 1  # of the run at the beginning
+        while size < len(devices) and devices[size] - devices[size - 1] == step:
+            size += 1
+        if step < 1 or step % block or len(devices) % size:
+            return None
+        begins = devices[::size]
+        if any(one // step % size for one in begins):
+            return None
+        if devices != [one + at * step for one in begins for at in range(size)]:
+            return None
+        found.insert(0, Stride(size, step))
+        devices, block = begins, step * size
+    return None if device_count % block else tuple(found)

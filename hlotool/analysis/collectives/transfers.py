@@ -17,10 +17,9 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from hlotool.analysis.collectives.group_reader import GroupReader
-from hlotool.analysis.collectives.groups import DeviceGroups, ExactShare
+from hlotool.analysis.collectives.groups import DeviceGroups, ExactShare, GroupReader
 from hlotool.analysis.collectives.logical import LogicalCollective, find_collectives, find_kind
-from hlotool.analysis.collectives.mesh import Network, find_network, find_own_network
+from hlotool.analysis.collectives.mesh import Network, choose_network, find_own_network
 from hlotool.analysis.collectives.rows import (
     WIRE,
     CollectiveRow,
@@ -229,7 +228,7 @@ def measure_transfers(module: Module, executions: Executions, graph: CallGraph) 
             one.operation, one.stated_kind, is_fused=one.is_fused, group_size=groups.group_size
         )
         parts = list_parts(one.operation, kind, one.receive)
-        network = find_network(one.operation, own_network)
+        network = choose_network(one.operation, own_network)
         share = wire_share(kind, groups)
         size = sum_sizes(parts)
         payload, wire = measure_share(size, WHOLE, one), measure_share(size, share, one)
