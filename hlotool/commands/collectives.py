@@ -14,15 +14,13 @@ from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
 from hlotool.analysis.collectives.machine import Machine
 from hlotool.analysis.collectives.mesh import parse_mesh_axes
 from hlotool.analysis.collectives.report import (
-    BETWEEN_SLICES,
-    COLLECTIVE_TOTALS,
     COLLECTIVES,
     CollectiveOptions,
     CollectiveReport,
     choose_collective_columns,
 )
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.totals import CollectiveTotals
+from hlotool.analysis.collectives.totals import BETWEEN_SLICES, COLLECTIVE_TOTALS, CollectiveTotals
 from hlotool.analysis.origin import add_stacks
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.options import (

@@ -1,4 +1,4 @@
-"""What goes between device and host by `send` and `recv`, and how many bytes of it?
+"""What goes between device and host by `send` and `recv`, and how many bytes of it.
 
 That is no collective, and no total of those has it. Infeeds, outfeeds and copies to host
 memory are none of these rows.
@@ -6,7 +6,6 @@ memory are none of these rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
 from msgspec import Struct
@@ -16,7 +15,7 @@ from hlotool.analysis.collectives.transfers import list_received, list_sent, nam
 from hlotool.analysis.graph.backend import ENDS, find_handler, find_rendezvous, is_with_host
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.origin import find_scope
-from hlotool.hlo import Computation, Instruction
+from hlotool.hlo import Instruction
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, NUMBER, TIMES, Block, Fold, RowList, column, figure
 
@@ -109,7 +108,7 @@ HOST_LINE: Final = (
 )
 
 
-def find_host_transfers(executions: Executions) -> HostTransfers:
+def list_host_transfers(executions: Executions) -> HostTransfers:
     """List the sends to the host and the recvs from it that a run makes.
 
     Sizes are those of shapes, without tile padding. An unknown trip count counts once, an
@@ -117,15 +116,24 @@ def find_host_transfers(executions: Executions) -> HostTransfers:
     and make an upper bound.
     """
     rows = tuple(
-        row for computation in executions.executed for row in _list(computation, executions)
+        _make_row(instruction, executions)
+        for computation in executions.executed
+        for instruction in computation.instructions
+        if instruction.opcode in ENDS and is_with_host(instruction)
     )
-    return HostTransfers(rows, _sum(rows))
-
-
-def _list(computation: Computation, executions: Executions) -> Iterator[HostTransferRow]:
-    for instruction in computation.instructions:
-        if instruction.opcode in ENDS and is_with_host(instruction):  # most are neither
-            yield _make_row(instruction, executions)
+    to_host, from_host = (
+        sum(row.known_payload_bytes_per_run for row in rows if row.kind == kind)
+        for kind in ("send", "recv")
+    )
+    totals = HostTotals(
+        len(rows),
+        sum(row.known_executions for row in rows),
+        to_host,
+        from_host,
+        any(row.payload_bytes_per_run is None for row in rows),
+        any(row.is_conditional for row in rows),
+    )
+    return HostTransfers(rows, totals)
 
 
 def _make_row(instruction: Instruction, executions: Executions) -> HostTransferRow:
@@ -154,19 +162,4 @@ def _make_row(instruction: Instruction, executions: Executions) -> HostTransferR
         source_line=location.line if location else None,
         computation=computation.name,
         is_conditional=executions.is_conditional(computation),
-    )
-
-
-def _sum(rows: Sequence[HostTransferRow]) -> HostTotals:
-    to_host, from_host = (
-        sum(row.known_payload_bytes_per_run for row in rows if row.kind == kind)
-        for kind in ("send", "recv")
-    )
-    return HostTotals(
-        len(rows),
-        sum(row.known_executions for row in rows),
-        to_host,
-        from_host,
-        any(row.payload_bytes_per_run is None for row in rows),
-        any(row.is_conditional for row in rows),
     )

@@ -1,27 +1,20 @@
-"""Which instructions of a module do its collectives consist of, and which belong together?
-
-Which fusions carry one transfer together? TPU starts it in one, ends it in another.
-
-Between them, further fusions mix steps of the transfer with real work; each body prints the
-same collective again (libtpu's async collective fusion).
-
-Where does a collective run, and how often? In a loop body, behind a call, inside a fusion.
-
-Is a fused all-reduce a reduce-scatter in effect?
-
-TPU writes a reduce-scatter as a fusion: an all-reduce, then the slices that belong to this
-device. No device needs the rest, and the compiler moves only what a reduce-scatter moves.
-
-Which printed instructions are one logical collective?
+"""The logical collectives of a module: each transfer once, however many instructions print it.
 
 `grep all-gather` counts starts and dones, wrappers and their bodies, and each of the fusions
-over which TPU spreads one transfer. Here each transfer is found once.
+over which TPU spreads one transfer. Here each transfer is found once, with what starts it, carries
+it on and waits for it. libtpu's async collective fusion starts a transfer in one fusion and ends
+it in another; between them further fusions mix steps of it with real work, and each body prints
+the same collective again:
+
+    fusion.1  all-gather, channel 7, AsyncCollectiveStart     the begin of one transfer
+    fusion.2  all-gather, channel 7, dot                      a step beside work
+    fusion.3  all-gather, channel 7, AsyncCollectiveDone      its done
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -37,92 +30,14 @@ from hlotool.analysis.graph.executions import Executions, check_count
 from hlotool.hlo import ArrayShape, Computation, Instruction, Module, TupleShape
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, DEVICE_NUMBERS, MOVES, TRANSFERS
 
-DONES: Final = ASYNC_DONES - {"copy-done"}  # which ends no transfer between devices
-_NOTED: Final = TRANSFERS | DONES | {"async-start", "async-update", "call", "recv"}
+_DONES: Final = ASYNC_DONES - {"copy-done"}  # which ends no transfer between devices
+_NOTED: Final = TRANSFERS | _DONES | {"async-start", "async-update", "call", "recv"}
+_ROLES: Final = {"AsyncCollectiveStart": "start", "AsyncCollectiveDone": "done"}
+_SAME_ORDER: Final = (MOVES - {"transpose"}) | {"bitcast"}  # of elements
+_MARK: Final = "all-reduce-scatter"  # what libtpu calls computations that scatter in effect
 
 # Both ends of a transfer between devices have the channel alike; between slices, the name.
 _Meeting: TypeAlias = tuple[Computation, int | str | None]
-
-
-class Notes:
-    """The instructions of a module that collectives consist of, from one pass over it.
-
-    `starts` are async-starts by what they call, `ends` by what they wait for, `receives` by
-    where they meet the send; `places` number all that was noted, in order; `folded` has what
-    follows each beginning that was looked at.
-    """
-
-    def __init__(self) -> None:
-        self.transfers: list[Instruction] = []
-        self.starts: dict[Computation, Instruction] = {}
-        self.ends: dict[Instruction, Instruction] = {}
-        self.receives: dict[_Meeting, deque[Instruction]] = {}
-        self.places: dict[Instruction, int] = {}
-        self.called: set[Computation] = set()
-        self.folded: dict[Instruction, list[Instruction]] = {}
-
-
-def take_notes(module: Module) -> Notes:
-    """Look at every instruction once."""
-    notes = Notes()
-    for computation in module.computations.values():
-        for instruction in computation.instructions:
-            if instruction.opcode in _NOTED:
-                notes.places[instruction] = len(notes.places)
-                _note(instruction, notes)
-    return notes
-
-
-def _note(instruction: Instruction, notes: Notes) -> None:
-    opcode = instruction.opcode
-    if opcode in TRANSFERS:
-        if not is_with_host(instruction):
-            notes.transfers.append(instruction)
-    elif opcode == "async-start":
-        callee = instruction.callee()
-        if callee is not None:
-            notes.starts.setdefault(callee, instruction)
-    elif opcode == "call":
-        notes.called.update(instruction.called_computations())
-    elif opcode == "recv":
-        if not is_with_host(instruction):
-            notes.receives.setdefault(_meet(instruction), deque()).append(instruction)
-    elif instruction.operands:
-        notes.ends.setdefault(instruction.operands[0], instruction)
-
-
-def _meet(instruction: Instruction) -> _Meeting:
-    """Return what a send and its recv have alike."""
-    if is_between_slices(instruction):
-        name = find_rendezvous(instruction)
-        if name is not None:
-            return instruction.computation, name
-    return instruction.computation, instruction.channel_id
-
-
-def follow(begin: Instruction, notes: Notes) -> list[Instruction]:
-    """List what carries a transfer on and what waits for its end."""
-    ends: list[Instruction] = []
-    latest = begin
-    while latest in notes.ends:
-        latest = notes.ends[latest]
-        ends.append(latest)
-    return ends
-
-
-def take_receive(send: Instruction, notes: Notes) -> list[Instruction]:
-    """Take the first recv that is left where a send meets one, with its done."""
-    waiting = notes.receives.get(_meet(send))
-    if not waiting:
-        return []
-    receive = waiting.popleft()
-    end = notes.ends.get(receive)
-    return [receive, end] if end else [receive]
-
-
-_ROLES: Final = {"AsyncCollectiveStart": "start", "AsyncCollectiveDone": "done"}
-
-_Key: TypeAlias = tuple[str, int | None, str]
 
 
 class FusedCollective(Struct, frozen=True):
@@ -130,272 +45,6 @@ class FusedCollective(Struct, frozen=True):
 
     operation: Instruction
     fusion: Instruction
-
-
-class Chain:
-    """Collectives inside fusions that are one transfer, in the order in which they run.
-
-    `done` is the fusion that ends it. A chain of one that is no start is synchronous.
-    """
-
-    def __init__(self, *parts: FusedCollective) -> None:
-        self.parts = list(parts)
-        self.is_started = False
-        self.done: Instruction | None = None
-
-    @property
-    def is_async(self) -> bool:
-        """Whether it was started in one fusion to be ended in another."""
-        return self.is_started or len(self.parts) > 1
-
-    @property
-    def steps(self) -> tuple[FusedCollective, ...]:
-        """The parts between the first and the done."""
-        return tuple(one for one in self.parts[1:] if one.fusion is not self.done)
-
-
-def fold_chains(fused: Iterable[FusedCollective]) -> list[Chain]:
-    """Fold collectives inside fusions into chains.
-
-    Collectives of equal opcode, channel_id and `chain_id` are one; a second start of the
-    same key begins a second chain, as in a loop of which the compiler took out one round.
-    Without a `chain_id` only what stands between a start and its done is folded.
-    """
-    alike: dict[_Key, list[FusedCollective]] = {}
-    chains: list[Chain] = []
-    for one in fused:
-        key = _key(one.operation)
-        if key[1:] == (None, ""):
-            chains.append(Chain(one))
-        else:
-            alike.setdefault(key, []).append(one)
-    order = _number_fusions([one for parts in alike.values() for one in parts])
-    for (_, _, chain_id), parts in alike.items():
-        parts.sort(key=lambda one: order[one.fusion])
-        chains += _split(parts, is_named=bool(chain_id))
-    return chains
-
-
-def _key(operation: Instruction) -> _Key:
-    chain_id = operation.frontend_attributes().get("chain_id", "")
-    return operation.opcode, operation.channel_id, chain_id
-
-
-def _number_fusions(fused: list[FusedCollective]) -> dict[Instruction, int]:
-    """Return the place of each fusion, and of what stands around it, in the module."""
-    if not fused:
-        return {}
-    holders = {one.fusion.computation for one in fused}
-    ordered = [
-        instruction
-        for computation in fused[0].fusion.module.computations.values()
-        if computation in holders
-        for instruction in computation.instructions
-    ]
-    return {instruction: number for number, instruction in enumerate(ordered)}
-
-
-def _split(parts: list[FusedCollective], *, is_named: bool) -> list[Chain]:
-    """Cut what has one key at every start; unnamed ones also after every done."""
-    chains: list[Chain] = []
-    is_open = is_named
-    for part in parts:
-        role = _find_role(part.operation.computation)
-        begins = role == "start" and (not is_named or (chains and chains[-1].is_started))
-        if begins or not chains or not is_open:
-            chains.append(Chain())
-        chains[-1].parts.append(part)
-        if role == "start":
-            chains[-1].is_started = True
-            is_open = True
-        elif role == "done":
-            chains[-1].done = part.fusion
-            is_open = is_named
-    return chains
-
-
-def _find_role(body: Computation) -> str | None:
-    """Tell from the marker in a body whether it starts or ends a transfer."""
-    for instruction in body.instructions:
-        if instruction.opcode == "custom-call":
-            role = _ROLES.get(instruction.custom_call_target)
-            if role:
-                return role
-    return None
-
-
-class Running(Struct, frozen=True):
-    """Where the collectives of one computation run, in one run of the entry.
-
-    `wrapper` is what an executed computation holds of them: the async-start that wraps them,
-    or the fusion they stand in; None where the computation itself is executed.
-    `executions` takes unknown trip counts as one; `is_exact` says that there were none.
-    """
-
-    wrapper: Instruction | None
-    executions: int
-    is_exact: bool
-    is_conditional: bool
-
-
-def find_running(
-    executions: Executions,
-    graph: CallGraph,
-    holders: Iterable[Computation],
-    starts: Mapping[Computation, Instruction],
-    called: Container[Computation],
-) -> dict[Computation, Running]:
-    """Find out where and how often each of `holders` runs; those no run reaches are absent.
-
-    `starts` gives the async-start of each computation that one calls, `called` has those that
-    a call runs. What stands in fusions and custom calls runs as often as these, summed over
-    them; what a call inside an async-start runs belongs to the async-start. Raises InputError
-    for more runs than there can be.
-    """
-    wanted = set(holders)
-    if all(one in executions.counts and one not in called for one in wanted):
-        return {one: _run_itself(one, executions, starts.get(one)) for one in wanted}
-    callers = graph.find_callers()
-
-    def holding(computation: Computation) -> list[Computation]:
-        return [caller.computation for caller in callers.get(computation, ())]
-
-    above = set(reach(wanted, holding))
-    found: dict[Computation, Running] = {}
-    for computation in reversed(graph.callees_first):
-        if computation not in above:
-            continue
-        around = [
-            (caller, found[caller.computation])
-            for caller in callers.get(computation, ())
-            if caller.computation in found
-        ]
-        if computation in executions.counts:
-            start = starts.get(computation) or _find_start(around)
-            found[computation] = _run_itself(computation, executions, start)
-        elif around:
-            found[computation] = _run_embedded(around)
-            check_count(found[computation].executions, computation)
-    return found
-
-
-def _run_itself(
-    computation: Computation, executions: Executions, start: Instruction | None
-) -> Running:
-    """Say how often a computation runs that is executed itself."""
-    return Running(
-        start,
-        executions.lower_bound(computation),
-        executions.of(computation) is not None,
-        executions.is_conditional(computation),
-    )
-
-
-def _run_embedded(around: list[tuple[Instruction, Running]]) -> Running:
-    """Add up the runs of the instructions that a computation is embedded in."""
-    caller, first = around[0]
-    return Running(
-        first.wrapper or caller,
-        sum(outer.executions for _, outer in around),
-        all(outer.is_exact for _, outer in around),
-        any(outer.is_conditional for _, outer in around),
-    )
-
-
-def _find_start(around: list[tuple[Instruction, Running]]) -> Instruction | None:
-    """Return the async-start around a computation that is called from inside one."""
-    for caller, outer in around:
-        if caller.opcode == "call" and outer.wrapper and outer.wrapper.opcode == "async-start":
-            return outer.wrapper
-    return None
-
-
-_SAME_ORDER: Final = (MOVES - {"transpose"}) | {"bitcast"}  # of elements
-_MARK: Final = "all-reduce-scatter"  # what libtpu calls such computations
-
-
-def find_kind(operation: Instruction, kind: str, *, is_fused: bool, group_size: int | None) -> str:
-    """Return what a collective amounts to: its kind, or `reduce-scatter`.
-
-    It is one if it is an all-reduce inside a fusion, and the only use there of each of its
-    results is a dynamic-slice, one group_size-th in length along one dimension and whole
-    along the others, at an offset made from partition-id or replica-id. Where the offset
-    comes from outside the fusion, the computation's name has to say so.
-    """
-    if kind != "all-reduce" or not is_fused or not group_size or group_size < 2:  # noqa: PLR2004
-        return kind
-    results = _list_results(operation)
-    is_scattered = results and all(_is_scattered(one, group_size) for one in results)
-    return "reduce-scatter" if is_scattered else kind
-
-
-def _list_results(operation: Instruction) -> Sequence[Instruction]:
-    """Return what holds each result: the operation, or of several a get-tuple-element each.
-
-    None of them where one result has no or several such, or anything else uses the tuple.
-    """
-    shape = operation.shape
-    if not isinstance(shape, TupleShape):
-        return (operation,)
-    users = operation.users
-    if any(one.opcode != "get-tuple-element" for one in users):
-        return ()
-    indices = sorted(one.tuple_index for one in users)
-    return users if indices == list(range(len(shape.elements))) else ()
-
-
-def _is_scattered(result: Instruction, group_size: int) -> bool:
-    """Whether only this device's shard of a result is used."""
-    slicing = _find_slice(result)
-    if slicing is None:
-        return False
-    dimension = _find_scattered_dimension(slicing, group_size)
-    if dimension is None or dimension + 1 >= len(slicing.operands):
-        return False
-    return _is_of_this_device(slicing.operands[dimension + 1])
-
-
-def _find_slice(result: Instruction) -> Instruction | None:
-    """Follow the only use of a result to a dynamic-slice."""
-    current = result
-    while True:
-        users = current.users
-        if len(users) != 1 or not users[0].operands or users[0].operands[0] is not current:
-            return None
-        current = users[0]
-        if current.opcode == "dynamic-slice":
-            return current
-        if current.opcode not in _SAME_ORDER:
-            return None
-
-
-def _find_scattered_dimension(slicing: Instruction, group_size: int) -> int | None:
-    """Return the dimension of which one group_size-th is left, if all others are whole."""
-    whole, part = slicing.operands[0].shape, slicing.shape
-    if not isinstance(whole, ArrayShape) or not isinstance(part, ArrayShape):
-        return None
-    if len(whole.dims) != len(part.dims):
-        return None
-    changed = [at for at, size in enumerate(whole.dims) if part.dims[at] != size]
-    if len(changed) != 1 or part.dims[changed[0]] * group_size != whole.dims[changed[0]]:
-        return None
-    return changed[0]
-
-
-def _is_of_this_device(offset: Instruction) -> bool:
-    """Whether an offset is made from this device's number."""
-    seen = {offset}
-    pending = [offset]
-    is_from_outside = False
-    while pending:
-        current = pending.pop()
-        if current.opcode in DEVICE_NUMBERS:
-            return True
-        is_from_outside |= current.opcode == "parameter"
-        new = [one for one in current.operands if one not in seen]
-        seen.update(new)
-        pending += new
-    return is_from_outside and offset.computation.name.startswith(_MARK)
 
 
 class LogicalCollective(Struct, frozen=True):
@@ -445,16 +94,16 @@ def find_collectives(
 
     A start and its done are one; an async-start and what it wraps, at any depth of calls,
     fusions and custom calls, are one; collectives that TPU fusions pass on are one
-    (`chains`); send, recv and their dones are one, between slices too, where each part of
+    (`_fold_chains`); send, recv and their dones are one, between slices too, where each part of
     what was several operands is one. Left out: transfers between device and host, and what
     no run reaches. A computation that is called several times holds its
     collectives once, with the sum of its executions.
     """
-    notes = take_notes(module)
+    notes = Notes(module)
     if not notes.transfers:
         return []
-    holders = dict.fromkeys(one.computation for one in notes.transfers)
-    runs = find_running(executions, graph, holders, notes.starts, notes.called)
+    holders = {one.computation for one in notes.transfers}
+    runs = _count_runs(executions, graph, holders, notes)
     alone: list[LogicalCollective] = []
     fused: list[FusedCollective] = []
     for operation in notes.transfers:
@@ -465,7 +114,7 @@ def find_collectives(
             fused.append(FusedCollective(operation, running.wrapper))
         else:
             alone.append(_make_alone(operation, running, notes))
-    found = alone + [_make_chain(chain, runs) for chain in fold_chains(fused)]
+    found = alone + [_make_chain(chain, runs) for chain in _fold_chains(fused)]
     order = {operation: number for number, operation in enumerate(notes.transfers)}
     return sorted(found, key=lambda one: order[one.operation])
 
@@ -479,21 +128,21 @@ def _make_alone(operation: Instruction, running: Running, notes: Notes) -> Logic
     begin = running.wrapper or operation
     members: list[Instruction] = []
     if begin not in notes.folded:
-        notes.folded[begin] = ends = follow(begin, notes)
+        notes.folded[begin] = ends = notes.follow(begin)
         if begin is operation or begin.opcode == "async-start":
             members = [begin, *ends]
     if begin is not operation:
         members.insert(1, operation)
     ends = notes.folded[begin]
     if operation.opcode == "send":
-        received = take_receive(operation, notes)
+        received = notes.take_receive(operation)
         members += received
         if is_between_slices(operation):
             ends = [one for one in received[1:] if notes.places[one] > notes.places[operation]]
     return LogicalCollective(
         operation,
         begin,
-        done=ends[-1] if ends and ends[-1].opcode in DONES else None,
+        done=ends[-1] if ends and ends[-1].opcode in _DONES else None,
         steps=(),
         members=tuple(members),
         is_async=begin.opcode in ASYNC_STARTS or begin.opcode == "send",
@@ -517,3 +166,307 @@ def _make_chain(chain: Chain, runs: dict[Computation, Running]) -> LogicalCollec
         running.is_exact,
         running.is_conditional,
     )
+
+
+class Notes:
+    """The instructions of a module that collectives consist of, from one pass over it.
+
+    `starts` are async-starts by what they call, `ends` by what they wait for, `receives` by
+    where they meet the send; `places` number all that was noted, in order; `called` is what calls
+    run; `folded` has what follows each beginning that was looked at.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.transfers: list[Instruction] = []
+        self.starts: dict[Computation, Instruction] = {}
+        self.ends: dict[Instruction, Instruction] = {}
+        self.receives: dict[_Meeting, deque[Instruction]] = {}
+        self.places: dict[Instruction, int] = {}
+        self.called: set[Computation] = set()
+        self.folded: dict[Instruction, list[Instruction]] = {}
+        for computation in module.computations.values():
+            for instruction in computation.instructions:
+                if instruction.opcode in _NOTED:
+                    self.places[instruction] = len(self.places)
+                    self._note(instruction)
+
+    def _note(self, instruction: Instruction) -> None:
+        opcode = instruction.opcode
+        if opcode in TRANSFERS:
+            if not is_with_host(instruction):
+                self.transfers.append(instruction)
+        elif opcode == "async-start":
+            callee = instruction.callee()
+            if callee is not None:
+                self.starts.setdefault(callee, instruction)
+        elif opcode == "call":
+            self.called.update(instruction.called_computations())
+        elif opcode == "recv":
+            if not is_with_host(instruction):
+                self.receives.setdefault(_meet(instruction), deque()).append(instruction)
+        elif instruction.operands:
+            self.ends.setdefault(instruction.operands[0], instruction)
+
+    def follow(self, begin: Instruction) -> list[Instruction]:
+        """List what carries a transfer on and what waits for its end."""
+        ends: list[Instruction] = []
+        latest = begin
+        while latest in self.ends:
+            latest = self.ends[latest]
+            ends.append(latest)
+        return ends
+
+    def take_receive(self, send: Instruction) -> list[Instruction]:
+        """Take the first recv that is left where a send meets one, with its done."""
+        waiting = self.receives.get(_meet(send))
+        if not waiting:
+            return []
+        receive = waiting.popleft()
+        return [receive, *self.follow(receive)[:1]]
+
+
+def _meet(instruction: Instruction) -> _Meeting:
+    """Return what a send and its recv have alike."""
+    if is_between_slices(instruction):
+        name = find_rendezvous(instruction)
+        if name is not None:
+            return instruction.computation, name
+    return instruction.computation, instruction.channel_id
+
+
+class Running(Struct, frozen=True):
+    """Where the collectives of one computation run, in one run of the entry.
+
+    `wrapper` is what an executed computation holds of them: the async-start that wraps them,
+    or the fusion they stand in; None where the computation itself is executed.
+    `executions` takes unknown trip counts as one; `is_exact` says that there were none.
+    """
+
+    wrapper: Instruction | None
+    executions: int
+    is_exact: bool
+    is_conditional: bool
+
+
+def _count_runs(
+    executions: Executions, graph: CallGraph, wanted: set[Computation], notes: Notes
+) -> dict[Computation, Running]:
+    """Find out where and how often each of `wanted` runs; those no run reaches are absent.
+
+    What stands in fusions and custom calls runs as often as these, summed over them; what a call
+    inside an async-start runs belongs to the async-start. Raises InputError for more runs than
+    there can be.
+    """
+    starts = notes.starts
+    if all(one in executions.counts and one not in notes.called for one in wanted):
+        return {one: _run_itself(one, executions, starts.get(one)) for one in wanted}
+    callers = graph.find_callers()
+
+    def holding(computation: Computation) -> list[Computation]:
+        return [caller.computation for caller in callers.get(computation, ())]
+
+    above = set(reach(wanted, holding))
+    found: dict[Computation, Running] = {}
+    for computation in reversed(graph.callees_first):
+        if computation not in above:
+            continue
+        around = [
+            (caller, found[caller.computation])
+            for caller in callers.get(computation, ())
+            if caller.computation in found
+        ]
+        if computation in executions.counts:
+            wrappers = (outer.wrapper for one, outer in around if one.opcode == "call")
+            inside = (one for one in wrappers if one and one.opcode == "async-start")
+            start = starts.get(computation) or next(inside, None)
+            found[computation] = _run_itself(computation, executions, start)
+        elif around:
+            count = sum(outer.executions for _, outer in around)
+            check_count(count, computation)
+            found[computation] = Running(
+                around[0][1].wrapper or around[0][0],
+                count,
+                all(outer.is_exact for _, outer in around),
+                any(outer.is_conditional for _, outer in around),
+            )
+    return found
+
+
+def _run_itself(
+    computation: Computation, executions: Executions, start: Instruction | None
+) -> Running:
+    """Say how often a computation runs that is executed itself."""
+    return Running(
+        start,
+        executions.lower_bound(computation),
+        executions.of(computation) is not None,
+        executions.is_conditional(computation),
+    )
+
+
+class Chain:
+    """Collectives inside fusions that are one transfer, in the order in which they run.
+
+    `done` is the fusion that ends it. A chain of one that is no start is synchronous.
+    """
+
+    def __init__(self, *parts: FusedCollective) -> None:
+        self.parts = list(parts)
+        self.is_started = False
+        self.done: Instruction | None = None
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it was started in one fusion to be ended in another."""
+        return self.is_started or len(self.parts) > 1
+
+    @property
+    def steps(self) -> tuple[FusedCollective, ...]:
+        """The parts between the first and the done."""
+        return tuple(one for one in self.parts[1:] if one.fusion is not self.done)
+
+
+def _fold_chains(fused: Iterable[FusedCollective]) -> list[Chain]:
+    """Fold collectives inside fusions into chains.
+
+    Collectives of equal opcode, channel_id and `chain_id` are one; a second start of the
+    same key begins a second chain, as in a loop of which the compiler took out one round.
+    Without a `chain_id` only what stands between a start and its done is folded.
+    """
+    alike: dict[tuple[str, int | None, str], list[FusedCollective]] = {}
+    chains: list[Chain] = []
+    for one in fused:
+        channel_id = one.operation.channel_id
+        chain_id = one.operation.frontend_attributes().get("chain_id", "")
+        if channel_id is None and not chain_id:
+            chains.append(Chain(one))
+        else:
+            alike.setdefault((one.operation.opcode, channel_id, chain_id), []).append(one)
+    order = _number_fusions([one for parts in alike.values() for one in parts])
+    for (_, _, chain_id), parts in alike.items():
+        parts.sort(key=lambda one: order[one.fusion])
+        chains += _split(parts, is_named=bool(chain_id))
+    return chains
+
+
+def _number_fusions(fused: list[FusedCollective]) -> dict[Instruction, int]:
+    """Return the place of each fusion, and of what stands around it, in the module."""
+    if not fused:
+        return {}
+    holders = {one.fusion.computation for one in fused}
+    ordered = [
+        instruction
+        for computation in fused[0].fusion.module.computations.values()
+        if computation in holders
+        for instruction in computation.instructions
+    ]
+    return {instruction: number for number, instruction in enumerate(ordered)}
+
+
+def _split(parts: list[FusedCollective], *, is_named: bool) -> list[Chain]:
+    """Cut what has one key at every start; unnamed ones also after every done."""
+    chains: list[Chain] = []
+    is_open = is_named
+    for part in parts:
+        role = _find_role(part.operation.computation)
+        begins = role == "start" and (not is_named or (chains and chains[-1].is_started))
+        if begins or not chains or not is_open:
+            chains.append(Chain())
+        chains[-1].parts.append(part)
+        if role == "start":
+            chains[-1].is_started = True
+            is_open = True
+        elif role == "done":
+            chains[-1].done = part.fusion
+            is_open = is_named
+    return chains
+
+
+def _find_role(body: Computation) -> str | None:
+    """Tell from the marker in a body whether it starts or ends a transfer."""
+    for instruction in body.instructions:
+        if instruction.opcode == "custom-call":
+            role = _ROLES.get(instruction.custom_call_target)
+            if role:
+                return role
+    return None
+
+
+def choose_kind(one: LogicalCollective, group_size: int | None) -> str:
+    """Return what a collective amounts to: what it states, or `reduce-scatter`.
+
+    TPU writes a reduce-scatter as a fusion: an all-reduce, then the slices that belong to this
+    device. No device needs the rest, and the compiler moves only what a reduce-scatter moves. So
+    it is one if it is an all-reduce inside a fusion, and the only use there of each of its
+    results is a dynamic-slice, one group_size-th in length along one dimension and whole
+    along the others, at an offset made from partition-id or replica-id. Where the offset
+    comes from outside the fusion, the computation's name has to say so.
+    """
+    kind = one.stated_kind
+    if kind != "all-reduce" or not one.is_fused or not group_size or group_size < 2:  # noqa: PLR2004
+        return kind
+    results = _list_results(one.operation)
+    is_scattered = results and all(_is_scattered(each, group_size) for each in results)
+    return "reduce-scatter" if is_scattered else kind
+
+
+def _list_results(operation: Instruction) -> Sequence[Instruction]:
+    """Return what holds each result: the operation, or of several a get-tuple-element each.
+
+    None of them where one result has no or several such, or anything else uses the tuple.
+    """
+    shape = operation.shape
+    if not isinstance(shape, TupleShape):
+        return (operation,)
+    users = operation.users
+    if any(one.opcode != "get-tuple-element" for one in users):
+        return ()
+    indices = sorted(one.tuple_index for one in users)
+    return users if indices == list(range(len(shape.elements))) else ()
+
+
+def _is_scattered(result: Instruction, group_size: int) -> bool:
+    """Whether only this device's shard of a result is used."""
+    slicing = _find_slice(result)
+    if slicing is None:
+        return False
+    whole, part = slicing.operands[0].shape, slicing.shape
+    if not isinstance(whole, ArrayShape) or not isinstance(part, ArrayShape):
+        return False
+    if len(whole.dims) != len(part.dims):
+        return False
+    changed = [at for at, size in enumerate(whole.dims) if part.dims[at] != size]
+    if len(changed) != 1 or part.dims[changed[0]] * group_size != whole.dims[changed[0]]:
+        return False
+    offsets = slicing.operands[1:]
+    return changed[0] < len(offsets) and _is_of_this_device(offsets[changed[0]])
+
+
+def _find_slice(result: Instruction) -> Instruction | None:
+    """Follow the only use of a result to a dynamic-slice."""
+    current = result
+    while True:
+        users = current.users
+        if len(users) != 1 or not users[0].operands or users[0].operands[0] is not current:
+            return None
+        current = users[0]
+        if current.opcode == "dynamic-slice":
+            return current
+        if current.opcode not in _SAME_ORDER:
+            return None
+
+
+def _is_of_this_device(offset: Instruction) -> bool:
+    """Whether an offset is made from this device's number."""
+    seen = {offset}
+    pending = [offset]
+    is_from_outside = False
+    while pending:
+        current = pending.pop()
+        if current.opcode in DEVICE_NUMBERS:
+            return True
+        is_from_outside |= current.opcode == "parameter"
+        new = [one for one in current.operands if one not in seen]
+        seen.update(new)
+        pending += new
+    return is_from_outside and offset.computation.name.startswith(_MARK)

@@ -1,30 +1,179 @@
-"""Which of the transfers under way does a stretch of work hide?
+"""What work hides of each collective: a part of its time, in schedule order.
 
 Transfers on one network share its links, so that each second of work hides at most one of them:
-the one that started first, until all of it is hidden, then the next.
+the one that started first, until all of it is hidden, then the next. What is work, and how long it
+takes, says `overlap_work`. All is estimated, in exact seconds; what nobody knows is None.
 
-Which work hides the transfers of one network, in schedule order?
-
-What is computed while the collectives of a module are under way, and what of it hides which?
+    all-gather-start.1 needs 5 s       3 s of work hide .1
+    all-reduce-start.2 needs 4 s       3 s of work hide .1 for 2 s, then .2 for 1 s
+    all-gather-done.1                  1 s of work hides .2
+    all-reduce-done.2                  0 of .1 is exposed, 1/2 of .2
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
+from math import ceil
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.logical import FusedCollective, LogicalCollective
+from hlotool.analysis.collectives.machine import Pricing
+from hlotool.analysis.collectives.mesh import Network, Span
 from hlotool.analysis.collectives.overlap_work import FLOW, NO_WORK, OverlapWork, WorkMeter
+from hlotool.analysis.collectives.transfers import Transfer
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.module import list_later_steps
+
+N = TypeVar("N", int, float)
+# A figure of one run, None if it is unknown; and what is known of it, the unknown counted once.
+PerRun: TypeAlias = tuple[N | None, N]
+
+
+class Exposure(Struct, frozen=True):
+    """What of one collective no work hides: a part of it, of its bytes, and of its time.
+
+    `work` stands between start and done, None where there is no such place, or where it is not
+    known. The times are all unknown without a machine.
+    """
+
+    work: OverlapWork | None
+    share: Fraction | None
+    wire: PerRun[int]
+    transfer: PerRun[float]
+    overlapped: PerRun[float]
+    exposed: PerRun[float]
+
+
+def measure_exposures(
+    placed: Sequence[tuple[Transfer, Span | None]],
+    pricing: Pricing,
+    executions: Executions,
+    costs: CostModel,
+) -> list[Exposure]:
+    """Measure the work that hides each transfer, in schedule order, and what it does not hide.
+
+    Work must take as long as the transfer on its link to hide it: by the chip of the user, else
+    by the reference chip, but for links whose speed the user states. What sends nothing needs
+    none. Only what stands behind the step that takes the last operand is beside a transfer:
+    before, it cannot have begun, and what makes the operand cannot hide it.
+
+    None hides a synchronous one, nor a pair that GPU marks `is_sync`. Unknown where the order of
+    the text is no schedule, or where the end stands in another computation; such a transfer takes
+    no work from others.
+    """
+    collectives = [one.collective for one, _ in placed]
+    carriers = {one.begin for one in collectives}
+    carriers.update(one.done for one in collectives if one.done is not None)
+    meter = WorkMeter(executions, costs, carriers, pricing.chip)
+    windows: list[Window | None] = []
+    beside: dict[Network | None, list[Window]] = {}
+    for one, span in placed:
+        need: Fraction | None = Fraction()
+        if one.wire.once != 0:
+            need = pricing.links.estimate(one.wire.once, one.network, span)
+        window = _find_window(one.collective, need)
+        windows.append(window)
+        if window is not None:
+            network = pricing.links.name_network(one.network, span)
+            beside.setdefault(network, []).append(window)
+    works: dict[Window, OverlapWork] = {}
+    for sharing in beside.values():
+        walk = HidingWalk(sharing, executions, meter, pricing.chip)
+        works.update((window, walk.sum_work(window)) for window in sharing)
+    found: list[Exposure] = []
+    for (one, span), window in zip(placed, windows, strict=True):
+        work = works[window] if window else None
+        share = _find_exposed_share(one.collective, window, work)
+        seconds = pricing.shown.estimate(one.wire.once, one.network, span)
+        found.append(_expose(one, work, share, seconds))
+    return found
+
+
+def _find_window(one: LogicalCollective, need_seconds: Fraction | None) -> Window | None:
+    """Return where work stands beside a collective, None where it does nowhere or nobody knows."""
+    claim = None if is_marked_sync(one) else Claim(need_seconds)
+    if one.is_async and one.is_fused:
+        return Window(None, one.steps, claim)
+    is_scheduled = one.begin.computation.module.header.is_scheduled
+    if not one.is_async or not is_scheduled or one.done is None:
+        return None
+    if one.done.computation is not one.begin.computation:
+        return None
+    # TPU hands collectives to its SparseCores by `async-start()`; an `async-update` has the
+    # operands. The transfer can begin at the last step that takes one.
+    opening = one.begin
+    if opening.opcode == "async-start":
+        taking = [step for step in list_later_steps(opening) if len(step.operands) > 1]
+        opening = taking[-1] if taking else opening
+    return Window((opening, one.done), (), claim)
+
+
+def is_marked_sync(collective: LogicalCollective) -> bool:
+    """Whether GPU runs a start and its done back to back (`collective_backend_config`)."""
+    for instruction in (collective.begin, collective.operation):
+        if "backend_config" in instruction.attributes:
+            config = instruction.backend_config()
+            if config and config.find("collective_backend_config", "is_sync") is True:
+                return True
+    return False
+
+
+def _find_exposed_share(
+    one: LogicalCollective, window: Window | None, work: OverlapWork | None
+) -> Fraction | None:
+    """Return the part of a transfer that work does not hide, between 0 and 1.
+
+    None where the work or the need is unknown, unless there is none, or what is known is enough.
+    """
+    if window is None or work is None:
+        is_scheduled = one.begin.computation.module.header.is_scheduled
+        is_known = is_marked_sync(one) or (is_scheduled and not one.is_async)
+        return Fraction(1) if is_known else None
+    claim = window.claim
+    if claim is None or not work.instruction_count:
+        return Fraction(1)
+    if claim.need_seconds is None:
+        return None
+    if claim.is_hidden:
+        return Fraction()
+    return 1 - claim.hidden_seconds / claim.need_seconds if claim.is_sure else None
+
+
+def _expose(
+    transfer: Transfer,
+    work: OverlapWork | None,
+    share: Fraction | None,
+    seconds: Fraction | None,
+) -> Exposure:
+    """Return the exposed part of the bytes, rounded up, and of the time; `seconds` is of one."""
+    wire: PerRun[int] = (None, 0)
+    if share is not None:
+        known = ceil(transfer.wire.known_per_run * share)
+        wire = (None if transfer.wire.per_run is None and share else known, known)
+    if seconds is None:
+        times: tuple[Fraction | None, ...] = (None, None, None)
+    elif share is None:
+        times = (seconds, None, None if seconds else Fraction())
+    else:
+        times = (seconds, seconds - seconds * share, seconds * share)
+    return Exposure(work, share, wire, *(_multiply(one, transfer.collective) for one in times))
+
+
+def _multiply(once: Fraction | None, one: LogicalCollective) -> PerRun[float]:
+    """Multiply the time of one execution; nothing stays nothing, however often it runs."""
+    if once is None:
+        return None, 0.0
+    known = float(once) * one.executions
+    return (known if one.is_exact or not once else None), known
 
 
 class Claim:
@@ -78,11 +227,10 @@ class OpenTransfers:
         claim.is_closed = True
         self._open.pop(claim, None)
 
-    def give(self, work: OverlapWork, carried: Iterable[Claim] = ()) -> Fraction:
-        """Let work hide what it carries itself, then the others, and return the seconds taken."""
-        carried = tuple(carried)
+    def give(self, work: OverlapWork, carried: Sequence[Claim] = ()) -> OverlapWork:
+        """Let work hide what it carries itself, then the others; return it with what is taken."""
         if not (carried or self._open):
-            return Fraction()
+            return work
         left = spare = work.spare_seconds(self._chip)
         for claim in carried:
             left -= self._hide(claim, left)
@@ -95,7 +243,7 @@ class OpenTransfers:
             for claim in carried:
                 claim.is_sure = False
             self._doubt()
-        return spare - left
+        return replace(work, taken_seconds=work.taken_seconds + spare - left)
 
     def _hide(self, claim: Claim, seconds: Fraction) -> Fraction:
         taken = claim.take(seconds)
@@ -150,12 +298,12 @@ class HidingWalk:
             if computation in beside:
                 self._inside[computation] = self._walk(beside[computation])
 
-    def find_work(self, window: Window) -> OverlapWork:
+    def sum_work(self, window: Window) -> OverlapWork:
         """Return the work in a window."""
         if window.ends is None:
             return reduce(OverlapWork.plus, map(self._meter.measure_step, window.steps), NO_WORK)
         opening, done = window.ends
-        return self._sums[done].without(self._sums[opening])
+        return self._sums[done].plus(self._sums[opening], -1)
 
     def _note(self, window: Window) -> None:
         """Note where a claim opens and closes, and which steps carry it on."""
@@ -205,142 +353,16 @@ class HidingWalk:
         total = stretch = NO_WORK
         for one in instructions:
             if one in self._depths:
-                total = total.plus(_give(transfers, stretch))
-                stretch = NO_WORK
+                total, stretch = total.plus(transfers.give(stretch)), NO_WORK
                 self._sums[one] = total
                 for claim in self._closed.get(one, ()):
                     transfers.close(claim)
                 for claim in self._opened.get(one, ()):
                     transfers.open(claim)
             elif one in self._steps:
-                total = total.plus(_give(transfers, stretch))
-                stretch = NO_WORK
-                work = self._meter.measure_step(self._steps[one])
-                total = total.plus(_give(transfers, work, self._carried[one]))
+                total, stretch = total.plus(transfers.give(stretch)), NO_WORK
+                step = self._meter.measure_step(self._steps[one])
+                total = total.plus(transfers.give(step, self._carried[one]))
             else:
                 stretch = stretch.plus(self._meter.measure(one, self._inside))
-        return total.plus(_give(transfers, stretch))
-
-
-def _give(
-    transfers: OpenTransfers, work: OverlapWork, carried: Sequence[Claim] = ()
-) -> OverlapWork:
-    """Give work to what is open, and return it with the seconds that are taken."""
-    taken = transfers.give(work, carried)
-    return replace(work, taken_seconds=work.taken_seconds + taken)
-
-
-class Hiding(Struct, frozen=True):
-    """What hides one execution of a collective.
-
-    `hidden_seconds` of the `need_seconds` that it takes are hidden, at least that where not
-    `is_sure`; None where nobody knows. `has_work` says whether anything is computed beside it.
-    """
-
-    need_seconds: Fraction | None
-    hidden_seconds: Fraction
-    is_sure: bool
-    has_work: bool
-
-
-class Overlap(Struct, frozen=True):
-    """Work between the start and the done of a collective, and what of it hides it.
-
-    `work` is None where there is no such place, or where it is not known; `hiding` is None
-    only where it is not known.
-    """
-
-    work: OverlapWork | None
-    hiding: Hiding | None
-
-
-class Asked(Struct, frozen=True):
-    """A collective, how long work must take to hide it, and what shares its links."""
-
-    collective: LogicalCollective
-    need_seconds: Fraction | None
-    network: Hashable
-
-
-def measure_overlaps(
-    asked: Sequence[Asked], executions: Executions, costs: CostModel, chip: Chip
-) -> list[Overlap]:
-    """Measure the work that hides each collective, in schedule order.
-
-    What is work, and what it costs a chip, says `work_meter`; which transfer it hides,
-    `open_transfers`. Only what stands behind the step that takes the last operand is beside a
-    transfer: before, it cannot have begun, and what makes the operand cannot hide it.
-
-    None hides a synchronous one, nor a pair that GPU marks `is_sync`. Unknown where the order of
-    the text is no schedule, or where the end stands in another computation; such a transfer takes
-    no work from others.
-    """
-    carriers = {one.collective.begin for one in asked}
-    carriers.update(one.collective.done for one in asked if one.collective.done is not None)
-    meter = WorkMeter(executions, costs, carriers, chip)
-    windows = [_find_window(one) for one in asked]
-    walks: dict[Hashable, HidingWalk] = {}
-    for network in dict.fromkeys(one.network for one in asked):
-        beside = [
-            window
-            for one, window in zip(asked, windows, strict=True)
-            if window is not None and one.network == network
-        ]
-        walks[network] = HidingWalk(beside, executions, meter, chip)
-    return [
-        _measure(one, window, walks[one.network].find_work)
-        for one, window in zip(asked, windows, strict=True)
-    ]
-
-
-def _find_window(asked: Asked) -> Window | None:
-    """Return where work stands beside a collective, None where it does nowhere or nobody knows."""
-    one = asked.collective
-    claim = None if is_marked_sync(one) else Claim(asked.need_seconds)
-    if one.is_async and one.is_fused:
-        return Window(None, one.steps, claim)
-    is_scheduled = one.begin.computation.module.header.is_scheduled
-    if not one.is_async or not is_scheduled or one.done is None:
-        return None
-    if one.done.computation is not one.begin.computation:
-        return None
-    return Window((find_opening(one.begin), one.done), (), claim)
-
-
-def _measure(
-    asked: Asked, window: Window | None, find_work: Callable[[Window], OverlapWork]
-) -> Overlap:
-    """Return the work in the window of a collective, and what of it hides it."""
-    need = asked.need_seconds
-    never = Hiding(need, Fraction(), is_sure=True, has_work=False)
-    if window is None:
-        one = asked.collective
-        is_scheduled = one.begin.computation.module.header.is_scheduled
-        is_known = is_marked_sync(one) or (is_scheduled and not one.is_async)
-        return Overlap(None, never if is_known else None)
-    work, claim = find_work(window), window.claim
-    if claim is None or not work.instruction_count:
-        return Overlap(work, never)
-    return Overlap(work, Hiding(need, claim.hidden_seconds, claim.is_sure, has_work=True))
-
-
-def find_opening(begin: Instruction) -> Instruction:
-    """Return the step at which a transfer can begin: the last that takes an operand.
-
-    TPU hands collectives to its SparseCores by `async-start()`; an `async-update` has the
-    operands.
-    """
-    if begin.opcode != "async-start":
-        return begin
-    taking = [step for step in list_later_steps(begin) if len(step.operands) > 1]
-    return taking[-1] if taking else begin
-
-
-def is_marked_sync(collective: LogicalCollective) -> bool:
-    """Whether GPU runs a start and its done back to back (`collective_backend_config`)."""
-    for instruction in (collective.begin, collective.operation):
-        if "backend_config" in instruction.attributes:
-            config = instruction.backend_config()
-            if config and config.find("collective_backend_config", "is_sync") is True:
-                return True
-    return False
+        return total.plus(transfers.give(stretch))

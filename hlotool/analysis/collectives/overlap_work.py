@@ -1,17 +1,18 @@
-"""How much work stands beside a collective, and how long does it take?
+"""The work that may hide a collective: which instructions are work, and how much each does.
 
-Which instructions are work that may hide a collective, and how much does each do?
+An instruction takes the longer of its flops and its bytes at the peaks of a chip. Sums keep flops
+and bytes apart from the seconds, which are exact fractions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from functools import reduce
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from hlotool.analysis.collectives.logical import FusedCollective
 from hlotool.analysis.cost.arithmetic import WORKING, find_work
@@ -51,45 +52,19 @@ class OverlapWork(Struct, frozen=True):
     limiting_bytes: int = 0
     taken_seconds: Fraction | int = 0
 
-    def plus(self, other: OverlapWork) -> OverlapWork:
-        """Return both together."""
-        return self.plus_rounds(other, 1)
-
-    def without(self, part: OverlapWork) -> OverlapWork:
-        """Return what is left without a part of it."""
-        return self.plus_rounds(part, -1)
+    def plus(self, other: OverlapWork, times: int = 1) -> OverlapWork:
+        """Return this and so many times another; -1 takes a part away."""
+        parts = zip(astuple(self), astuple(other), strict=True)
+        return OverlapWork(*(one + times * more for one, more in parts))
 
     def spare_seconds(self, chip: Chip) -> Fraction:
         """Return how long a chip takes at its peaks, without what is taken."""
         computing = self.limiting_flops / Fraction(chip.flops_per_second)
-        return computing + move_seconds(self.limiting_bytes, chip) - self.taken_seconds
-
-    def plus_rounds(self, other: OverlapWork, factor: int) -> OverlapWork:
-        """Return this and so many rounds of another."""
-        return OverlapWork(
-            self.instruction_count + factor * other.instruction_count,
-            self.flops + factor * other.flops,
-            self.memory_bytes + factor * other.memory_bytes,
-            self.unknown_count + factor * other.unknown_count,
-            self.limiting_flops + factor * other.limiting_flops,
-            self.limiting_bytes + factor * other.limiting_bytes,
-            self.taken_seconds + factor * other.taken_seconds,
-        )
+        moving = self.limiting_bytes / Fraction(chip.hbm_bytes_per_second)
+        return computing + moving - self.taken_seconds
 
 
 NO_WORK: Final = OverlapWork()
-
-
-def move_seconds(size_bytes: int, chip: Chip) -> Fraction:
-    """Return how long the memory of a chip takes to move so many bytes."""
-    return size_bytes / Fraction(chip.hbm_bytes_per_second)
-
-
-def take_least(branches: Iterable[OverlapWork], chip: Chip) -> OverlapWork:
-    """Return the branch that takes the chip the least time, of those alike the best known."""
-    works = list(branches)
-    return min(works, key=lambda one: (one.spare_seconds(chip), one.unknown_count), default=NO_WORK)
-
 
 _RUNS_OTHERS: Final = CONTROL_FLOW - LATER_STEPS
 # These run computations in their place.
@@ -152,11 +127,10 @@ class WorkMeter:
         if not any(map(self.is_work, step.operation.computation.instructions)):
             return NO_WORK
         cost = self._costs.of(step.fusion)
-        return self._make(
-            cost,
-            cost.total_flops - _own_flops(step.operation),
-            _compute_bytes(step, self._costs),
-        )
+        # What the cost model counts for the collective itself is no compute.
+        operation = step.operation
+        own = find_work(operation).flops if operation.opcode in WORKING else 0
+        return self._make(cost, cost.total_flops - own, _compute_bytes(step, self._costs))
 
     def _make(self, cost: Cost, flops: int, size_bytes: int) -> OverlapWork:
         chip = self._chip
@@ -166,7 +140,7 @@ class WorkMeter:
             1,
             flops,
             size_bytes,
-            int(_is_unknown(cost)),
+            int(cost.is_total_lower_bound or cost.is_memory_lower_bound),
             weighed if is_computing else 0,
             0 if is_computing else size_bytes,
         )
@@ -177,11 +151,17 @@ class WorkMeter:
         """Measure a loop with all its rounds, or what else runs computations."""
         if instruction.opcode == "conditional":
             branches = [inside.get(one, NO_WORK) for one in find_branches(instruction)]
-            return replace(take_least(branches, self._chip), instruction_count=1)
+            # The least time, so that no more seems hidden than is; of those alike the best known.
+            least = min(
+                branches,
+                key=lambda one: (one.spare_seconds(self._chip), one.unknown_count),
+                default=NO_WORK,
+            )
+            return replace(least, instruction_count=1)
         called = [inside.get(one, NO_WORK) for one in instruction.called_computations()]
         rounds = self._trips.get(instruction, 1)
         once = reduce(OverlapWork.plus, called, NO_WORK)
-        work = NO_WORK.plus_rounds(once, 1 if rounds is None else rounds)
+        work = NO_WORK.plus(once, 1 if rounds is None else rounds)
         unknown_count = work.unknown_count + (rounds is None)
         return replace(work, instruction_count=1, unknown_count=unknown_count)
 
@@ -194,16 +174,6 @@ class WorkMeter:
                 one.opcode not in _ONLY_MOVES and self.is_work(one) for one in callee.instructions
             )
         return self._started[callee]
-
-
-def _is_unknown(cost: Cost) -> bool:
-    """Whether a part of what an instruction does is known to nobody."""
-    return cost.is_total_lower_bound or cost.is_memory_lower_bound
-
-
-def _own_flops(operation: Instruction) -> int:
-    """Return what the cost model counts for the collective itself."""
-    return find_work(operation).flops if operation.opcode in WORKING else 0
 
 
 def _compute_bytes(step: FusedCollective, costs: CostModel) -> int:

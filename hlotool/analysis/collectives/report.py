@@ -1,42 +1,35 @@
-"""What crosses the interconnect in one run of a module?
-
-How long did collectives take in a profile, and how long did nothing else run?
-
-What `hlotool collectives` answers.
-"""
+"""What crosses the interconnect in one run of a module, and what `hlotool collectives` answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.collectives.exposure import (
-    Exposure,
-    Measured,
-    find_need,
-    measure_exposure,
-    sum_transfers,
-)
 from hlotool.analysis.collectives.host_rows import (
     HOST_ROWS,
     HOST_TOTALS,
     HostTransfers,
-    find_host_transfers,
+    list_host_transfers,
 )
 from hlotool.analysis.collectives.logical import LogicalCollective
 from hlotool.analysis.collectives.machine import Machine, Pricing, price
 from hlotool.analysis.collectives.mesh import Extent, ExtentFinder, MeshSource
-from hlotool.analysis.collectives.overlap import Asked, Overlap, is_marked_sync, measure_overlaps
-from hlotool.analysis.collectives.requester import find_maker
-from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.totals import CollectiveTotals, KindRow, NetworkRow
+from hlotool.analysis.collectives.overlap import Exposure, is_marked_sync, measure_exposures
+from hlotool.analysis.collectives.rows import CollectiveRow, OperandRow, Requester
+from hlotool.analysis.collectives.totals import (
+    BY_KIND,
+    BY_NETWORK,
+    COLLECTIVE_TOTALS,
+    CollectiveTotals,
+    Measured,
+    sum_transfers,
+)
 from hlotool.analysis.collectives.transfers import (
-    OperandRow,
+    WHOLE,
     Transfer,
-    list_operands,
     measure_share,
     measure_transfers,
     name_dtypes,
@@ -47,9 +40,11 @@ from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import join_times
 from hlotool.analysis.origin import find_scope, write_short_source
-from hlotool.hlo import Mesh, Module, SourceLocation
+from hlotool.hlo import Instruction, Mesh, Module, SourceLocation
 from hlotool.hlo.measurement import Measurement
-from hlotool.table import Block, DocumentSpec, Fold, RowList
+from hlotool.hlo.module import all_operands
+from hlotool.hlo.opcodes import MOVES
+from hlotool.table import DocumentSpec, Fold, RowList
 
 
 class CollectiveReport(Struct, frozen=True):
@@ -92,8 +87,8 @@ def analyze_collectives(
 ) -> CollectiveReport:
     """List the logical collectives of a module, with bytes per device, once and per run.
 
-    What counts as one is said in `logical`, payload and wire bytes in `wire_bytes`, overlap
-    in `overlap`, what work cannot hide, and times, in `exposure`. `*_per_run` is multiplied by
+    What counts as one is said in `logical`, payload and wire bytes in `transfers`, what work
+    cannot hide, and times, in `overlap`. `*_per_run` is multiplied by
     the executions, wire bytes as an exact rational that is rounded up afterwards. Where a trip
     count or a size is unknown, `known_*` counts once what the others leave unknown, and the
     totals are lower bounds. Branches of conditionals count as taken and make the totals upper
@@ -112,70 +107,58 @@ def analyze_collectives(
         mesh_beside if options.asks_beside else _ask_nobody,
         pricing.devices_per_node,
     )
-    pairs = [(one, extents.find(one.groups)) for one in transfers]
-    measured = _measure_exposures(pairs, pricing, executions, costs)
+    placed = [(one, extents.find(one.groups)) for one in transfers]
+    spans = [(one, extent.span) for one, extent in placed]
+    exposures = measure_exposures(spans, pricing, executions, costs)
     rows: list[CollectiveRow] = []
     operands: list[OperandRow] = []
     found: list[Measured] = []
-    for (one, extent), (overlap, exposure) in zip(pairs, measured, strict=True):
-        found.append(Measured(one, exposure))
-        row = _make_row(one, overlap, extent, exposure, options)
-        row = replace(row, network=pricing.shown.name_network(one.network, extent.span))
+    for (one, extent), exposure in zip(placed, exposures, strict=True):
+        found.append((one, exposure))
+        row = _make_row(one, extent, exposure, pricing, options)
         rows.append(row)
         if options.with_operands and len(one.parts) > 1:
-            operands += list_operands(one, row)
+            operands += _list_operands(one, row)
     return CollectiveReport(
         tuple(rows),
         tuple(operands),
         sum_transfers(found, options.machine, pricing if found else None),
-        find_host_transfers(executions),
+        list_host_transfers(executions),
     )
 
 
 def sum_collectives(module: Module, executions: Executions, graph: CallGraph) -> CollectiveTotals:
     """Return the totals of `analyze_collectives` alone, in a fraction of its time."""
-    return sum_transfers([Measured(one) for one in measure_transfers(module, executions, graph)])
-
-
-def _measure_exposures(
-    pairs: Sequence[tuple[Transfer, Extent]],
-    pricing: Pricing,
-    executions: Executions,
-    costs: CostModel,
-) -> list[tuple[Overlap, Exposure]]:
-    """Measure the work beside each transfer, and what of the transfer it does not hide."""
-    needs = [find_need(one, pricing, extent.span) for one, extent in pairs]
-    name_network = pricing.links.name_network
-    asked = [
-        Asked(one.collective, need.seconds, name_network(one.network, extent.span))
-        for (one, extent), need in zip(pairs, needs, strict=True)
-    ]
-    overlaps = measure_overlaps(asked, executions, costs, pricing.chip)
-    return [
-        (overlap, measure_exposure(one, need, overlap.hiding))
-        for (one, _), need, overlap in zip(pairs, needs, overlaps, strict=True)
-    ]
+    return sum_transfers([(one, None) for one in measure_transfers(module, executions, graph)])
 
 
 def _make_row(
     transfer: Transfer,
-    overlap: Overlap,
     extent: Extent,
     exposure: Exposure,
+    pricing: Pricing,
     options: CollectiveOptions,
 ) -> CollectiveRow:
     one, groups = transfer.collective, transfer.groups
     payload, wire = transfer.payload, transfer.wire
-    work = overlap.work
+    work = exposure.work
+    exposed_wire, known_exposed_wire = exposure.wire
+    # What is sent of each element type, counting what is unknown once.
+    sizes = dict.fromkeys(sorted({part.shape.dtype for part in transfer.parts}), 0)
+    for part in transfer.parts:
+        sizes[part.shape.dtype] += part.size_bytes or 0
     op_name, location, frame = _find_source(one)
     return CollectiveRow(
         name=one.begin.full_name,
         count=1,
         kind=transfer.kind,
         opcode=one.operation.opcode.removesuffix("-start"),
-        network=transfer.network,
+        network=pricing.shown.name_network(transfer.network, extent.span),
         dtype=name_dtypes(transfer.parts),
-        wire_bytes_by_dtype=_divide_by_dtype(transfer),
+        wire_bytes_by_dtype=tuple(
+            (dtype, measure_share(size, transfer.share, one).known_per_run)
+            for dtype, size in sizes.items()
+        ),
         wire_bytes_per_run=wire.per_run,
         known_wire_bytes_per_run=wire.known_per_run,
         wire_bytes=wire.once,
@@ -197,15 +180,15 @@ def _make_row(
         is_async=one.is_async,
         is_sync=is_marked_sync(one),
         exposed_share=None if exposure.share is None else float(exposure.share),
-        exposed_wire_bytes_per_run=exposure.wire.per_run,
-        known_exposed_wire_bytes_per_run=exposure.wire.known_per_run,
+        exposed_wire_bytes_per_run=exposed_wire,
+        known_exposed_wire_bytes_per_run=known_exposed_wire,
         overlap_instructions=work.instruction_count if work else None,
         overlap_flops=work.flops if work else None,
         overlap_bytes=work.memory_bytes if work else None,
-        transfer_seconds=exposure.transfer.per_run,
-        overlapped_seconds=exposure.overlapped.per_run,
-        exposed_seconds=exposure.exposed.per_run,
-        asked_by=find_maker((one.operation, one.begin), op_name),
+        transfer_seconds=exposure.transfer[0],
+        overlapped_seconds=exposure.overlapped[0],
+        exposed_seconds=exposure.exposed[0],
+        asked_by=find_requester((one.operation, one.begin), op_name),
         scope=find_scope(op_name) if op_name else None,
         op_name=op_name or None,
         source=write_short_source(location.file, location.line) if location else None,
@@ -227,18 +210,6 @@ def _make_row(
     )
 
 
-def _divide_by_dtype(transfer: Transfer) -> tuple[tuple[str, int], ...]:
-    """Return what is sent of each element type in one run, as far as it is known."""
-    sizes: dict[str, int] = {}
-    for part in transfer.parts:
-        dtype = part.shape.dtype
-        sizes[dtype] = sizes.get(dtype, 0) + (part.size_bytes or 0)
-    return tuple(
-        (dtype, measure_share(sizes[dtype], transfer.share, transfer.collective).known_per_run)
-        for dtype in sorted(sizes)
-    )
-
-
 def _find_source(one: LogicalCollective) -> tuple[str, SourceLocation | None, int]:
     """Return the operation's op_name and source line, with the line's row of StackFrames.
 
@@ -254,30 +225,124 @@ def _find_source(one: LogicalCollective) -> tuple[str, SourceLocation | None, in
     return op_name, location, frame
 
 
+# The last part of an op_name is the primitive. These, and what begins like them, are JAX's own
+# collectives; all others have none in them until the partitioner puts one there.
+_PRIMITIVES: Final = (
+    "psum", "pmax", "pmin", "ppermute", "pbroadcast", "pgather", "pcast", "all_gather",
+    "all_to_all", "reduce_scatter", "ragged_all_to_all", "all_reduce",
+)  # fmt: skip
+_BY_PMAP: Final = "pmap("
+_BY_JAX: Final = ("jit(", "pjit(", _BY_PMAP)
+
+
+def find_requester(instructions: Iterable[Instruction], op_name: str) -> Requester | None:
+    """Return `spmd`, `user`, or None where the dump does not tell.
+
+    The attribute `is_spmd_generated` on any of `instructions` says spmd. Without it, the
+    primitive in a JAX `op_name` tells: collective primitives are the user's, and any other
+    primitive under jit has a collective only because the partitioner gave it one. Where XLA
+    combined several and they differ, None.
+    """
+    for instruction in instructions:
+        attributes = instruction.attributes
+        if "frontend_attributes" in attributes and (
+            instruction.frontend_attributes().get("is_spmd_generated") == "true"
+        ):
+            return "spmd"
+    if not op_name.startswith(_BY_JAX):
+        return None
+    names = op_name.replace(":", ";").split(";")
+    primitives = [name.rpartition("/")[2].rstrip(")") for name in names]
+    are_collective = {
+        one.replace("_", "").isalnum() and one.startswith(_PRIMITIVES) for one in primitives if one
+    }
+    if len(are_collective) != 1:
+        return None
+    if are_collective.pop():
+        return "user"
+    return None if op_name.startswith(_BY_PMAP) else "spmd"
+
+
+_VIEWS_AND_COPIES: Final = MOVES | {"bitcast", "convert", "get-tuple-element"}
+_MOST_VIEWS: Final = 8  # steps back to something that has a name
+
+
+def _list_operands(transfer: Transfer, row: CollectiveRow) -> Iterator[OperandRow]:
+    """Open a collective: one row for each part of its payload."""
+    collective = transfer.collective
+    for number, part in enumerate(transfer.parts):
+        payload = measure_share(part.size_bytes, WHOLE, collective)
+        wire = measure_share(part.size_bytes, transfer.share, collective)
+        operand = _find_outer(part.operand, collective.begin)
+        op_name = _find_op_name(operand)
+        yield OperandRow(
+            name=row.name,
+            kind=row.kind,
+            opcode=row.opcode,
+            operand=number,
+            operand_name=operand.full_name if operand else None,
+            shape=str(part.shape),
+            dtype=part.shape.dtype,
+            payload_bytes=payload.once,
+            wire_bytes=wire.once,
+            executions=row.executions,
+            payload_bytes_per_run=payload.per_run,
+            known_payload_bytes_per_run=payload.known_per_run,
+            wire_bytes_per_run=wire.per_run,
+            known_wire_bytes_per_run=wire.known_per_run,
+            op_name=op_name or None,
+            scope=find_scope(op_name) if op_name else None,
+        )
+
+
+def _find_outer(operand: Instruction | None, begin: Instruction) -> Instruction | None:
+    """Return what an async-start or a fusion is given for a parameter of what it wraps."""
+    if (
+        operand is None
+        or operand.opcode != "parameter"
+        or operand.computation is not begin.callee()
+    ):
+        return operand
+    number, given = operand.parameter_number, all_operands(begin)
+    return given[number] if number < len(given) else operand
+
+
+def _find_op_name(operand: Instruction | None) -> str:
+    """Return the op_name of an operand, or of what it is only a view or copy of."""
+    for _ in range(_MOST_VIEWS):
+        if operand is None:
+            return ""
+        op_name = operand.metadata().op_name
+        if op_name or operand.opcode not in _VIEWS_AND_COPIES or not operand.operands:
+            return op_name
+        operand = operand.operands[0]
+    return ""
+
+
 def measure_collectives(report: CollectiveReport, measured: Measurement) -> CollectiveReport:
     """Set what was measured of every collective, and of all together.
 
     The time of one in several steps is that in which any of them ran: the start, what goes on
     beside the work, the wait at its end.
     """
-    rows = tuple(_add(row, measured) for row in report.rows)
+    rows: list[CollectiveRow] = []
+    for row in report.rows:
+        time = join_times(measured, (row.name, *row.members))
+        rows.append(
+            replace(
+                row,
+                measured_count=time.count,
+                measured_seconds=time.seconds,
+                measured_exposed_seconds=time.exposed_seconds,
+            )
+        )
     totals = replace(
         report.totals,
         measured_seconds=_sum([row.measured_seconds for row in rows]),
         measured_exposed_seconds=_sum([row.measured_exposed_seconds for row in rows]),
         is_measured_lower_bound=any(row.measured_seconds is None for row in rows),
     )
-    return replace(report, rows=rows, totals=totals)
-
-
-def _add(row: CollectiveRow, measured: Measurement) -> CollectiveRow:
-    time = join_times(measured, (row.name, *row.members))
-    return replace(
-        row,
-        measured_count=time.count,
-        measured_seconds=time.seconds,
-        measured_exposed_seconds=time.exposed_seconds,
-    )
+    return replace(report, rows=tuple(rows), totals=totals)
 
 
 def _sum(times: Sequence[float | None]) -> float | None:
@@ -322,30 +387,6 @@ COLLECTIVE_ROWS: Final = RowList(
     ),
 )
 
-BY_KIND: Final = RowList(
-    "by_kind",
-    KindRow,
-    "totals of each kind, most bytes sent first",
-    sort="-wire_bytes_per_run",
-    size="wire_bytes_per_run",
-    lower_if=("is_lower_bound",),
-    upper_if=("is_upper_bound",),
-    is_sum=True,
-    title="By kind",
-)
-
-BY_NETWORK: Final = RowList(
-    "by_network",
-    NetworkRow,
-    "totals of each network, most bytes sent first",
-    sort="-wire_bytes_per_run",
-    size="wire_bytes_per_run",
-    lower_if=("is_lower_bound",),
-    upper_if=("is_upper_bound",),
-    is_sum=True,
-    title="By network",
-)
-
 OPERANDS: Final = RowList(
     "operands",
     OperandRow,
@@ -355,17 +396,6 @@ OPERANDS: Final = RowList(
     is_optional=True,
     option="--operands",
     title="Operands of combined collectives",
-)
-
-COLLECTIVE_TOTALS: Final = Block(
-    "totals",
-    CollectiveTotals,
-    "all collectives; bytes are per device",
-    row_lists=(BY_KIND, BY_NETWORK),
-)
-
-BETWEEN_SLICES: Final = Block(
-    "between_slices", NetworkRow, "what goes over the data-centre network"
 )
 
 COLLECTIVES: Final = DocumentSpec(
@@ -396,13 +426,12 @@ _WHERE_KNOWN: Final = (
 def choose_collective_columns(rows: Sequence[CollectiveRow]) -> DocumentSpec:
     """Return the declaration with the columns that suit an answer; JSON is always the same."""
     chosen = choose_row_columns(rows)
+    sums: tuple[RowList, ...] = (BY_KIND, BY_NETWORK)
     if any(row.transfer_seconds is not None for row in rows):
-        shown = [
-            _give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES)
-            for each in (BY_KIND, BY_NETWORK)
-        ]
-        return replace(COLLECTIVES, row_lists=(chosen, *shown, *COLLECTIVES.row_lists[3:]))
-    return replace(COLLECTIVES, row_lists=(chosen, *COLLECTIVES.row_lists[1:]))
+        sums = tuple(
+            _give_way(each.showing(each.shown() | set(_TIMES)), _SUMS_BESIDE_TIMES) for each in sums
+        )
+    return replace(COLLECTIVES, row_lists=(chosen, *sums, HOST_ROWS, OPERANDS))
 
 
 def choose_row_columns(rows: Sequence[CollectiveRow]) -> RowList:

@@ -1,14 +1,13 @@
-"""What is said of one logical collective? The rows of `hlotool collectives`."""
+"""What `hlotool collectives` says of one logical collective, and of each of its operands."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.collectives.groups import GroupMode, Pairs
 from hlotool.analysis.collectives.mesh import Network, Span
-from hlotool.analysis.collectives.requester import Maker
 from hlotool.analysis.measured import MeasuredCount, MeasuredExposedSeconds, MeasuredSeconds
 from hlotool.analysis.origin import Stack, StackFrame
 from hlotool.hlo.groups import Groups
@@ -16,8 +15,10 @@ from hlotool.hlo.opcodes import COLLECTIVES
 from hlotool.hlo.shape import DTYPES
 from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, PERCENT, SECONDS, TIMES, column, figure
 
+Requester: TypeAlias = Literal["spmd", "user"]
+
 # Rows and their operands have these alike.
-WIRE: Final = "bytes a device sends for it, averaged over a ring; rounded up"
+_WIRE: Final = "bytes a device sends for it, averaged over a ring; rounded up"
 _KNOWN: Final = "the same, counting what is unknown once"
 _ASKED: Final = "with --wide, or where a row option names it"
 PayloadPerRun: TypeAlias = Annotated[
@@ -99,7 +100,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
         figure("what of it is of each element type, counting what is unknown once"),
     ]
     wire_bytes: Annotated[
-        int | None, column(WIRE, BYTES, heading="wire", is_summed=False, give_way=9)
+        int | None, column(_WIRE, BYTES, heading="wire", is_summed=False, give_way=9)
     ]
     payload_bytes: Annotated[
         int | None,
@@ -266,7 +267,7 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     measured_count: MeasuredCount = None
     measured_seconds: MeasuredSeconds = None
     measured_exposed_seconds: MeasuredExposedSeconds = None
-    asked_by: Annotated[Maker | None, figure("who asked for it: the partitioner or the user")]
+    asked_by: Annotated[Requester | None, figure("who asked for it: the partitioner or the user")]
     scope: Annotated[
         str | None, column("module path in the user's program", null_text="", is_path=True)
     ]
@@ -315,3 +316,28 @@ class CollectiveRow(Struct, frozen=True, kw_only=True):
     ] = None
     stack: Stack = None
     stack_frame: StackFrame = None
+
+
+class OperandRow(Struct, frozen=True):
+    """One operand of a collective that has several."""
+
+    name: Annotated[str, column("the collective", heading="collective", wants=26)]
+    kind: Annotated[str, column("what the collective amounts to", words=COLLECTIVES)]
+    opcode: Annotated[str, figure("its opcode without -start", words=COLLECTIVES)]
+    operand: Annotated[int, column("number of the operand in the collective", NUMBER, heading="#")]
+    operand_name: Annotated[
+        str | None, column("the instruction that makes the operand", heading="operand")
+    ]
+    shape: Annotated[str, column("shape of the array that counts in the payload")]
+    dtype: Annotated[str, figure("its element type", words=DTYPES)]
+    payload_bytes: Annotated[int | None, column("its size, unpadded", BYTES)]
+    wire_bytes: Annotated[int | None, figure(_WIRE, BYTES, heading="wire")]
+    executions: Annotated[int | None, figure("executions of the collective", COUNT, heading="runs")]
+    payload_bytes_per_run: PayloadPerRun
+    known_payload_bytes_per_run: KnownPayloadPerRun
+    wire_bytes_per_run: WirePerRun
+    known_wire_bytes_per_run: KnownWirePerRun
+    op_name: Annotated[str | None, column("op_name of the operand", null_text="")]
+    scope: Annotated[
+        str | None, figure("module path in the user's program", null_text="", is_path=True)
+    ]

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from hlotool.analysis.cost.arithmetic import find_offloaded
 from hlotool.analysis.cost.cost import (
     OF_TYPES,
     TYPES,
@@ -19,7 +20,6 @@ from hlotool.analysis.cost.cost import (
     repeat_typed_flops,
 )
 from hlotool.analysis.cost.custom_calls import CostSource, CustomCall
-from hlotool.analysis.cost.arithmetic import find_offloaded
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.report import CostReport
 from hlotool.analysis.fusions.rows import (

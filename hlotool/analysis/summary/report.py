@@ -16,9 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.host_rows import HOST_TOTALS, HostTotals
-from hlotool.analysis.collectives.report import COLLECTIVE_TOTALS
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.totals import CollectiveTotals
+from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS, CollectiveTotals
 from hlotool.analysis.cost.report import COST, CostReport
 from hlotool.analysis.findings.finding import FINDINGS, Finding, FindingCode, choose_finding_columns
 from hlotool.analysis.graph.backend import Backend

@@ -7,9 +7,9 @@ from itertools import accumulate
 from typing import Final
 
 from hlotool.analysis.collectives.host_rows import HOST_LINE, HOST_TOTALS
-from hlotool.analysis.collectives.report import BETWEEN_SLICES, COLLECTIVE_ROWS
+from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.collectives.rows import CollectiveRow
-from hlotool.analysis.collectives.totals import CollectiveTotals
+from hlotool.analysis.collectives.totals import BETWEEN_SLICES, CollectiveTotals
 from hlotool.analysis.cost.report import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
