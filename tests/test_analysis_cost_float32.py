@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import pytest
 from cost_cases import Case, list_dumps
 
-from hlotool.analysis.cost.arithmetic import find_work
-from hlotool.analysis.cost.arithmetic import find_applications
+from hlotool.analysis.cost.arithmetic import find_applications, find_work
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.hlo import Computation, Instruction
 

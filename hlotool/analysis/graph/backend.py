@@ -1,12 +1,9 @@
-"""Does a `send` or `recv` end at the host, or does the host pass it on to another slice?
+"""What a module's text says of its backend: who wrote it, its memory spaces, its host transfers.
 
-XLA marks both with `is_host_transfer=true`. A frontend attribute names who handles the
-transfer on the host's side (kXlaHostTransferHandlerNameAttr, xla/side_effect_util.cc). If that
-is Megascale, the host is only the way to another TPU slice, over the data-centre network.
-
-Which backend wrote this module? Told by its content, or unknown.
-
-What does a backend call its memory spaces?
+XLA marks a `send` or `recv` that ends at the host, and one that the host passes on to another
+slice, with `is_host_transfer=true`. A frontend attribute names who handles the transfer there
+(kXlaHostTransferHandlerNameAttr, xla/side_effect_util.cc). If that is Megascale, the host is only
+the way to another TPU slice, over the data-centre network.
 """
 
 from __future__ import annotations
@@ -65,27 +62,23 @@ Backend: TypeAlias = Literal["cpu", "gpu", "tpu"]
 _FUSION_CONFIG: Final = "fusion_backend_config"
 # Top-level keys of backend_config (formats of xla/service/{cpu,gpu}/backend_configs.proto and
 # of libtpu's text). `known_trip_count` and `sizes` occur on several and say nothing.
-_KEYS: Final[dict[str, Backend]] = {
-    "outer_dimension_partitions": "cpu",
-    "fusion_config": "cpu",
-    "onednn_matmul_config": "cpu",
-    "onednn_conv_config": "cpu",
-    "custom_call_config": "cpu",
-    "operation_queue_id": "gpu",
-    "wait_on_operation_queues": "gpu",
-    "force_earliest_schedule": "gpu",
-    _FUSION_CONFIG: "gpu",
-    "gemm_backend_config": "gpu",
-    "collective_backend_config": "gpu",
-    "reification_cost": "gpu",
-    "cudnn_conv_backend_config": "gpu",
-    "flag_configs": "tpu",
-    "scoped_memory_configs": "tpu",
-    "used_scoped_memory_configs": "tpu",
-    "window_config": "tpu",
-    "barrier_config": "tpu",
-    "aliasing_operands": "tpu",
-}
+_KEYS: Final[dict[Backend, tuple[str, ...]]] = {
+    "cpu": (
+        "outer_dimension_partitions", "fusion_config", "onednn_matmul_config",
+        "onednn_conv_config", "custom_call_config",
+    ),
+    "gpu": (
+        "operation_queue_id", "wait_on_operation_queues", "force_earliest_schedule",
+        _FUSION_CONFIG, "gemm_backend_config", "collective_backend_config", "reification_cost",
+        "cudnn_conv_backend_config",
+    ),
+    "tpu": (
+        "flag_configs", "scoped_memory_configs", "used_scoped_memory_configs", "window_config",
+        "barrier_config", "aliasing_operands",
+    ),
+}  # fmt: skip
+_BACKEND_OF_KEY: Final = {key: backend for backend, keys in _KEYS.items() for key in keys}
+_TILES_ALONE: Final = {"block_level_fusion_config"}
 _TARGETS: Final[tuple[tuple[str, Backend], ...]] = (
     ("__cublas$", "gpu"),
     ("__cudnn$", "gpu"),
@@ -109,42 +102,32 @@ def find_backend(module: Module) -> Backend | None:
     """
     for computation in (module.entry, *module.computations.values()):
         for instruction in computation.instructions:
-            found = _mark_of(instruction)
-            if found:
+            if found := _find_mark(instruction):
                 return found
     return None
 
 
-def _mark_of(instruction: Instruction) -> Backend | None:
-    for leaf in instruction.shape.leaves():
-        if leaf.layout and leaf.layout.tiles:
-            return "tpu"
+def _find_mark(instruction: Instruction) -> Backend | None:
+    if any(leaf.layout and leaf.layout.tiles for leaf in instruction.shape.leaves()):
+        return "tpu"
     if instruction.opcode == "parameter":
         return None
     if is_between_slices(instruction):
         return "tpu"
-    found = _mark_of_target(instruction) if instruction.opcode == "custom-call" else None
-    if found:
-        return found
+    if instruction.opcode == "custom-call":
+        for start, backend in _TARGETS:
+            if instruction.custom_call_target.startswith(start):
+                return backend
     if "backend_config" in instruction.attributes:
         config = instruction.backend_config()
-        known = (config.json or {}) if config else {}
-        for key, value in known.items():
-            if key in _KEYS and not (key == _FUSION_CONFIG and _is_tiling(value)):
-                return _KEYS[key]
+        for key, value in ((config.json if config else None) or {}).items():
+            is_tiling = isinstance(value, dict) and value.keys() == _TILES_ALONE
+            if key in _BACKEND_OF_KEY and not (key == _FUSION_CONFIG and is_tiling):
+                return _BACKEND_OF_KEY[key]
     return None
 
 
-def _is_tiling(fusion_config: object) -> bool:
-    """Whether a `fusion_backend_config` holds the tiles of a fusion alone."""
-    return isinstance(fusion_config, dict) and fusion_config.keys() == {"block_level_fusion_config"}
-
-
-def _mark_of_target(call: Instruction) -> Backend | None:
-    target = call.custom_call_target
-    return next((backend for start, backend in _TARGETS if target.startswith(start)), None)
-
-
+# What a backend calls its memory spaces, by their numbers.
 _NAMES: Final[dict[tuple[Backend | None, int], str]] = {
     ("tpu", 0): "hbm",
     ("tpu", 1): "vmem",
@@ -155,7 +138,6 @@ _NAMES: Final[dict[tuple[Backend | None, int], str]] = {
     ("gpu", 5): "host",
     ("cpu", 0): "host",
 }
-
 
 SPACE_NAMES: Final = frozenset(_NAMES.values())
 

@@ -1,4 +1,4 @@
-"""Who calls whom? All calls of a module, in both directions, and an order with callees first."""
+"""All calls of a module, in both directions, and an order of its computations, callees first."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""When are two computations the same? Fingerprints that ignore names, order and metadata.
+"""What is the same: computations by fingerprints, and values by numbers.
 
-Which instructions hold the same value? Value numbers, followed through fusions and tuples.
+A fingerprint ignores names, the order of the text, metadata and what numbers or schedules a copy of
+a layer, so that equal layers of one program or of two have one. Value numbers follow values through
+fusions and tuples; two instructions of one number hold the same.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.hlo import ArrayShape, Computation, Instruction, Shape
+from hlotool.hlo import ArrayShape, Computation, Instruction, Layout, Shape
 from hlotool.hlo.opcodes import (
     ASYNC_DONES,
     ASYNC_STARTS,
@@ -95,12 +98,12 @@ class Fingerprints:
     def _list_attributes(self, instruction: Instruction) -> list[str]:
         """List the attributes that count, of all instructions that are written alike at once."""
         text = instruction.plain_text()
-        found = None if text is None else self._written.get(text)
-        if found is None:
-            attributes = sorted(instruction.split_attributes().items())
-            found = [f"{key}={text}" for key, text in attributes if key not in self._ignored]
-            if text is not None:
-                self._written[text] = found
+        if text is not None and text in self._written:
+            return self._written[text]
+        attributes = sorted(instruction.split_attributes().items())
+        found = [f"{key}={value}" for key, value in attributes if key not in self._ignored]
+        if text is not None:
+            self._written[text] = found
         return found
 
     def _shape_text(self, shape: Shape) -> str:
@@ -130,16 +133,8 @@ def _write_array(shape: ArrayShape) -> str:
         return str(shape)
     default = layout.minor_to_major == tuple(range(len(shape.dims) - 1, -1, -1))
     order = "" if default else layout.minor_to_major
-    rest = (
-        layout.tiles,
-        layout.memory_space,
-        layout.element_bits,
-        layout.tail_padding,
-        layout.prefix_bytes,
-        layout.rest,
-    )
-    plain = ((), 0, 0, 1, 0, "")
-    return f"{shape}{order}{'' if rest == plain else rest}"
+    rest = astuple(layout)[1:]  # without the order
+    return f"{shape}{order}{'' if rest == astuple(Layout())[1:] else rest}"
 
 
 _MOST_NESTED: Final = 32  # fusions within fusions

@@ -1,126 +1,22 @@
-"""How often does a while run its body? Read where XLA wrote it down, else derived.
-
-Follows xla/hlo/analysis/while_loop_analysis.cc: a counter that starts at a constant, moves
-by a constant and is compared with a constant. Mirrored operands and counting down are
-accepted too; nothing else is guessed.
-
-How often does each computation run in one execution of the entry?
+"""How often each computation runs in one execution of the entry.
 
 The product of the trip counts of the loops around it, summed over its call sites
 (docs/numbers.md). Fused, reducer and other embedded computations belong to
 their caller and are not counted.
-
-How often do these instructions run, all together, in one run of the entry?
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 
 from hlotool.analysis.graph.calls import CallGraph, find_branches
-from hlotool.analysis.graph.scalars import Comparison, Linear, Scalars
+from hlotool.analysis.graph.trip_counts import Scalars, TripCount, TripCountSource, find_trip_count
 from hlotool.errors import InputError
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.opcodes import CONTROL_FLOW
-
-TripCountSource: TypeAlias = Literal["backend_config", "derived"]
-
-_MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ"}
-_MOST_TRIPS: Final = 1 << 53  # beyond this the derivation has misread something
-
-
-class TripCount(Struct, frozen=True):
-    """Iterations of one loop and where the number comes from; both None when unknown.
-
-    `contradicting` is what the loop itself comes to where a printed count is another.
-    """
-
-    count: int | None = None
-    source: TripCountSource | None = None
-    contradicting: int | None = None
-
-
-def find_trip_count(loop: Instruction, scalars: Scalars) -> TripCount:
-    """Return how often one execution of a while runs its body.
-
-    `known_trip_count` of the backend config wins, as XLA itself reads nothing else once it is
-    there. Otherwise the condition must compare a slot of the state with a constant, and the
-    body must add a constant to that slot.
-    """
-    known = _read_known(loop)
-    derived = _derive(loop, scalars)
-    if known is not None:
-        return TripCount(known, "backend_config", None if derived == known else derived)
-    return TripCount(derived, "derived") if derived is not None else TripCount()
-
-
-def _read_known(loop: Instruction) -> int | None:
-    config = loop.backend_config()
-    text = config.find("known_trip_count", "n") if config else None
-    if isinstance(text, int) and not isinstance(text, bool):
-        return text if text >= 0 else None
-    if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20:  # noqa: PLR2004 (64 bits)
-        return int(text)
-    return None
-
-
-def _derive(loop: Instruction, scalars: Scalars) -> int | None:
-    condition = loop.callees("condition")
-    if not condition:
-        return None
-    test = scalars.find(condition[0].root)
-    if not isinstance(test, Comparison):
-        return None
-    left, right = scalars.settle(test.left), scalars.settle(test.right)
-    direction = test.direction
-    if left.slot is None:
-        left, right, direction = right, left, _MIRRORED.get(direction, "")
-    counter = left.slot
-    if counter is None or counter.loop is not loop or right.slot is not None:
-        return None
-    following = scalars.find_next(counter)
-    start = scalars.find_initial(loop, counter.index)
-    if not isinstance(following, Linear) or following.slot != counter:
-        return None
-    if not isinstance(start, Linear):
-        return None
-    start = scalars.settle(start)
-    if start.slot is not None:
-        return None
-    return count_iterations(direction, start.offset + left.offset, right.offset, following.offset)
-
-
-def count_iterations(direction: str, start: int, limit: int, step: int) -> int | None:
-    """Count how often `start direction limit` holds while start moves by step.
-
-    None when the loop would not end, or not at a place this arithmetic can tell.
-
-    >>> count_iterations("LT", 0, 10, 3), count_iterations("LE", 1, 10, 1)
-    (4, 10)
-    """
-    if direction in {"GT", "GE"}:
-        direction, start, limit, step = _MIRRORED[direction], -start, -limit, -step
-    distance = limit - start + (direction == "LE")
-    if direction in {"LT", "LE"}:
-        if distance <= 0:
-            return 0
-        return _bounded(-(-distance // step)) if step > 0 else None
-    if direction == "NE":
-        if distance == 0:
-            return 0
-        ends = step != 0 and distance % step == 0 and distance // step > 0
-        return _bounded(distance // step) if ends else None
-    if direction == "EQ":
-        return 0 if distance else 1 if step else None
-    return None
-
-
-def _bounded(count: int) -> int | None:
-    return count if count <= _MOST_TRIPS else None
-
 
 MOST_EXECUTIONS: Final = 1 << 63
 
@@ -191,19 +87,26 @@ def count_executions(module: Module, graph: CallGraph) -> Executions:
     """
     scalars = Scalars(graph)
     trips: dict[Instruction, TripCount] = {}
-    calls = _find_calls(module, scalars, trips)
+    calls = _list_calls(module, scalars, trips)
     order = _callers_first(module, calls)
     counts: dict[Computation, _Count] = {module.entry: _Count(1)}
     depths: dict[Computation, tuple[int, Instruction | None]] = {module.entry: (0, None)}
     for computation in order:
         for call in calls[computation]:
-            count = _add(counts.get(call.callee, _NEVER), counts[computation], call)
+            so_far, caller = counts.get(call.callee, _NEVER), counts[computation]
+            count = _Count(
+                so_far.known + caller.known * (1 if call.times is None else call.times),
+                so_far.is_exact and caller.is_exact and call.times is not None,
+                so_far.is_conditional or caller.is_conditional or call.is_branch,
+            )
             check_count(count.known, call.callee)
             counts[call.callee] = count
             is_loop = call.caller.opcode == "while"
             depth, parent = depths[computation]
             inside = (depth + 1, call.caller) if is_loop else (depth, parent)
-            depths[call.callee] = max(inside, depths.get(call.callee, inside), key=_depth)
+            depths[call.callee] = max(
+                inside, depths.get(call.callee, inside), key=lambda place: place[0]
+            )
     loops = tuple(
         Loop(
             instruction,
@@ -230,11 +133,7 @@ def check_count(count: int, computation: Computation) -> None:
         )
 
 
-def _depth(place: tuple[int, Instruction | None]) -> int:
-    return place[0]
-
-
-def _find_calls(
+def _list_calls(
     module: Module, scalars: Scalars, trips: dict[Instruction, TripCount]
 ) -> dict[Computation, list[_Call]]:
     """List the calls of every computation that the entry reaches through control flow."""
@@ -289,17 +188,6 @@ def _callers_first(module: Module, calls: dict[Computation, list[_Call]]) -> lis
     return order
 
 
-def _add(so_far: _Count, caller: _Count, call: _Call) -> _Count:
-    """Add the runs that one call site brings."""
-    times = 1 if call.times is None else call.times
-    is_exact = caller.is_exact and call.times is not None
-    return _Count(
-        so_far.known + caller.known * times,
-        so_far.is_exact and is_exact,
-        so_far.is_conditional or caller.is_conditional or call.is_branch,
-    )
-
-
 class Runs(Struct, frozen=True):
     """Executions of some instructions: exact, or None; and with unknown trip counts as one."""
 
@@ -314,13 +202,8 @@ class Runs(Struct, frozen=True):
 
 def count_runs(instructions: Iterable[Instruction], executions: Executions) -> Runs:
     """Add up the executions of instructions."""
-    exact: int | None = 0
-    known = 0
-    is_conditional = False
-    for instruction in instructions:
-        computation = instruction.computation
-        runs = executions.of(computation)
-        exact = None if exact is None or runs is None else exact + runs
-        known += executions.lower_bound(computation)
-        is_conditional = is_conditional or executions.is_conditional(computation)
-    return Runs(exact, known, is_conditional)
+    computations = [one.computation for one in instructions]
+    known = sum(map(executions.lower_bound, computations))
+    is_exact = all(executions.of(one) is not None for one in computations)
+    is_conditional = any(map(executions.is_conditional, computations))
+    return Runs(known if is_exact else None, known, is_conditional)

@@ -14,7 +14,8 @@ from msgspec import Struct
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.calls import CallGraph, reach
-from hlotool.analysis.graph.executions import Executions, Loop, TripCountSource
+from hlotool.analysis.graph.executions import Executions, Loop
+from hlotool.analysis.graph.trip_counts import TripCountSource
 from hlotool.hlo import Instruction
 from hlotool.table import BYTES, COUNT, NUMBER, column, figure
 

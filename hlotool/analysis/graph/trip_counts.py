@@ -1,7 +1,10 @@
-"""What is a scalar made of? Integers, loop slots and comparisons, seen through the plumbing.
+"""How often a while runs its body: read where XLA wrote it down, else derived.
 
-Loop conditions and counters hide behind copies, tuples, fusions and calls. `Scalars` goes
-back through those to what a scalar is: a Linear or a Comparison, or None where it cannot tell.
+Follows xla/hlo/analysis/while_loop_analysis.cc: a counter that starts at a constant, moves
+by a constant and is compared with a constant. Mirrored operands and counting down are
+accepted too; nothing else is guessed. Conditions and counters hide behind copies, tuples, fusions
+and calls. `Scalars` goes back through those to what a scalar is: a Linear or a Comparison, or None
+where it cannot tell.
 
     body:  %state = (s32[], f32[8]) parameter(0)
            %i = s32[] get-tuple-element(%state), index=0
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -23,6 +26,10 @@ from hlotool.hlo import ArrayShape, Computation, Instruction
 from hlotool.hlo.module import all_operands
 from hlotool.hlo.opcodes import LATER_STEPS, MOVES
 
+TripCountSource: TypeAlias = Literal["backend_config", "derived"]
+
+_MIRRORED: Final = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ"}
+_MOST_TRIPS: Final = 1 << 53  # beyond this the derivation has misread something
 _DEEPEST: Final = 80  # steps from a value to its origin; real counters need fewer than ten
 
 _FLIPPED: Final = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
@@ -34,6 +41,96 @@ _TRANSPARENT: Final = (MOVES - {"transpose"}) | {
     "copy-start",
     "opt-barrier",
 }
+
+
+class TripCount(Struct, frozen=True):
+    """Iterations of one loop and where the number comes from; both None when unknown.
+
+    `contradicting` is what the loop itself comes to where a printed count is another.
+    """
+
+    count: int | None = None
+    source: TripCountSource | None = None
+    contradicting: int | None = None
+
+
+def find_trip_count(loop: Instruction, scalars: Scalars) -> TripCount:
+    """Return how often one execution of a while runs its body.
+
+    `known_trip_count` of the backend config wins, as XLA itself reads nothing else once it is
+    there. Otherwise the condition must compare a slot of the state with a constant, and the
+    body must add a constant to that slot.
+    """
+    known = _find_printed(loop)
+    derived = _derive(loop, scalars)
+    if known is not None:
+        return TripCount(known, "backend_config", None if derived == known else derived)
+    return TripCount(derived, "derived") if derived is not None else TripCount()
+
+
+def _find_printed(loop: Instruction) -> int | None:
+    config = loop.backend_config()
+    text = config.find("known_trip_count", "n") if config else None
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text if text >= 0 else None
+    if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20:  # noqa: PLR2004 (64 bits)
+        return int(text)
+    return None
+
+
+def _derive(loop: Instruction, scalars: Scalars) -> int | None:
+    condition = loop.callees("condition")
+    if not condition:
+        return None
+    test = scalars.find(condition[0].root)
+    if not isinstance(test, Comparison):
+        return None
+    left, right = scalars.settle(test.left), scalars.settle(test.right)
+    direction = test.direction
+    if left.slot is None:
+        left, right, direction = right, left, _MIRRORED.get(direction, "")
+    counter = left.slot
+    if counter is None or counter.loop is not loop or right.slot is not None:
+        return None
+    following = scalars.find_next(counter)
+    start = scalars.find_initial(loop, counter.index)
+    if not isinstance(following, Linear) or following.slot != counter:
+        return None
+    if not isinstance(start, Linear):
+        return None
+    start = scalars.settle(start)
+    if start.slot is not None:
+        return None
+    return count_iterations(direction, start.offset + left.offset, right.offset, following.offset)
+
+
+def count_iterations(direction: str, start: int, limit: int, step: int) -> int | None:
+    """Count how often `start direction limit` holds while start moves by step.
+
+    None when the loop would not end, or not at a place this arithmetic can tell.
+
+    >>> count_iterations("LT", 0, 10, 3), count_iterations("LE", 1, 10, 1)
+    (4, 10)
+    """
+    if direction in {"GT", "GE"}:
+        direction, start, limit, step = _MIRRORED[direction], -start, -limit, -step
+    distance = limit - start + (direction == "LE")
+    if direction in {"LT", "LE"}:
+        if distance <= 0:
+            return 0
+        return _bounded(-(-distance // step)) if step > 0 else None
+    if direction == "NE":
+        if distance == 0:
+            return 0
+        ends = step != 0 and distance % step == 0 and distance // step > 0
+        return _bounded(distance // step) if ends else None
+    if direction == "EQ":
+        return 0 if distance else 1 if step else None
+    return None
+
+
+def _bounded(count: int) -> int | None:
+    return count if count <= _MOST_TRIPS else None
 
 
 class Slot(Struct, frozen=True):
@@ -91,24 +188,22 @@ class Scalars:
 
     def find(self, instruction: Instruction) -> Linear | Comparison | None:
         """Return what a scalar is, in terms of the loops around its computation."""
-        found = self._value(instruction, self._frame(instruction.computation))
-        return found if isinstance(found, Linear | Comparison) else None
+        return _expose(self._value(instruction, self._frame(instruction.computation)))
 
     def find_initial(self, loop: Instruction, index: int) -> Linear | Comparison | None:
         """Return what element `index` of a loop's initial state is, outside the loop."""
         if not loop.operands:
             return None
         frame = self._frame(loop.computation)
-        found = self._element(self._value(loop.operands[0], frame), index)
-        return found if isinstance(found, Linear | Comparison) else None
+        return _expose(self._element(self._value(loop.operands[0], frame), index))
 
     def find_next(self, slot: Slot) -> Linear | Comparison | None:
         """Return what the loop's body makes of a slot for the next iteration."""
         body = slot.loop.callees("body")
         if not body:
             return None
-        found = self._element(self._value(body[0].root, self._frame(body[0])), slot.index)
-        return found if isinstance(found, Linear | Comparison) else None
+        state = self._value(body[0].root, self._frame(body[0]))
+        return _expose(self._element(state, slot.index))
 
     def settle(self, value: Linear) -> Linear:
         """Replace a slot that its loop never changes by what the loop was given for it."""
@@ -142,7 +237,8 @@ class Scalars:
         caller = callers[0]
         if caller.opcode == "while":
             return {0: _State(caller)}
-        if caller.opcode not in {"call", "fusion", "async-start"} or self._is_too_deep():
+        is_followed = caller.opcode in {"call", "fusion", "async-start"}
+        if not is_followed or self._depth >= _DEEPEST:
             return {}
         self._depth += 1
         frame = self._frame(caller.computation)
@@ -150,13 +246,10 @@ class Scalars:
         self._depth -= 1
         return found
 
-    def _is_too_deep(self) -> bool:
-        return self._depth >= _DEEPEST
-
     def _value(self, instruction: Instruction, frame: _Frame) -> Value:
         if instruction in frame.known:
             return frame.known[instruction]
-        if self._is_too_deep():
+        if self._depth >= _DEEPEST:
             return None
         self._depth += 1
         found = self._compute(instruction, frame)
@@ -203,6 +296,10 @@ class Scalars:
         if isinstance(value, _Pack) and index < len(value.instruction.operands):
             return self._value(value.instruction.operands[index], value.frame)
         return None
+
+
+def _expose(value: Value) -> Linear | Comparison | None:
+    return value if isinstance(value, Linear | Comparison) else None
 
 
 def _constant(instruction: Instruction) -> Linear | None:
