@@ -12,7 +12,6 @@ from hlotool.analysis.collectives.machine import (
     LinkSpeed,
     Machine,
     add_nodes,
-    find_link_speed,
     find_machine,
     fit_machine,
 )
@@ -76,28 +75,32 @@ def test_latencies_that_are_none(text: str) -> None:
         parse_time(text, "--latency")
 
 
+def expect_link(
+    chip: str | None, bandwidth: float | None, latency: float | None, chip_file: str = ""
+) -> LinkSpeed:
+    machine = find_machine(chip, bandwidth, latency, chip_file)
+    assert machine is not None
+    assert machine.link is not None
+    return machine.link
+
+
 def test_chips_and_what_overrides_them() -> None:
-    h100 = find_link_speed("h100", None, None)
-    assert h100 is not None
+    h100 = expect_link("h100", None, None)
     assert (h100.bytes_per_second, h100.latency_seconds, h100.is_within_node) == (450e9, 5e-6, True)
-    slower = find_link_speed("h100", 50e9, None)
-    assert slower is not None
+    slower = expect_link("h100", 50e9, None)
     assert (slower.bytes_per_second, slower.latency_seconds) == (50e9, 5e-6)
     assert slower.is_within_node
-    patient = find_link_speed("v5p", None, 1e-3)
-    assert patient is not None
+    patient = expect_link("v5p", None, 1e-3)
     assert (patient.bytes_per_second, patient.latency_seconds) == (180e9, 1e-3)
-    plain = find_link_speed(None, 1e9, None)
-    assert plain is not None
+    plain = expect_link(None, 1e9, None)
     assert plain.latency_seconds == 0
-    assert find_link_speed(None, None, None) is None
+    assert find_machine(None, None, None) is None
 
 
 def test_a_chip_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "chips.toml"
     path.write_text("[h100]\nlink_bytes_per_second = 1e9\nlink_latency_seconds = 0.5\n")
-    found = find_link_speed("h100", None, None, str(path))
-    assert found is not None
+    found = expect_link("h100", None, None, str(path))
     assert (found.bytes_per_second, found.latency_seconds) == (1e9, 0.5)
 
 
@@ -106,8 +109,7 @@ def test_a_chip_of_two_devices() -> None:
 
     The largest collective of a dump for it scatters a gradient over 4 devices.
     """
-    link = find_link_speed("tpu7x", None, None)
-    assert link is not None
+    link = expect_link("tpu7x", None, None)
     assert link.bytes_per_second == 1200e9 / 3 / 2 / 2
     program = load(str(ROOT / "testdata/packed/tpu7x/fsdp_train")).program
     options = CollectiveOptions(machine=Machine(link=link))
@@ -122,11 +124,11 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
     path = tmp_path / "chips.toml"
     path.write_text("[x]\nhbm_bytes = 1\nhbm_bytes_per_second = 1\nflops_per_second = 1\n")
     with pytest.raises(UsageError, match="link speed of 'x' is unknown"):
-        find_link_speed("x", None, None, str(path))
+        expect_link("x", None, None, str(path))
     with pytest.raises(UsageError, match="need --chip or --bandwidth"):
-        find_link_speed(None, None, 5e-6)
+        expect_link(None, None, 5e-6)
     with pytest.raises(UsageError, match="there is no chip 'h999'"):
-        find_link_speed("h999", None, None)
+        expect_link("h999", None, None)
 
 
 def test_estimates() -> None:

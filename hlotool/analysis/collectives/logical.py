@@ -31,7 +31,7 @@ from hlotool.hlo import ArrayShape, Computation, Instruction, Module, TupleShape
 from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, DEVICE_NUMBERS, MOVES, TRANSFERS
 
 _DONES: Final = ASYNC_DONES - {"copy-done"}  # which ends no transfer between devices
-_NOTED: Final = TRANSFERS | _DONES | {"async-start", "async-update", "call", "recv"}
+_NOTED: Final = TRANSFERS | _DONES | {"async-start", "async-update", "recv"}
 _ROLES: Final = {"AsyncCollectiveStart": "start", "AsyncCollectiveDone": "done"}
 _SAME_ORDER: Final = (MOVES - {"transpose"}) | {"bitcast"}  # of elements
 _MARK: Final = "all-reduce-scatter"  # what libtpu calls computations that scatter in effect
@@ -115,8 +115,7 @@ def find_collectives(
         else:
             alone.append(_make_alone(operation, running, notes))
     found = alone + [_make_chain(chain, runs) for chain in _fold_chains(fused)]
-    order = {operation: number for number, operation in enumerate(notes.transfers)}
-    return sorted(found, key=lambda one: order[one.operation])
+    return sorted(found, key=lambda one: notes.places[one.operation])
 
 
 def _make_alone(operation: Instruction, running: Running, notes: Notes) -> LogicalCollective:
@@ -153,15 +152,15 @@ def _make_alone(operation: Instruction, running: Running, notes: Notes) -> Logic
 
 
 def _make_chain(chain: Chain, runs: dict[Computation, Running]) -> LogicalCollective:
-    first = chain.parts[0]
+    first, *later = chain.parts
     running = runs[first.operation.computation]
     return LogicalCollective(
         first.operation,
         first.fusion,
         chain.done,
-        chain.steps,
+        tuple(one for one in later if one.fusion is not chain.done),
         tuple(part.operation for part in chain.parts),
-        chain.is_async,
+        chain.is_started or bool(later),
         running.executions,
         running.is_exact,
         running.is_conditional,
@@ -172,8 +171,8 @@ class Notes:
     """The instructions of a module that collectives consist of, from one pass over it.
 
     `starts` are async-starts by what they call, `ends` by what they wait for, `receives` by
-    where they meet the send; `places` number all that was noted, in order; `called` is what calls
-    run; `folded` has what follows each beginning that was looked at.
+    where they meet the send; `places` number all that was noted, in order; `folded` has what
+    follows each beginning that was looked at.
     """
 
     def __init__(self, module: Module) -> None:
@@ -182,7 +181,6 @@ class Notes:
         self.ends: dict[Instruction, Instruction] = {}
         self.receives: dict[_Meeting, deque[Instruction]] = {}
         self.places: dict[Instruction, int] = {}
-        self.called: set[Computation] = set()
         self.folded: dict[Instruction, list[Instruction]] = {}
         for computation in module.computations.values():
             for instruction in computation.instructions:
@@ -199,8 +197,6 @@ class Notes:
             callee = instruction.callee()
             if callee is not None:
                 self.starts.setdefault(callee, instruction)
-        elif opcode == "call":
-            self.called.update(instruction.called_computations())
         elif opcode == "recv":
             if not is_with_host(instruction):
                 self.receives.setdefault(_meet(instruction), deque()).append(instruction)
@@ -257,9 +253,6 @@ def _count_runs(
     inside an async-start runs belongs to the async-start. Raises InputError for more runs than
     there can be.
     """
-    starts = notes.starts
-    if all(one in executions.counts and one not in notes.called for one in wanted):
-        return {one: _run_itself(one, executions, starts.get(one)) for one in wanted}
     callers = graph.find_callers()
 
     def holding(computation: Computation) -> list[Computation]:
@@ -278,8 +271,12 @@ def _count_runs(
         if computation in executions.counts:
             wrappers = (outer.wrapper for one, outer in around if one.opcode == "call")
             inside = (one for one in wrappers if one and one.opcode == "async-start")
-            start = starts.get(computation) or next(inside, None)
-            found[computation] = _run_itself(computation, executions, start)
+            found[computation] = Running(
+                notes.starts.get(computation) or next(inside, None),
+                executions.lower_bound(computation),
+                executions.of(computation) is not None,
+                executions.is_conditional(computation),
+            )
         elif around:
             count = sum(outer.executions for _, outer in around)
             check_count(count, computation)
@@ -292,18 +289,6 @@ def _count_runs(
     return found
 
 
-def _run_itself(
-    computation: Computation, executions: Executions, start: Instruction | None
-) -> Running:
-    """Say how often a computation runs that is executed itself."""
-    return Running(
-        start,
-        executions.lower_bound(computation),
-        executions.of(computation) is not None,
-        executions.is_conditional(computation),
-    )
-
-
 class Chain:
     """Collectives inside fusions that are one transfer, in the order in which they run.
 
@@ -314,16 +299,6 @@ class Chain:
         self.parts = list(parts)
         self.is_started = False
         self.done: Instruction | None = None
-
-    @property
-    def is_async(self) -> bool:
-        """Whether it was started in one fusion to be ended in another."""
-        return self.is_started or len(self.parts) > 1
-
-    @property
-    def steps(self) -> tuple[FusedCollective, ...]:
-        """The parts between the first and the done."""
-        return tuple(one for one in self.parts[1:] if one.fusion is not self.done)
 
 
 def _fold_chains(fused: Iterable[FusedCollective]) -> list[Chain]:

@@ -1,8 +1,6 @@
-"""How long would a collective take on a link? An estimate, and a lower bound at that.
+"""The machine that times are estimated for: chips, links and nodes, and what is known of them.
 
-What does the user know of the machine that times are estimated for?
-
-At which speeds do the work and the transfers of one module go?
+Times on a link are estimates, and lower bounds at that: bytes over bandwidth, plus latency.
 
 The user names a machine; without a chip, the one that stands for the backend gives ratios: flops
 and bytes of memory for each byte on a link, whose speed the user may state. They say which part of
@@ -53,7 +51,7 @@ class Links(Struct, frozen=True):
     between: LinkSpeed | None = None
     has_nodes: bool = False
 
-    def choose(self, network: Network | None, span: Span | None) -> LinkSpeed | None:
+    def _choose(self, network: Network | None, span: Span | None) -> LinkSpeed | None:
         """Return the link that a collective goes over.
 
         What leaves a node goes over the link between nodes, unless the chip's own joins those
@@ -77,9 +75,9 @@ class Links(Struct, frozen=True):
         """
         if wire_bytes is None:
             return None
-        link = self.choose(network, span)
         if not wire_bytes and (self.inside or self.between):
             return Fraction()
+        link = self._choose(network, span)
         if link is None:
             return None
         return wire_bytes / Fraction(link.bytes_per_second) + Fraction(link.latency_seconds)
@@ -91,40 +89,7 @@ class Links(Struct, frozen=True):
         return network
 
 
-def find_link_speed(
-    chip: str | None,
-    bytes_per_second: float | None,
-    latency_seconds: float | None,
-    chip_file: str = "",
-) -> LinkSpeed | None:
-    """Return the speed the user asked for; None where neither chip nor bandwidth is given.
-
-    What is given wins over the chip's own; without a chip, it is that of one node. Raises
-    UsageError for an unknown chip, and for one whose link no source states.
-    """
-    if chip is None and bytes_per_second is None:
-        if latency_seconds is not None or chip_file:
-            raise UsageError("--latency and --chip-file need --chip or --bandwidth.")
-        return None
-    found = find_chip(chip, chip_file) if chip is not None else None
-    if latency_seconds is None:
-        latency_seconds = (found.link_latency_seconds if found else None) or 0.0
-    if bytes_per_second is not None:
-        return LinkSpeed(
-            bytes_per_second,
-            latency_seconds,
-            "as given",
-            found.is_link_within_node if found else True,
-            is_as_given=True,
-            network=found.link_network if found else None,
-        )
-    own = link_of(found, latency_seconds) if found else None
-    if own is None:
-        raise UsageError(f"the link speed of {chip!r} is unknown; give it with --bandwidth.")
-    return own
-
-
-def link_of(chip: Chip, latency_seconds: float) -> LinkSpeed | None:
+def own_link(chip: Chip, latency_seconds: float) -> LinkSpeed | None:
     """Return the chip's own link, None where no source states its speed."""
     if chip.link_bytes_per_second is None:
         return None
@@ -174,15 +139,30 @@ def find_machine(
 ) -> Machine | None:
     """Return the machine that options name; None where neither chip nor bandwidth is given.
 
-    Raises UsageError for an unknown chip, for options without one, and, where a link is needed,
-    for a chip whose link no source states.
+    What is given wins over the chip's own; without a chip, the link is that of one node. Raises
+    UsageError for an unknown chip, for options without one, and, where a link is needed, for a
+    chip whose link no source states.
     """
+    if chip is None and bytes_per_second is None:
+        if latency_seconds is not None or chip_file:
+            raise UsageError("--latency and --chip-file need --chip or --bandwidth.")
+        return None
     found = find_chip(chip, chip_file) if chip is not None else None
-    is_linked = found is None or found.link_bytes_per_second is not None
-    if not needs_link and not is_linked and bytes_per_second is None:
-        return Machine(found)
-    link = find_link_speed(chip, bytes_per_second, latency_seconds, chip_file)
-    return None if found is None and link is None else Machine(found, link)
+    if latency_seconds is None:
+        latency_seconds = (found.link_latency_seconds if found else None) or 0.0
+    link = own_link(found, latency_seconds) if found else None
+    if bytes_per_second is not None:
+        link = LinkSpeed(
+            bytes_per_second,
+            latency_seconds,
+            "as given",
+            found.is_link_within_node if found else True,
+            is_as_given=True,
+            network=found.link_network if found else None,
+        )
+    if link is None and needs_link:
+        raise UsageError(f"the link speed of {chip!r} is unknown; give it with --bandwidth.")
+    return Machine(found, link)
 
 
 def add_nodes(
@@ -224,7 +204,10 @@ def fit_machine(machine: Machine, backend: Backend | None) -> Machine | None:
     return rest if rest != Machine(must_fit=rest.must_fit) else None
 
 
-_TPU, _OTHERS = "v5e", "h100"  # whose ratios count; docs/collectives.md says so
+_TPU, _OTHERS = (
+    "v5e",
+    "h100",
+)  # whose ratios count without a chip; see docs/collectives.md
 
 
 class Pricing(Struct, frozen=True):
@@ -256,7 +239,7 @@ def price(module: Module, machine: Machine | None) -> Pricing:
     """Choose the speeds for a module; `machine` is what the user knows, and fits the module."""
     known = machine or Machine()
     backend = find_backend(module)
-    chip = known.chip or find_reference(backend)
+    chip = known.chip or find_chip(_TPU if backend == "tpu" else _OTHERS)
     is_known = known.chip is not None or backend != "cpu"
     per_node = known.devices_per_node
     devices, usual = module.header.device_count, chip.devices_per_node
@@ -265,7 +248,7 @@ def price(module: Module, machine: Machine | None) -> Pricing:
     is_assumed = per_node is None and is_node_known and spans_nodes
     per_node = usual if is_assumed else per_node
     shown = Links(known.link, known.between, per_node is not None)
-    own = link_of(chip, chip.link_latency_seconds or 0.0) if is_known else None
+    own = own_link(chip, chip.link_latency_seconds or 0.0) if is_known else None
     rated = Links(known.link or own if is_known else None, known.between, shown.has_nodes)
     return Pricing(
         chip,
@@ -276,8 +259,3 @@ def price(module: Module, machine: Machine | None) -> Pricing:
         per_node,
         is_assumed,
     )
-
-
-def find_reference(backend: Backend | None) -> Chip:
-    """Return the chip that stands for a backend."""
-    return find_chip(_TPU if backend == "tpu" else _OTHERS)

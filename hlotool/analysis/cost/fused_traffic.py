@@ -4,7 +4,7 @@
 `FusionCountConstantsMemoryAccess` of xla/service/hlo_cost_analysis.cc (0.10.2). XLA follows a slice
 only where it reads a parameter directly, and an update in place only at the root itself.
 `measure_touched` finds both behind bitcasts, copies of layout, tuples, elementwise operations and
-nested fusions as well. `FusionForms` tells which fusions move the same bytes.
+nested fusions as well.
 
 Bodies are shared by many fusions, and fusions nest: what is found of a body is kept in `Sizes`,
 and no limit below is reached by what a compiler makes.
@@ -69,21 +69,6 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
         tuple(_measure_constants(body, sizes)),
         _measure_results(instruction, body.root, sizes),
     )
-
-
-def measure_fusion_bytes(instruction: Instruction, body: Computation, sizes: Sizes) -> int:
-    """Return all the bytes of `measure_fusion_traffic`, without saying of what."""
-    _read_parameters(body, sizes)
-    size = 0
-    reads = sizes.reads
-    for parameter in body.parameters:
-        is_tuple = isinstance(parameter.shape, TupleShape)
-        size += _measure_parameter(parameter, sizes) if is_tuple else reads[parameter]
-    for _, written in _measure_results(instruction, body.root, sizes):
-        size += written
-    for _, read in _measure_constants(body, sizes):
-        size += read
-    return size
 
 
 def _measure_constants(body: Computation, sizes: Sizes) -> list[Touched]:
@@ -425,48 +410,3 @@ def _find_made(
         else:
             break
     return instruction, index
-
-
-Form: TypeAlias = tuple[object, ...]
-
-# Their traffic depends on attributes, or on what they call: each is like no other.
-_LIKE_NO_OTHER: Final = frozenset(("fusion", "get-tuple-element"))
-
-
-class FusionForms:
-    """Writes what the traffic of fusions depends on: where forms are equal, it is.
-
-    That is shapes, by identity as in `sizes`, which operands are one value, and the opcodes of
-    the body with their operands, by place. Names and other attributes say nothing of bytes.
-    """
-
-    def __init__(self, sizes: Sizes) -> None:
-        self._sizes = sizes
-        self._numbers: dict[Form, int] = {}  # of bodies, those alike once
-        self._bodies: dict[Computation, int] = {}
-
-    def write(self, fusion: Instruction, body: Computation) -> Form:
-        """Return the form of a fusion."""
-        given: dict[Instruction, int] = {}
-        operands = [
-            (id(one.shape), given.setdefault(self._sizes.find_first(one), len(given)))
-            for one in fusion.operands
-        ]
-        if body not in self._bodies:
-            self._bodies[body] = self._numbers.setdefault(_write(body), len(self._numbers))
-        return (id(fusion.shape), self._bodies[body], *operands)
-
-
-def _write(body: Computation) -> Form:
-    """Write a body: which is its root, then its instructions."""
-    places = {one: place for place, one in enumerate(body.instructions)}
-    written = [
-        (
-            one if one.opcode in _LIKE_NO_OTHER else one.opcode,
-            id(one.shape),
-            one.literal if one.opcode == "parameter" else "",
-            *map(places.__getitem__, one.operands),
-        )
-        for one in body.instructions
-    ]
-    return (places[body.root], *written)

@@ -30,13 +30,7 @@ from hlotool.analysis.cost.custom_calls import (
     read_custom_call,
     state_nothing,
 )
-from hlotool.analysis.cost.fused_traffic import (
-    Form,
-    FusionForms,
-    FusionTraffic,
-    measure_fusion_bytes,
-    measure_fusion_traffic,
-)
+from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import MAIN_SPACE, measure_bytes, measure_memory
 from hlotool.analysis.graph.calls import CallGraph, find_branches, reach
@@ -70,8 +64,6 @@ class CostModel:
         self._graph = graph
         self._find_stated = find_stated
         self._sizes = Sizes(_list_repeated(graph))
-        self._forms = FusionForms(self._sizes)
-        self._traffic: dict[Form, tuple[int, int]] = {}  # of fusions, those alike once
         self._standalone = set(reach([module.entry], self._list_run_by))
         self._own: dict[Instruction, Cost] = {}  # of what runs on its own
         self._plain: dict[Computation, Cost] = {}  # without control flow
@@ -191,25 +183,11 @@ class CostModel:
         body = self._find_body(instruction) if opcode == "fusion" else None
         cost = self._once[body] if body else self._work_cost(instruction)
         try:
-            traffic = self._measure_traffic(instruction, body)
+            size = measure_bytes(instruction, self._sizes)
+            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
         except MALFORMED as error:
             return add_costs((cost, self._leave_out(instruction, error)))
-        return cost.with_bytes(*traffic)
-
-    def _measure_traffic(
-        self, instruction: Instruction, body: Computation | None
-    ) -> tuple[int, int]:
-        """Return the bytes that an instruction moves: as XLA counts, and of the main memory."""
-        if body is None:
-            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
-            return measure_bytes(instruction, self._sizes), memory
-        # Fusions of one form move the same bytes: a layer's are measured once for all layers.
-        form = self._forms.write(instruction, body)
-        if form not in self._traffic:
-            memory = measure_memory(instruction, self._sizes).get(MAIN_SPACE, 0)
-            size = measure_fusion_bytes(instruction, body, self._sizes)
-            self._traffic[form] = size, memory
-        return self._traffic[form]
+        return cost.with_bytes(size, memory)
 
     def _find_body(self, fusion: Instruction) -> Computation | None:
         """Return the body of a fusion that costs what its body does, None for any other."""

@@ -18,7 +18,7 @@ from hlotool.analysis.cost.custom_calls import CustomCall, CustomCallKind, read_
 from hlotool.analysis.cost.fused_traffic import (
     NO_BODY,
     TouchedBytes,
-    measure_fusion_bytes,
+    measure_fusion_traffic,
     measure_touched,
     updated_bytes,
 )
@@ -89,10 +89,11 @@ def _scatter(instruction: Instruction, sizes: Sizes) -> int:
 
 def _fusion(instruction: Instruction, sizes: Sizes) -> int:
     """Count what the body reads and writes; a custom fusion with a gather is only that gather."""
-    body = _expect_body(instruction)
-    special = find_custom_body(instruction, body)
+    special = find_custom_body(instruction, _expect_body(instruction))
     if special is None:
-        return measure_fusion_bytes(instruction, body, sizes)
+        moved = measure_fusion_traffic(instruction, sizes)
+        touched = (*moved.operands, *moved.constants, *moved.results)
+        return sum(size for _, size in touched)
     return (_indexed_slice if special.opcode == "gather" else _scatter)(special, sizes)
 
 
