@@ -19,9 +19,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.collectives.groups import DeviceGroups, Pairs
-from hlotool.analysis.graph.backend import find_backend, is_between_slices
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.errors import UsageError
-from hlotool.hlo import AxisRef, Instruction, Mesh, MeshAxis, Module, ReplicaGroups
+from hlotool.hlo import AxisRef, Mesh, MeshAxis, Module, ReplicaGroups
 from hlotool.hlo.groups import Groups, Order, count_devices, cut, join, order_mesh
 
 Span: TypeAlias = Literal["node", "cross"]
@@ -34,11 +34,6 @@ _MESHES: Final = r"#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids\s*=\s*\[([\d,\s]*)\]
 _MESH_AXIS: Final = r'"([^"]*)"\s*=\s*([1-9]\d{0,8})'
 _MADE_UP: Final = re.compile(r"axis_\d+")  # what XLA calls axes whose names it has lost
 _MOST_DIGITS: Final = 9
-
-
-def choose_network(operation: Instruction, own: Network | None) -> Network | None:
-    """Return `dcn` for a transfer between slices, the module's own network for all others."""
-    return "dcn" if is_between_slices(operation) else own
 
 
 def find_own_network(module: Module) -> Network | None:

@@ -345,7 +345,7 @@ def measure_collectives(report: CollectiveReport, measured: Measurement) -> Coll
     return replace(report, rows=tuple(rows), totals=totals)
 
 
-def _sum(times: Sequence[float | None]) -> float | None:
+def _sum(times: Iterable[float | None]) -> float | None:
     """Add up the times that are known, None if none is."""
     known = [time for time in times if time is not None]
     return sum(known) if known else None

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from hlotool.analysis.collectives.groups import DeviceGroups, ExactShare, GroupReader
 from hlotool.analysis.collectives.logical import LogicalCollective, choose_kind, find_collectives
-from hlotool.analysis.collectives.mesh import Network, choose_network, find_own_network
+from hlotool.analysis.collectives.mesh import Network, find_own_network
+from hlotool.analysis.graph.backend import is_between_slices
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape, TupleShape
@@ -85,7 +86,7 @@ def measure_transfers(module: Module, executions: Executions, graph: CallGraph) 
         groups = reader.read(one.operation)
         kind = choose_kind(one, groups.group_size)
         parts = list_parts(one.operation, kind, one.receive)
-        network = choose_network(one.operation, own_network)
+        network = "dcn" if is_between_slices(one.operation) else own_network
         share = wire_share(kind, groups)
         size = sum_sizes(parts)
         payload, wire = measure_share(size, WHOLE, one), measure_share(size, share, one)

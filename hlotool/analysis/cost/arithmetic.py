@@ -39,7 +39,7 @@ def find_work(instruction: Instruction) -> Work:
     transcendental functions are counted apart.
     """
     opcode = instruction.opcode
-    if opcode in FLOPS:
+    if opcode in _FLOPS:
         return Work(count_elements(instruction.shape))
     if opcode in TRANSCENDENTAL:
         return Work(0, count_elements(instruction.shape))
@@ -317,7 +317,7 @@ _OPERATIONS: Final[Mapping[str, Callable[[Instruction], Work]]] = {
 }
 
 WORKING: Final = ELEMENTWISE | _OPERATIONS.keys()
-FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
+_FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
 
 
 def find_applications(instruction: Instruction) -> Applications:

@@ -149,7 +149,12 @@ def _read_known(instruction: Instruction) -> CustomCall:
         return CustomCall(CustomCallKind.NOTHING, 0, flops_from="shape", bytes_from="shape")
     for prefix, kind, count in _COUNTERS:
         if target.startswith(prefix):
-            return _count(instruction, kind, count)
+            try:
+                flops, is_upper_bound = count(instruction)
+            except MALFORMED:
+                return CustomCall(kind, None, bytes_from="shape")
+            product_type = find_product_type(instruction)
+            return CustomCall(kind, flops, is_upper_bound, None, "shape", "shape", product_type)
     if target.startswith(_LIBRARIES):
         return CustomCall(CustomCallKind.LIBRARY, None, bytes_from="shape")
     unknown = CustomCall(CustomCallKind.UNKNOWN, None)
@@ -157,20 +162,6 @@ def _read_known(instruction: Instruction) -> CustomCall:
         return _read_estimate(instruction) or unknown
     except MALFORMED:
         return unknown
-
-
-# Returns flops, and whether they are an upper bound.
-FlopCounter: TypeAlias = Callable[[Instruction], tuple[int, bool]]
-
-
-def _count(instruction: Instruction, kind: CustomCallKind, count: FlopCounter) -> CustomCall:
-    call = CustomCall(kind, None, bytes_from="shape")
-    try:
-        flops, is_upper_bound = count(instruction)
-    except MALFORMED:
-        return call
-    product_type = find_product_type(instruction)
-    return CustomCall(kind, flops, is_upper_bound, None, "shape", "shape", product_type)
 
 
 def _read_estimate(instruction: Instruction) -> CustomCall | None:
@@ -349,6 +340,9 @@ def _sum_clamped(start: int, count: int, most: int) -> int:
     flat = count - zeros - rising
     return rising * first + rising * (rising - 1) // 2 + flat * most
 
+
+# Returns flops, and whether they are an upper bound.
+FlopCounter: TypeAlias = Callable[[Instruction], tuple[int, bool]]
 
 _PRODUCT: Final = CustomCallKind.MATRIX_PRODUCT
 _COUNTERS: Final[tuple[tuple[str, CustomCallKind, FlopCounter], ...]] = (

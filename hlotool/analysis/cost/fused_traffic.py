@@ -23,11 +23,11 @@ from hlotool.hlo.opcodes import ELEMENTWISE, MOVES, SLICES, UPDATES_IN_PLACE
 from hlotool.hlo.values import ShapeIndex
 
 NO_BODY: Final = "fusion has no computation"
-TOO_DEEP: Final = "fusions stand too deep in each other"
-TOO_OFTEN: Final = "too many fusions share one body"
-IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
+_TOO_DEEP: Final = "fusions stand too deep in each other"
+_TOO_OFTEN: Final = "too many fusions share one body"
+_IMMEDIATE_ELEMENTS: Final = 1  # a fused constant of more elements is read from memory
 _READS_APART: Final = SLICES | {"broadcast", "fusion", "reshape"}
-MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
+_MOST_NESTED: Final = 64  # fusions within fusions; XLA makes two levels
 
 # An example: a fusion that adds to one row of a matrix, in place.
 #
@@ -66,21 +66,15 @@ def measure_fusion_traffic(instruction: Instruction, sizes: Sizes) -> FusionTraf
     _read_parameters(body, sizes)
     return FusionTraffic(
         tuple((one, _measure_parameter(one, sizes)) for one in body.parameters),
-        tuple(_measure_constants(body, sizes)),
+        tuple(
+            (one, sizes.content_bytes(one.shape))
+            for one in body.instructions
+            if one.opcode == "constant"
+            and not one.shape.is_tuple
+            and sizes.count_elements(one.shape) > _IMMEDIATE_ELEMENTS
+        ),
         _measure_results(instruction, body.root, sizes),
     )
-
-
-def _measure_constants(body: Computation, sizes: Sizes) -> list[Touched]:
-    found = sizes.constants.get(body)
-    if found is None:
-        constants = [one for one in body.instructions if one.opcode == "constant"]
-        found = sizes.constants[body] = [
-            (one, sizes.content_bytes(one.shape))
-            for one in constants
-            if not one.shape.is_tuple and sizes.count_elements(one.shape) > IMMEDIATE_ELEMENTS
-        ]
-    return found
 
 
 def _measure_results(fusion: Instruction, root: Instruction, sizes: Sizes) -> tuple[Touched, ...]:
@@ -139,8 +133,8 @@ class _Reads:
     """
 
     def __init__(self, sources: Iterable[Instruction], sizes: Sizes, depth: int) -> None:
-        if depth > MOST_NESTED:
-            raise UnknownCostError(TOO_DEEP)
+        if depth > _MOST_NESTED:
+            raise UnknownCostError(_TOO_DEEP)
         self._bytes = {one: sizes.pointer_bytes(one.shape) for one in sources}
         self._sizes = sizes
         self._depth = depth
@@ -268,7 +262,7 @@ def _touch_body(
     known = sizes.touched.setdefault(body, {})
     if read_outside not in known:
         if len(known) > _MOST_READINGS:
-            raise UnknownCostError(TOO_OFTEN)
+            raise UnknownCostError(_TOO_OFTEN)
         reads = _TouchedReads(body, sizes, read_outside, depth)
         known[read_outside] = TouchedBody(
             tuple(reads.of[one] for one in body.parameters),
@@ -278,7 +272,7 @@ def _touch_body(
                 for one in body.instructions
                 if one.opcode == "constant"
                 for leaf in one.shape.leaves()
-                if sizes.count_elements(leaf) > IMMEDIATE_ELEMENTS
+                if sizes.count_elements(leaf) > _IMMEDIATE_ELEMENTS
             ),
         )
     return known[read_outside]
@@ -294,8 +288,8 @@ class _TouchedReads:
     def __init__(
         self, body: Computation, sizes: Sizes, read_outside: int | None, depth: int
     ) -> None:
-        if depth > MOST_NESTED:
-            raise UnknownCostError(TOO_DEEP)
+        if depth > _MOST_NESTED:
+            raise UnknownCostError(_TOO_DEEP)
         self._sizes = sizes
         self._depth = depth
         self.of: dict[Instruction, int] = {}

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from hlotool.analysis.cost.arithmetic import (
     APPLYING,
-    FLOPS,
     WORKING,
     find_applications,
     find_custom_body,
@@ -35,7 +34,7 @@ from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, expl
 from hlotool.analysis.cost.traffic import MAIN_SPACE, measure_bytes, measure_memory
 from hlotool.analysis.graph.calls import CallGraph, find_branches, reach
 from hlotool.hlo import Computation, Instruction, Module, Shape
-from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES, TRANSCENDENTAL
+from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES
 
 TripCounts: TypeAlias = Mapping[Instruction, int | None]
 
@@ -70,9 +69,7 @@ class CostModel:
         self._flow: dict[Computation, list[Instruction]] = {}
         self._once: dict[Computation, Cost] = {}
         for computation in graph.callees_first:
-            is_standalone = computation in self._standalone
-            measure = self._measure_standalone if is_standalone else self._measure_body
-            self._plain[computation] = plain = measure(computation)
+            self._plain[computation] = plain = self._measure(computation)
             self._once[computation] = self._add_flow(computation, plain, self._once, None)
 
     def of(self, instruction: Instruction) -> Cost:
@@ -136,44 +133,25 @@ class CostModel:
         except MALFORMED:
             return None
 
-    def _measure_standalone(self, computation: Computation) -> Cost:
-        """Add up what runs on its own, and keep each part; control flow is noted for later."""
-        own = self._own
+    def _measure(self, computation: Computation) -> Cost:
+        """Add up a computation whose callees have been measured; control flow is noted for later.
+
+        What runs on its own has its parts kept. Bodies of fusions and reducers move nothing.
+        """
+        is_standalone = computation in self._standalone
+        left_out = _FREE if is_standalone else _IDLE_INSIDE
         plain: list[Cost] = []
         for instruction in computation.instructions:
-            opcode = instruction.opcode
-            if opcode in _FREE:
+            if instruction.opcode in left_out:
                 continue
-            if opcode in _FLOW:
+            if instruction.opcode in _FLOW:
                 self._flow.setdefault(computation, []).append(instruction)
-            else:
-                own[instruction] = cost = self._own_cost(instruction)
+            elif is_standalone:
+                self._own[instruction] = cost = self._own_cost(instruction)
                 plain.append(cost)
+            else:
+                plain.append(self._work_cost(instruction))
         return add_costs(plain)
-
-    def _measure_body(self, computation: Computation) -> Cost:
-        """Add up the arithmetic of a body; elementwise operations, most of it, without ado."""
-        flops = transcendentals = 0
-        others: list[Cost] = []
-        count = self._sizes.count_elements
-        for instruction in computation.instructions:
-            opcode = instruction.opcode
-            if opcode in _IDLE_INSIDE:
-                continue
-            try:
-                if opcode in FLOPS:
-                    flops += count(instruction.shape)
-                elif opcode in TRANSCENDENTAL:
-                    transcendentals += count(instruction.shape)
-                elif opcode in _FLOW:
-                    self._flow.setdefault(computation, []).append(instruction)
-                else:
-                    others.append(self._work_cost(instruction))
-            except UnknownCostError as error:
-                others.append(self._leave_out(instruction, error))
-        if not (flops or transcendentals or others):
-            return NOTHING
-        return add_costs([Cost(flops, transcendentals), *others])
 
     def _own_cost(self, instruction: Instruction) -> Cost:
         """Return the cost of an instruction that is not control flow."""

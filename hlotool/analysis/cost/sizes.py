@@ -51,16 +51,15 @@ class TouchedBody(Struct, frozen=True):
 class Sizes:
     """Sizes of the shapes of one module, worked out once for each spelling.
 
-    What is read of fused parameters (`reads`), what takes tuples apart (`elements`), `constants` of
-    bodies and what bodies touch (`touched`, by what is read of their result) is kept here for
-    `fused_traffic`, as bodies are shared. `repeated` has the parameters that hold what an earlier
+    What is read of fused parameters (`reads`), what takes tuples apart (`elements`) and what
+    bodies touch (`touched`, by what is read of their result) is kept here for `fused_traffic`, as
+    bodies are shared. `repeated` has the parameters that hold what an earlier
     one of the same computation holds, and which one.
     """
 
     def __init__(self, repeated: Mapping[Instruction, Instruction] | None = None) -> None:
         self.reads: dict[Instruction, int] = {}
         self.elements: dict[Instruction, dict[int, Instruction]] = {}
-        self.constants: dict[Computation, list[tuple[Instruction, int]]] = {}
         self.touched: dict[Computation, dict[int | None, TouchedBody]] = {}
         self._repeated = repeated or {}
         self._leaves: dict[int, int] = {}  # by id: the parser makes one object a spelling
