@@ -246,14 +246,14 @@ class Program:
     @cached_property
     def costs(self) -> CostModel:
         """The cost of every instruction."""
-        from hlotool.analysis.cost.model import measure_costs
+        from hlotool.analysis.cost.model import CostModel
 
         if not self.assumptions.call_rules:
-            return measure_costs(self.expect_module(), self.graph)
+            return CostModel(self.expect_module(), self.graph)
         from hlotool.program.call_rules import compile_call_rules
 
         find_stated = compile_call_rules(self.assumptions.call_rules)
-        return measure_costs(self.expect_module(), self.graph, find_stated)
+        return CostModel(self.expect_module(), self.graph, find_stated)
 
     @cached_property
     def cost(self) -> CostReport:

@@ -1,28 +1,29 @@
-"""Which devices talk to each other in a collective?
+"""The devices that talk to each other in a collective, in whatever notation they are printed.
 
-How do the numbers of the devices in a group follow each other?
-
-A group along axes of a row-major mesh holds numbers that are a step apart, and blocks of such
-that are a larger step apart. The steps are known where no mesh is.
-
-Where do printed groups contradict the number of devices that the module runs on?
-
-`universe` is how many ids there are of what a mode names: 0, 1, … universe − 1.
+Ids are replicas, partitions or flattened ids (replica × num_partitions + partition), by the mode
+(xla/hlo/ir/collective_op_group_mode.h); between TPU slices they are others, which no module knows.
+Groups can be longer than the text that says them: they are listed only where somebody asks, and
+only as far as `MOST_LISTED` allows for a module. `universe` is how many ids there are of what a
+mode names: 0, 1, … universe − 1.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from math import prod
 from operator import itemgetter
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.graph.backend import is_between_slices
-from hlotool.hlo import Instruction, ReplicaGroups
+from hlotool.hlo import Instruction, Module, ReplicaGroups
 from hlotool.hlo.groups import (
     MOST_DEVICES,
+    MOST_LISTED,
     Groups,
     Order,
     Step,
@@ -44,6 +45,17 @@ GroupMode: TypeAlias = Literal[
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 ExactShare: TypeAlias = tuple[int, int]  # an exact rational: numerator and denominator
 
+_TARGET: Final = "_xla_megascale_target"
+_RANGE: Final = r"\d{1,9}(?::\d{1,9})?"
+_RANGES: Final = rf"\{{({_RANGE}(?:,{_RANGE})*+)\}}"
+_PRODUCT: Final = re.compile(rf"{_RANGES}x{_RANGES}")
+_SLICE_PAIR: Final = r"\{(\d{1,18})->(\d{1,18})\}"
+_PAIRS: Final = re.compile(rf"\{{{_SLICE_PAIR}(?:,{_SLICE_PAIR})*+\}}")
+_GROUP: Final = r"\{(\d{1,18}(?:,\d{1,18})*+)\}"
+_GROUPS: Final = re.compile(rf"\{{{_GROUP}(?:,{_GROUP})*+\}}")
+
+_PAIR: Final = r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}"
+_SEND_PAIRS: Final = "_xla_send_recv_source_target_pairs"
 # With a channel, these count replicas (GetCollectiveOpGroupMode).
 _OF_REPLICAS: Final = frozenset(("all-gather", "all-reduce", "reduce-scatter"))
 
@@ -110,23 +122,21 @@ class DeviceGroups(Struct, frozen=True):
         ids = (self.printed and self.printed.expand()) or (tuple(range(self._universe())),)
         if self.mode == "flattened_id":
             return ids
-        partitions = range(self.num_partitions)
+        width = self.num_partitions
         if self.mode == "cross_partition":
             return tuple(
-                tuple(replica * self.num_partitions + one for one in group)
+                tuple(replica * width + one for one in group)
                 for replica in range(self.replica_count)
                 for group in ids
             )
         if self.mode == "cross_replica":
             return tuple(
-                tuple(one * self.num_partitions + partition for one in group)
-                for partition in partitions
+                tuple(one * width + partition for one in group)
+                for partition in range(width)
                 for group in ids
             )
         return tuple(
-            tuple(
-                one * self.num_partitions + partition for one in group for partition in partitions
-            )
+            tuple(one * width + partition for one in group for partition in range(width))
             for group in ids
         )
 
@@ -135,18 +145,16 @@ class DeviceGroups(Struct, frozen=True):
 
         None between slices, too, where the printed ids are no flattened ones.
         """
-        if self.mode == "cross_slice":
+        if self.mode == "cross_slice" or not self.pairs:
             return None
-        if not self.pairs or not self.is_listed or self.count_listed() > MOST_DEVICES:
+        if not self.is_listed or self.count_listed() > MOST_DEVICES:
             return None
-        copies = self._copies()
+        step, apart = self.num_partitions, 1
         if self.mode == "cross_partition":
-            offsets, step = [one * self.num_partitions for one in range(copies)], 1
-        else:
-            offsets, step = list(range(copies)), self.num_partitions
+            step, apart = apart, step
         return tuple(
-            (source * step + offset, target * step + offset)
-            for offset in offsets
+            (source * step + copy * apart, target * step + copy * apart)
+            for copy in range(self._copies())
             for source, target in self.pairs
         )
 
@@ -196,21 +204,109 @@ class DeviceGroups(Struct, frozen=True):
         return count_ids(self.mode, self.replica_count, self.num_partitions) or 0
 
 
-def count_ids(mode: GroupMode, replica_count: int | None, num_partitions: int | None) -> int | None:
-    """Return how many different ids a group of that mode may name, None where nobody knows."""
-    if mode == "cross_partition":
-        return num_partitions
-    if mode == "flattened_id":
-        return multiply(replica_count, num_partitions)
-    return replica_count
+class GroupReader:
+    """Reads the groups of a module's collectives; equal texts are read once.
+
+    The devices of all groups that differ are listed up to MOST_LISTED in all, those that the
+    text lists aside.
+    """
+
+    def __init__(self, module: Module) -> None:
+        header = module.header
+        is_counted = header.device_count is not None
+        self._replica_count = header.replica_count
+        self._num_partitions = header.num_partitions
+        self._blank = DeviceGroups(
+            "flattened_id",
+            replica_count=header.replica_count or 1,
+            num_partitions=header.num_partitions or 1,
+            is_listed=is_counted,
+            is_counted=is_counted,
+        )
+        self._known: dict[tuple[str, GroupMode, str], DeviceGroups] = {}
+        self._listed = 0
+
+    def read(self, operation: Instruction) -> DeviceGroups:
+        """Return the groups of a collective, or the pairs of a permute or a send.
+
+        No `replica_groups`, or `{}`, means everybody. A collective-broadcast may leave devices
+        out, no other may. Raises ParseError where the attribute is malformed.
+        """
+        kind = operation.opcode.removesuffix("-start")
+        mode = choose_mode(operation)
+        if mode == "cross_slice":
+            text = operation.frontend_attributes().get(_TARGET, "")
+        elif kind == "send":
+            text = operation.frontend_attributes().get(_SEND_PAIRS, "")
+        else:
+            is_permute = kind == "collective-permute"
+            key = "source_target_pairs" if is_permute else "replica_groups"
+            text = operation.attributes.get(key, "")
+        known = text, mode, kind
+        if known not in self._known:
+            found = self._read(operation, kind, mode, text)
+            printed = found.printed.listed if found.printed else None
+            self._listed += found.count_listed() - sum(map(len, printed or found.pairs))
+            if self._listed > MOST_LISTED:
+                found = replace(found, is_listed=False)
+            self._known[known] = found
+        return self._known[known]
+
+    def _read(self, operation: Instruction, kind: str, mode: GroupMode, text: str) -> DeviceGroups:
+        if mode == "cross_slice":
+            return read_slice_groups(text)
+        universe = count_ids(mode, self._replica_count, self._num_partitions)
+        if kind not in {"send", "collective-permute"}:
+            printed = operation.replica_groups()
+            groups = self._measure(printed, universe, mode)
+            is_partial = kind == "collective-broadcast"
+            if printed is None or universe is None:
+                return groups
+            return replace(
+                groups, problem=_find_problem(printed, universe, mode, is_partial=is_partial)
+            )
+        if kind == "send":
+            pairs = tuple((int(source), int(target)) for source, target in re.findall(_PAIR, text))
+        else:
+            pairs = operation.source_target_pairs()
+        return replace(
+            self._blank,
+            mode=mode,
+            problem=None if universe is None else _find_pair_problem(pairs, universe, mode),
+            pairs=pairs,
+            has_pairs=kind != "send" or bool(pairs),
+        )
+
+    def _measure(
+        self, printed: ReplicaGroups | None, universe: int | None, mode: GroupMode
+    ) -> DeviceGroups:
+        """Return groups with their number and the sizes of the largest and the smallest."""
+        size, count, least = universe, 1, universe
+        if printed is not None and not printed.is_everybody:
+            if printed.listed is not None:
+                sizes = [len(group) for group in printed.listed]
+                size, count, least = max(sizes), len(sizes), min(sizes)
+            else:
+                total, size = _count_devices(printed)
+                count, least = total // size if size else 0, size
+        copies: int | None = 1
+        if mode == "cross_replica_and_partition":
+            size, least = (_multiply(each, self._num_partitions) for each in (size, least))
+        elif mode == "cross_replica":
+            copies = self._num_partitions
+        elif mode == "cross_partition":
+            copies = self._replica_count
+        return replace(
+            self._blank,
+            mode=mode,
+            group_size=size,
+            group_count=_multiply(count, copies),
+            least_size=least,
+            printed=printed,
+        )
 
 
-def multiply(count: int | None, by: int | None) -> int | None:
-    """Return a product, None where a factor is unknown."""
-    return None if count is None or by is None else count * by
-
-
-def find_mode(operation: Instruction) -> GroupMode:
+def choose_mode(operation: Instruction) -> GroupMode:
     """Return what the ids of a collective mean (xla/hlo/ir/collective_op_group_mode.h).
 
     Between slices they are the same device of each. Without a channel they are replicas. With
@@ -230,81 +326,61 @@ def find_mode(operation: Instruction) -> GroupMode:
     return "cross_partition"
 
 
-class Stride(Struct, frozen=True):
-    """`4@2`: 4 devices whose numbers are 2 apart."""
-
-    size: int
-    step: int
-
-    def __str__(self) -> str:
-        return f"{self.size}@{self.step}"
-
-
-Strides: TypeAlias = tuple[Stride, ...]  # the largest step first
+def count_ids(mode: GroupMode, replica_count: int | None, num_partitions: int | None) -> int | None:
+    """Return how many different ids a group of that mode may name, None where nobody knows."""
+    if mode == "cross_partition":
+        return num_partitions
+    if mode == "flattened_id":
+        return _multiply(replica_count, num_partitions)
+    return replica_count
 
 
-def find_strides(groups: Iterable[Sequence[int]], device_count: int) -> Strides | None:
-    """Return the strides of groups, the largest step first; () where nobody has company.
+def _multiply(count: int | None, by: int | None) -> int | None:
+    """Return a product, None where a factor is unknown."""
+    return None if count is None or by is None else count * by
 
-    None where the groups differ in them, or lie as along no axes of any row-major mesh of
-    `device_count` devices.
+
+_UNKNOWN: Final = DeviceGroups("cross_slice")
+
+
+def read_slice_groups(target: str) -> DeviceGroups:
+    """Return the groups or pairs of a target; of a text of another form nobody knows them.
+
+        target   = slices "x" devices | "{" group { "," group } "}" | "{" pair { "," pair } "}"
+        slices   = devices = "{" range { "," range } "}"
+        range    = number [ ":" number ]        both are in it
+        group    = "{" endpoint { "," endpoint } "}"
+        pair     = "{" endpoint "->" endpoint "}"
+        endpoint = slice number × 100000 + number of the device in its slice
+
+    `{1,2}x{0:127}` are 128 groups: each device of slice 1 with the same one of slice 2. The
+    bytes that real networks carry say so, and XProf, which lists the groups.
     """
-    found: tuple[Stride, ...] | None = None
-    for group in groups:
-        strides = _strides_of(sorted(group), device_count)
-        if strides is None or (found is not None and strides != found):
+    text = target.replace(" ", "")
+    if product := _PRODUCT.fullmatch(text):
+        size, count = _count_named(product[1]), _count_named(product[2])
+        return DeviceGroups("cross_slice", size, count, size) if size and count else _UNKNOWN
+    if _PAIRS.fullmatch(text):
+        pairs = tuple(
+            (int(source), int(target)) for source, target in re.findall(_SLICE_PAIR, text)
+        )
+        return DeviceGroups("cross_slice", pairs=pairs, has_pairs=True)
+    if _GROUPS.fullmatch(text):
+        sizes = [group.count(",") + 1 for group in re.findall(_GROUP, text)]
+        return DeviceGroups("cross_slice", max(sizes), len(sizes), min(sizes))
+    return _UNKNOWN
+
+
+def _count_named(ranges: str) -> int | None:
+    """Return how many numbers ranges name; None where one of them ends before it begins."""
+    total = 0
+    for one in ranges.split(","):
+        first, _, last = one.partition(":")
+        length = int(last or first) - int(first) + 1
+        if length < 1:
             return None
-        found = strides
-    return found
-
-
-def join_pairs(pairs: Pairs) -> Groups:
-    """Return the devices that pairs connect, as groups; those alone only if all are alone."""
-    heads: dict[int, int] = {}
-
-    def find_head(device: int) -> int:
-        path = []
-        while heads.setdefault(device, device) != device:
-            path.append(device)
-            device = heads[device]
-        for one in path:
-            heads[one] = device
-        return device
-
-    for source, target in pairs:
-        heads[find_head(source)] = find_head(target)
-    joined: dict[int, list[int]] = {}
-    for device in sorted(heads):
-        joined.setdefault(find_head(device), []).append(device)
-    groups = tuple(tuple(group) for group in joined.values())
-    return tuple(group for group in groups if len(group) > 1) or groups
-
-
-def _strides_of(devices: list[int], device_count: int) -> tuple[Stride, ...] | None:
-    """Take the runs of the smallest step out, then those of their beginnings, and so on."""
-    found: list[Stride] = []
-    block = 1  # what the strides found so far span
-    while len(devices) > 1:
-        step = devices[1] - devices[0]
-        size = _count_run(devices, step)
-        if step < 1 or step % block or len(devices) % size:
-            return None
-        begins = devices[::size]
-        if any(one // step % size for one in begins):
-            return None
-        if devices != [one + at * step for one in begins for at in range(size)]:
-            return None
-        found.insert(0, Stride(size, step))
-        devices, block = begins, step * size
-    return None if device_count % block else tuple(found)
-
-
-def _count_run(devices: Sequence[int], step: int) -> int:
-    """Return how many of the first devices are a step apart."""
-    size = 1
-    while size < len(devices) and devices[size] - devices[size - 1] == step:
-        size += 1
-    return size
+        total += length
+    return total
 
 
 _NOUNS: Final[dict[GroupMode, str]] = {
@@ -316,14 +392,34 @@ _NOUNS: Final[dict[GroupMode, str]] = {
 }
 
 
-def find_total_problem(total: int, universe: int, mode: GroupMode) -> str | None:
-    """Say that a notation names more or fewer ids than there are."""
-    if total == universe:
+def _find_problem(
+    printed: ReplicaGroups, universe: int, mode: GroupMode, *, is_partial: bool
+) -> str | None:
+    """Say where printed groups contradict how many ids there are."""
+    if printed.is_everybody:
         return None
-    return f"names {count_noun(total, _NOUNS[mode])}, the module has {universe:,}"
+    if printed.listed is not None:
+        return _find_group_problem(printed.listed, universe, mode, is_partial=is_partial)
+    total, _ = _count_devices(printed)
+    if total != universe:
+        return f"names {count_noun(total, _NOUNS[mode])}, the module has {universe:,}"
+    if printed.mesh is None or printed.mesh.device_ids is None:
+        return None
+    return _find_group_problem([printed.mesh.devices()], universe, mode, is_partial=False)
 
 
-def find_group_problem(
+def _count_devices(printed: ReplicaGroups) -> tuple[int, int]:
+    """Return how many devices an iota or mesh notation holds, and how many make a group."""
+    if printed.iota is not None:
+        return prod(printed.iota.dims), printed.iota.dims[1]
+    if printed.mesh is None:
+        return 0, 0
+    sizes = {axis.name: axis.size for axis in printed.mesh.axes}
+    grouped = prod(ref.size or sizes[ref.name] for ref in printed.grouped_axes)
+    return prod(sizes[axis.name] for axis in printed.mesh.axes), grouped
+
+
+def _find_group_problem(
     groups: Sequence[Sequence[int]], universe: int, mode: GroupMode, *, is_partial: bool
 ) -> str | None:
     """Say which id is out of range, in two groups, or, unless `is_partial`, in none."""
@@ -340,7 +436,7 @@ def find_group_problem(
     return None
 
 
-def find_pair_problem(pairs: Pairs, universe: int, mode: GroupMode) -> str | None:
+def _find_pair_problem(pairs: Pairs, universe: int, mode: GroupMode) -> str | None:
     """Say which id is out of range, sends twice or receives twice."""
     noun = _NOUNS[mode]
     outside = max((one for pair in pairs for one in pair), default=0)
