@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 from cost_cases import Case, list_dumps
 
-from hlotool.analysis.cost.arithmetic import find_applications, find_work
+from hlotool.analysis.cost.arithmetic import count_work, list_applications
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.hlo import Computation, Instruction
 
@@ -88,9 +88,9 @@ def sums_of(instruction: Instruction, done: dict[Computation, Sums]) -> Sums:
         return Sums(
             max(one.flops for one in branches), max(one.transcendentals for one in branches)
         )
-    work = find_work(instruction)
+    work = count_work(instruction)
     sums = Sums(f32(work.flops), f32(work.transcendentals))
-    for body, times in find_applications(instruction):
+    for body, times in list_applications(instruction):
         sums = sums.plus(done[body], times)
     return sums
 

@@ -455,7 +455,7 @@ class Program:
             self.costs,
             self.graph,
             options,
-            mesh_beside=self._find_mesh,
+            sibling_mesh=self._find_mesh,
         )
         if self.measured is None:
             return found

@@ -87,7 +87,7 @@ class LogicalCollective(Struct, frozen=True):
         return self.begin.opcode == "fusion"
 
 
-def find_collectives(
+def fold_collectives(
     module: Module, executions: Executions, graph: CallGraph
 ) -> list[LogicalCollective]:
     """Find every transfer between devices that a run of the module makes, in dump order.
@@ -253,7 +253,7 @@ def _count_runs(
     inside an async-start runs belongs to the async-start. Raises InputError for more runs than
     there can be.
     """
-    callers = graph.find_callers()
+    callers = graph.list_callers()
 
     def holding(computation: Computation) -> list[Computation]:
         return [caller.computation for caller in callers.get(computation, ())]

@@ -57,7 +57,7 @@ class ExtentFinder:
     """Finds the extent of a module's collectives; equal groups are looked at once.
 
     Axes are those of `mesh`, which the user gave. Without it they are those that the notation
-    names; else those of the mesh in the module's header, or of the one that `mesh_beside`
+    names; else those of the mesh in the module's header, or of the one that `sibling_mesh`
     knows, which is asked only then; else the strides. Names that lie differently in two meshes
     are told apart. Raises UsageError where the user's mesh has not as many devices as the
     module.
@@ -68,7 +68,7 @@ class ExtentFinder:
         module: Module,
         found: Sequence[DeviceGroups],
         mesh: Mesh | None,
-        mesh_beside: MeshSource,
+        sibling_mesh: MeshSource,
         devices_per_node: int | None,
     ) -> None:
         self._device_count = devices = module.header.device_count
@@ -81,7 +81,7 @@ class ExtentFinder:
             is_needed = any(
                 find_named_mesh(groups.printed) is None and groups.is_known for groups in found
             )
-            mesh = (find_header_mesh(module) or mesh_beside()) if is_needed else None
+            mesh = (find_header_mesh(module) or sibling_mesh()) if is_needed else None
             self._renamed = tell_apart(named | {mesh} if mesh else named)
         elif devices not in {None, prod(mesh.dims)}:
             raise UsageError(

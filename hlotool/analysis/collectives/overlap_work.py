@@ -15,13 +15,13 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from hlotool.analysis.collectives.logical import FusedCollective
-from hlotool.analysis.cost.arithmetic import WORKING, find_work
+from hlotool.analysis.cost.arithmetic import WORKING, count_work
 from hlotool.analysis.cost.chips import Chip, weigh_flops
 from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.custom_calls import NO_WORK_TARGETS
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.traffic import MAIN_SPACE
-from hlotool.analysis.graph.calls import find_branches
+from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Shape, TupleShape
 from hlotool.hlo.opcodes import (
@@ -129,7 +129,7 @@ class WorkMeter:
         cost = self._costs.of(step.fusion)
         # What the cost model counts for the collective itself is no compute.
         operation = step.operation
-        own = find_work(operation).flops if operation.opcode in WORKING else 0
+        own = count_work(operation).flops if operation.opcode in WORKING else 0
         return self._make(cost, cost.total_flops - own, _compute_bytes(step, self._costs))
 
     def _make(self, cost: Cost, flops: int, size_bytes: int) -> OverlapWork:
@@ -150,7 +150,7 @@ class WorkMeter:
     ) -> OverlapWork:
         """Measure a loop with all its rounds, or what else runs computations."""
         if instruction.opcode == "conditional":
-            branches = [inside.get(one, NO_WORK) for one in find_branches(instruction)]
+            branches = [inside.get(one, NO_WORK) for one in list_branches(instruction)]
             # The least time, so that no more seems hidden than is; of those alike the best known.
             least = min(
                 branches,

@@ -83,7 +83,7 @@ def analyze_collectives(
     graph: CallGraph,
     options: CollectiveOptions = NO_OPTIONS,
     *,
-    mesh_beside: MeshSource = _ask_nobody,
+    sibling_mesh: MeshSource = _ask_nobody,
 ) -> CollectiveReport:
     """List the logical collectives of a module, with bytes per device, once and per run.
 
@@ -92,7 +92,7 @@ def analyze_collectives(
     the executions, wire bytes as an exact rational that is rounded up afterwards. Where a trip
     count or a size is unknown, `known_*` counts once what the others leave unknown, and the
     totals are lower bounds. Branches of conditionals count as taken and make the totals upper
-    bounds, as do bytes that depend on the data. `mesh_beside` is asked for the mesh where the
+    bounds, as do bytes that depend on the data. `sibling_mesh` is asked for the mesh where the
     module does not name its axes.
 
     Raises UsageError where the user's mesh does not fit the module, ParseError where an
@@ -104,7 +104,7 @@ def analyze_collectives(
         module,
         [one.groups for one in transfers],
         options.mesh,
-        mesh_beside if options.asks_beside else _ask_nobody,
+        sibling_mesh if options.asks_beside else _ask_nobody,
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.analysis.collectives.groups import DeviceGroups, ExactShare, GroupReader
-from hlotool.analysis.collectives.logical import LogicalCollective, choose_kind, find_collectives
+from hlotool.analysis.collectives.logical import LogicalCollective, choose_kind, fold_collectives
 from hlotool.analysis.collectives.mesh import Network, find_own_network
 from hlotool.analysis.graph.backend import is_between_slices
 from hlotool.analysis.graph.calls import CallGraph
@@ -79,7 +79,7 @@ def measure_transfers(module: Module, executions: Executions, graph: CallGraph) 
     What counts as one is said in `logical`.
     """
     reader = GroupReader(module)
-    collectives = find_collectives(module, executions, graph)
+    collectives = fold_collectives(module, executions, graph)
     own_network = find_own_network(module) if collectives else None
     found: list[Transfer] = []
     for one in collectives:

@@ -32,7 +32,7 @@ _MOST_POSITIONS: Final = 1 << 20  # a longer window in both directions is no win
 Applications: TypeAlias = tuple[tuple[Computation, int], ...]  # what is run, and how often
 
 
-def find_work(instruction: Instruction) -> Work:
+def count_work(instruction: Instruction) -> Work:
     """Return the arithmetic of an instruction itself; raises UnknownCostError.
 
     An elementwise operation counts one for each element of its result, whatever the type;
@@ -320,7 +320,7 @@ WORKING: Final = ELEMENTWISE | _OPERATIONS.keys()
 _FLOPS: Final = ELEMENTWISE - TRANSCENDENTAL
 
 
-def find_applications(instruction: Instruction) -> Applications:
+def list_applications(instruction: Instruction) -> Applications:
     """Return what an instruction runs and how often; raises UnknownCostError."""
     handler = _APPLICATIONS.get(instruction.opcode)
     return handler(instruction) if handler else ()

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from hlotool.analysis.cost.arithmetic import (
     APPLYING,
     WORKING,
-    find_applications,
+    count_work,
     find_custom_body,
     find_offloaded,
-    find_work,
+    list_applications,
 )
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, find_product_type, largest_cost
 from hlotool.analysis.cost.custom_calls import (
@@ -32,7 +32,7 @@ from hlotool.analysis.cost.custom_calls import (
 from hlotool.analysis.cost.fused_traffic import FusionTraffic, measure_fusion_traffic
 from hlotool.analysis.cost.sizes import MALFORMED, Sizes, UnknownCostError, explain
 from hlotool.analysis.cost.traffic import MAIN_SPACE, measure_bytes, measure_memory
-from hlotool.analysis.graph.calls import CallGraph, find_branches, reach
+from hlotool.analysis.graph.calls import CallGraph, list_branches, reach
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.opcodes import CONTROL_FLOW, FREE, LATER_STEPS, OPCODES
 
@@ -179,14 +179,14 @@ class CostModel:
         opcode = instruction.opcode
         try:
             if opcode in WORKING:
-                work = find_work(instruction)
+                work = count_work(instruction)
                 name = find_product_type(instruction) if work.matrix_flops else None
                 products = ((name, work.flops),) if name else ()
                 return Cost(
                     work.flops, work.transcendentals, 0, work.matrix_flops, products=products
                 )
             if opcode in APPLYING:
-                applied = find_applications(instruction)
+                applied = list_applications(instruction)
                 return add_costs([self._once[body].times(times) for body, times in applied])
         except MALFORMED as error:
             return self._leave_out(instruction, error)
@@ -252,12 +252,12 @@ class CostModel:
     ) -> Cost:
         """Return the cost of the computations that control flow runs; without `trips`, once."""
         if instruction.opcode == "conditional":
-            branches = find_branches(instruction)
+            branches = list_branches(instruction)
             if not branches:
                 return self._leave_out(instruction, UnknownCostError("conditional has no branches"))
             return largest_cost(totals[branch] for branch in branches)
         try:
-            applied = find_applications(instruction)
+            applied = list_applications(instruction)
         except MALFORMED as error:
             return self._leave_out(instruction, error)
         once = add_costs([totals[body].times(times) for body, times in applied])

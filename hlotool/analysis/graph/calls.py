@@ -31,7 +31,7 @@ class CallGraph(Struct, frozen=True):
         """Return the computations that one calls; what it calls twice is there twice."""
         return self.below.get(computation, ())
 
-    def find_callers(self) -> dict[Computation, list[Instruction]]:
+    def list_callers(self) -> dict[Computation, list[Instruction]]:
         """Return the instructions that name each computation; the others are absent."""
         return _invert(self.callees)
 
@@ -58,7 +58,7 @@ def refuse_recursion(caller: Instruction, callee: Computation) -> NoReturn:
     )
 
 
-def find_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, list[Instruction]]:
+def list_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, list[Instruction]]:
     """Return the instructions of some opcodes that name each computation, in dump order.
 
     A computation that calls itself is in it like any other.
@@ -66,7 +66,7 @@ def find_callers(module: Module, opcodes: Collection[str]) -> dict[Computation, 
     return _invert(_read_callees(module, opcodes))
 
 
-def find_branches(conditional: Instruction) -> tuple[Computation, ...]:
+def list_branches(conditional: Instruction) -> tuple[Computation, ...]:
     """Return the branches of a conditional, in whichever way they are named."""
     true, false, listed = map(conditional.callees, _BRANCH_KEYS)
     return listed or (*true, *false)

@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from hlotool.analysis.graph.calls import CallGraph, find_branches
-from hlotool.analysis.graph.trip_counts import Scalars, TripCount, TripCountSource, find_trip_count
+from hlotool.analysis.graph.calls import CallGraph, list_branches
+from hlotool.analysis.graph.trip_counts import Scalars, TripCount, TripCountSource, count_trips
 from hlotool.errors import InputError
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.opcodes import CONTROL_FLOW
@@ -160,10 +160,10 @@ def _calls_of(
     opcode = instruction.opcode
     if opcode == "while":
         inside = [instruction.expect_callee("condition"), instruction.expect_callee("body")]
-        trips[instruction] = trip = find_trip_count(instruction, scalars)
+        trips[instruction] = trip = count_trips(instruction, scalars)
         return [_Call(instruction, callee, trip.count, is_branch=False) for callee in inside]
     if opcode == "conditional":
-        return [_Call(instruction, one, 1, is_branch=True) for one in find_branches(instruction)]
+        return [_Call(instruction, one, 1, is_branch=True) for one in list_branches(instruction)]
     if opcode in {"call", "async-start"}:
         callee = instruction.callee()
         return [_Call(instruction, callee, 1, is_branch=False)] if callee else []

@@ -54,7 +54,7 @@ class TripCount(Struct, frozen=True):
     contradicting: int | None = None
 
 
-def find_trip_count(loop: Instruction, scalars: Scalars) -> TripCount:
+def count_trips(loop: Instruction, scalars: Scalars) -> TripCount:
     """Return how often one execution of a while runs its body.
 
     `known_trip_count` of the backend config wins, as XLA itself reads nothing else once it is
@@ -219,7 +219,7 @@ class Scalars:
 
     @cached_property
     def _callers(self) -> Mapping[Computation, list[Instruction]]:
-        return self._graph.find_callers()
+        return self._graph.list_callers()
 
     def _frame(self, computation: Computation) -> _Frame:
         """Return the one way into a computation; with several callers nothing is known."""

@@ -28,7 +28,7 @@ from hlotool.analysis.cost.chips import list_unstated, weigh_flops
 from hlotool.analysis.cost.cost import Cost
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.graph.backend import is_with_host
-from hlotool.analysis.graph.calls import find_branches
+from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.graph.executions import Executions
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.module import list_later_steps
@@ -256,7 +256,7 @@ class Clock:
         if kind is None:
             return self._move(one, lane, NO_TIME) if one.opcode in _BESIDE else NO_TIME
         if kind == "conditional":
-            taken = _take_longest(map(self.of_run, find_branches(one)))
+            taken = _take_longest(map(self.of_run, list_branches(one)))
         elif kind in {"loop", "call"}:
             taken = self._repeat(one)
         else:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
-from hlotool.analysis.graph.calls import find_branches
+from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.origin import find_origin
 from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
 from hlotool.hlo import Computation, Instruction
@@ -160,7 +160,7 @@ class _Grower:
         if one.opcode == "conditional":
             node.children = [
                 self._make_branch(branch, number, level, now)
-                for number, branch in enumerate(find_branches(one))
+                for number, branch in enumerate(list_branches(one))
             ]
             add_up(node)
             return

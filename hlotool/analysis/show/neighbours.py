@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.graph.calls import find_branches
+from hlotool.analysis.graph.calls import list_branches
 from hlotool.analysis.origin import find_origin, write_short_source
 from hlotool.analysis.show.subjects import InstructionName, ShapeText, SizeBytes
 from hlotool.hlo import Computation, Instruction
@@ -167,7 +167,7 @@ def _find_given(caller: Instruction, parameter: Instruction) -> Instruction | No
     if caller.opcode == "while":
         return caller.operands[0]
     if caller.opcode == "conditional":
-        branches = find_branches(caller)
+        branches = list_branches(caller)
         place = 1 + branches.index(parameter.computation)
         return caller.operands[place] if place < len(caller.operands) else None
     if caller.opcode not in _GIVING:

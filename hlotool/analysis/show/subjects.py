@@ -120,7 +120,7 @@ class ShowEvidence(Struct, frozen=True, dict=True):
     @cached_property
     def callers(self) -> dict[Computation, list[Instruction]]:
         """The instructions that name each computation."""
-        return self.graph.find_callers()
+        return self.graph.list_callers()
 
     @cached_property
     def runs(self) -> dict[Computation, Runs]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from hlotool.analysis.graph.calls import find_branches, reach
+from hlotool.analysis.graph.calls import list_branches, reach
 from hlotool.compare.match.colours import ContentNumbers
 from hlotool.compare.match.comparable import Terms
 from hlotool.compare.match.flow import CONTAINERS, Flow
@@ -128,6 +128,6 @@ def _called_in_step(
     One role has two spellings: a two-way conditional lists its branches by name or in a row.
     """
     if left.opcode == right.opcode == "conditional":
-        yield from zip(find_branches(left), find_branches(right), strict=False)
+        yield from zip(list_branches(left), list_branches(right), strict=False)
         return
     yield from zip(left.called_computations(), right.called_computations(), strict=False)
