@@ -72,28 +72,23 @@ class CollectiveOptions(Struct, frozen=True):
 NO_OPTIONS: Final = CollectiveOptions()
 
 
-def _ask_nobody() -> Mesh | None:
-    return None
-
-
 def analyze_collectives(
     module: Module,
     executions: Executions,
     costs: CostModel,
     graph: CallGraph,
-    options: CollectiveOptions = NO_OPTIONS,
+    options: CollectiveOptions,
     *,
-    sibling_mesh: MeshSource = _ask_nobody,
+    sibling_mesh: MeshSource,
 ) -> CollectiveReport:
     """List the logical collectives of a module, with bytes per device, once and per run.
 
     What counts as one is said in `logical`, payload and wire bytes in `transfers`, what work
-    cannot hide, and times, in `overlap`. `*_per_run` is multiplied by
-    the executions, wire bytes as an exact rational that is rounded up afterwards. Where a trip
-    count or a size is unknown, `known_*` counts once what the others leave unknown, and the
-    totals are lower bounds. Branches of conditionals count as taken and make the totals upper
-    bounds, as do bytes that depend on the data. `sibling_mesh` is asked for the mesh where the
-    module does not name its axes.
+    cannot hide, and times, in `overlap`. `*_per_run` is multiplied by the executions, wire bytes
+    as an exact rational that is rounded up afterwards. Where a trip count or a size is unknown,
+    `known_*` counts once what the others leave unknown, and the totals are lower bounds. Branches
+    of conditionals count as taken and make the totals upper bounds, as do bytes that depend on the
+    data. `sibling_mesh` is asked for the mesh where the module does not name its axes.
 
     Raises UsageError where the user's mesh does not fit the module, ParseError where an
     attribute is malformed or a computation calls itself.
@@ -104,7 +99,7 @@ def analyze_collectives(
         module,
         [one.groups for one in transfers],
         options.mesh,
-        sibling_mesh if options.asks_beside else _ask_nobody,
+        sibling_mesh if options.asks_beside else lambda: None,
         pricing.devices_per_node,
     )
     placed = [(one, extents.find(one.groups)) for one in transfers]
