@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from hlotool.analysis.dataflow.sharing import follow
 from hlotool.analysis.dataflow.values import Dataflow, Position
-from hlotool.analysis.graph.calls import find_branches, find_callers
+from hlotool.analysis.graph.calls import list_branches, list_callers
 from hlotool.analysis.memory.users import Users
 from hlotool.analysis.origin import find_scope, is_of_loop
 from hlotool.hlo import Computation, Instruction, Module, SourceLocation, TupleShape
@@ -122,7 +122,7 @@ class Makers:
         if opcode == "while":
             return [step.to(body.root, index) for body in one.callees("body")]
         if opcode == "conditional":
-            return [step.into(branch, index) for branch in find_branches(one)[:MOST_MAKERS]]
+            return [step.into(branch, index) for branch in list_branches(one)[:MOST_MAKERS]]
         if opcode in _ENTERED:
             callee = one.callee()
             inner = index[1:] if opcode == "async-start" else index
@@ -322,7 +322,7 @@ class _Search:
 
     def __init__(self, module: Module) -> None:
         self.entry = module.entry
-        callers = find_callers(module, CONTROL_FLOW | {"fusion"})
+        callers = list_callers(module, CONTROL_FLOW | {"fusion"})
         self.makers = Makers(module, callers)
         self.users = Users(callers)
         self.of_makers: dict[tuple[Instruction, tuple[Position, ...]], _Sighting] = {}

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.dataflow.values import Dataflow, Position, Value, trace_values
-from hlotool.analysis.graph.calls import find_branches
+from hlotool.analysis.graph.calls import list_branches
 from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.buffers import BufferAssignment, BufferValue
 from hlotool.hlo.opcodes import CONTROL_FLOW, USES_NOTHING
@@ -120,7 +120,7 @@ def _enter(user: Instruction, number: int, index: ShapeIndex) -> Iterator[Positi
             yield from ((each, index) for each in callee.parameters)
         yield (user, index)
     elif opcode == "conditional":
-        branches = find_branches(user)[number - 1 : number] if number else ()
+        branches = list_branches(user)[number - 1 : number] if number else ()
         yield from ((each, index) for branch in branches for each in branch.parameters)
     elif opcode in {"call", "async-start"}:
         called = user.callee()
