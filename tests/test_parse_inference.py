@@ -16,7 +16,7 @@ from parsed import read_module
 from hlotool.errors import ParseError
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape
 from hlotool.hlo.fast_reader import LINE
-from hlotool.hlo.inference.rules import SizeLimit, can_infer, infer_shape
+from hlotool.hlo.inference import SizeLimit, can_infer, infer_shape
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 
