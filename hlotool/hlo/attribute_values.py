@@ -121,15 +121,10 @@ def parse_window(scanner: Scanner) -> tuple[WindowDimension, ...]:
     if {len(pads), *map(len, filled.values())} != {rank}:
         scanner.fail("the window's parts differ in rank", start, scanner.pos)
     return tuple(
-        WindowDimension(
-            filled["size"][number],
-            filled["stride"][number],
-            *pads[number],
-            filled["lhs_dilate"][number],
-            filled["rhs_dilate"][number],
-            bool(filled["rhs_reversal"][number]),
+        WindowDimension(size, stride, low, high, lhs_dilate, rhs_dilate, bool(is_reversed))
+        for (low, high), size, stride, lhs_dilate, rhs_dilate, is_reversed in zip(
+            pads, *filled.values(), strict=True
         )
-        for number in range(rank)
     )
 
 
@@ -490,7 +485,7 @@ def parse_sharding(scanner: Scanner) -> Sharding:
     scanner.skip_blanks()
     if scanner.peek() in {"{", "}"}:
         elements = scanner.parse_items(parse_sharding, "}", "a sharding")
-        sharding = Sharding("tuple", "", elements=tuple(elements))
+        sharding = Sharding("tuple", elements=tuple(elements))
     else:
         sharding = _parse_single(scanner)
     scanner.pos = start
@@ -507,16 +502,16 @@ def _parse_single(scanner: Scanner) -> Sharding:
         return _parse_named(scanner)
     if word == "maximal":
         scanner.expect("device=", "after 'maximal'")
-        return Sharding("maximal", "", device=scanner.expect_count("a device"))
+        return Sharding("maximal", device=scanner.expect_count("a device"))
     if word == "maximal_mesh":
         scanner.expect("[device_id=", "after 'maximal_mesh'")
         device = scanner.expect_count("a device")
         scanner.expect("]", "after the device")
-        return Sharding("maximal", "", device=device)
+        return Sharding("maximal", device=device)
     if word not in _PLAIN_KINDS:
         scanner.pos -= len(word)
         scanner.fail_expected("a sharding")
-    return Sharding(word, "")
+    return Sharding(word)
 
 
 def _parse_tiled(scanner: Scanner) -> Sharding:
@@ -531,13 +526,8 @@ def _parse_tiled(scanner: Scanner) -> Sharding:
         while scanner.accept_token(","):
             numbers.append(scanner.expect_count("a device"))
         devices = tuple(numbers)
-    return Sharding(
-        "tiled",
-        "",
-        tile_dims=tile_dims,
-        devices=devices,
-        last_tile_dims=_parse_last_tile_dims(scanner),
-    )
+    last = _parse_last_tile_dims(scanner)
+    return Sharding("tiled", tile_dims=tile_dims, devices=devices, last_tile_dims=last)
 
 
 def _parse_last_tile_dims(scanner: Scanner) -> tuple[str, ...]:
@@ -564,7 +554,7 @@ def _parse_named(scanner: Scanner) -> Sharding:
     mesh = _parse_mesh(scanner)
     scanner.expect(",", "after the mesh")
     if not scanner.accept_token("["):
-        return Sharding(scanner.expect_match(_SHARDING_WORD, "dimension shardings"), "", mesh=mesh)
+        return Sharding(scanner.expect_match(_SHARDING_WORD, "dimension shardings"), mesh=mesh)
     dims = scanner.parse_items(_parse_axes, "]", "a dimension's axes", may_trail=True)
     extras: dict[str, tuple[AxisRef, ...]] = {}  # `, replicated={'b'}, manual={'c'}`
     while scanner.accept_token(","):
@@ -573,11 +563,6 @@ def _parse_named(scanner: Scanner) -> Sharding:
         if key not in {"replicated", "unreduced", "manual"}:
             break
         extras[f"{key}_axes"] = _parse_axes(scanner)[0]
-    return Sharding(
-        "named",
-        "",
-        mesh=mesh,
-        dim_axes=tuple(axes for axes, _ in dims),
-        open_dims=tuple(number for number, (_, is_open) in enumerate(dims) if is_open),
-        **extras,  # type: ignore[arg-type]
-    )
+    dim_axes = tuple(axes for axes, _ in dims)
+    open_dims = tuple(number for number, (_, is_open) in enumerate(dims) if is_open)
+    return Sharding("named", mesh=mesh, dim_axes=dim_axes, open_dims=open_dims, **extras)  # type: ignore[arg-type]

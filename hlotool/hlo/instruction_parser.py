@@ -36,6 +36,7 @@ _PARAMETER_NUMBER = re.compile(r"[0-9]++")
 _ELEMENT = re.compile(r"#([0-9]{1,9})")
 _CUT = re.compile(r"\.\.\.(?:\(\+[0-9]+\))?")
 _DELETED = re.compile(r"null(?=\s*+[,)])")
+_OPERANDS_COME: Final = "operands come from the same computation, defined before they are used"
 _NUMBERS: Final = list(map(str, range(1000)))  # of parameters, in their usual order
 
 
@@ -168,10 +169,8 @@ class BodyReader:
         scanner = self.scanner
         scanner.skip_blanks()
         if scanner.pos >= scanner.end:
-            scanner.fail(
-                f"the computation {self.computation.name!r} is never closed: the text ends here",
-                hint=TRUNCATED,
-            )
+            what = f"the computation {self.computation.name!r}"
+            scanner.fail(f"{what} is never closed: the text ends here", hint=TRUNCATED)
         is_root = scanner.accept_match(_ROOT) is not None
         has_percent = scanner.accept_token("%")
         name = scanner.expect_name("an instruction, or '}' at the end of the computation")
@@ -280,12 +279,8 @@ class BodyReader:
         name = scanner.expect_match(_NAME, "an operand")
         operand = self.defined.get(name)
         if operand is None:
-            scanner.fail(
-                f"the operand {name!r} is not defined above this line",
-                start,
-                scanner.pos,
-                hint="operands come from the same computation, defined before they are used",
-            )
+            message = f"the operand {name!r} is not defined above this line"
+            scanner.fail(message, start, scanner.pos, _OPERANDS_COME)
         element = scanner.accept_match(_ELEMENT)
         return self._element(operand, int(element[1])) if element else operand
 
@@ -323,14 +318,9 @@ class BodyReader:
         if isinstance(shape, ArrayShape) or index >= len(shape.elements):
             end = self.scanner.pos
             self.scanner.fail(f"{operand.name!r} has no element {index}", end - 1, end)
-        element = Instruction(
-            name,
-            shape.elements[index],
-            "get-tuple-element",
-            (operand,),
-            self.computation,
-            given_attributes={"index": str(index)},
-        )
+        opcode = "get-tuple-element"
+        element = Instruction(name, shape.elements[index], opcode, (operand,), self.computation)
+        element.given_attributes = {"index": str(index)}
         self._add(element)
         return element
 
@@ -463,15 +453,9 @@ def _wrap_async(
         left_out -= {"output_to_operand_aliasing"}
     name = given["calls"] = builder.unique_name(f"{instruction.name}.async_wrapped")
     computation = Computation(name, builder.module)
-    root = Instruction(
-        name,
-        _result_shape(instruction.shape),
-        wrapped,
-        (),
-        computation,
-        start=instruction.start,
-        given_attributes={key: value for key, value in attributes.items() if key not in left_out},
-    )
+    root = Instruction(name, _result_shape(instruction.shape), wrapped, (), computation)
+    root.start = instruction.start
+    root.given_attributes = {key: attributes[key] for key in attributes if key not in left_out}
     computation.instructions.append(root)
     computation.marked_root = root
     computation.execution_thread = unquote(attributes.get("async_execution_thread", "main"))
@@ -498,21 +482,12 @@ def _bind_late(builder: Builder, step: Instruction) -> None:
 def _bind(computation: Computation, operands: tuple[Instruction, ...]) -> None:
     """Add parameters shaped like the operands, which the root takes."""
     root = computation.root
-    first = len(root.operands)
-    parameters = [
-        Instruction(
-            f"{computation.name}.{number}",
-            operand.shape,
-            "parameter",
-            (),
-            computation,
-            literal=str(number),
-            given_attributes={},
-        )
-        for number, operand in enumerate(operands, first)
-    ]
-    computation.instructions[-1:] = [*parameters, root]
-    root.operands += tuple(parameters)
+    for number, operand in enumerate(operands, len(root.operands)):
+        name = f"{computation.name}.{number}"
+        parameter = Instruction(name, operand.shape, "parameter", (), computation, str(number))
+        parameter.given_attributes = {}
+        computation.instructions.insert(-1, parameter)
+        root.operands += (parameter,)
 
 
 def _result_shape(shape: Shape) -> Shape:

@@ -39,30 +39,26 @@ DELETED_OPERAND: Final = (
     "an operand is missing: XLA prints 'null' for one that a pass has deleted and not yet replaced"
 )
 
-# One attribute that XLA's own parser insists on (hlo_parser.cc, those marked required), by
-# opcode; the names of computations are not among them, since they are another print option.
-REQUIRED: Final = {
-    "all-gather": "dimensions",
-    "all-gather-start": "dimensions",
-    "collective-permute": "source_target_pairs",
-    "collective-permute-start": "source_target_pairs",
-    "compare": "direction",
-    "concatenate": "dimensions",
-    "convolution": "dim_labels",
-    "custom-call": "custom_call_target",
-    "dynamic-slice": "dynamic_slice_sizes",
-    "gather": "slice_sizes",
-    "get-tuple-element": "index",
-    "iota": "iota_dimension",
-    "pad": "padding",
-    "reduce": "dimensions",
-    "reduce-scatter": "dimensions",
-    "reverse": "dimensions",
-    "scatter": "index_vector_dim",
+# One attribute that XLA's own parser insists on (hlo_parser.cc, those marked required), and the
+# opcodes that need it; the names of computations are not among them, since they are another print
+# option.
+_REQUIRED: Final = {
+    "custom_call_target": "custom-call",
+    "dim_labels": "convolution",
+    "dimensions": (
+        "all-gather all-gather-start concatenate reduce reduce-scatter reverse sort transpose"
+    ),
+    "direction": "compare",
+    "dynamic_slice_sizes": "dynamic-slice",
+    "index": "get-tuple-element",
+    "index_vector_dim": "scatter",
+    "iota_dimension": "iota",
+    "padding": "pad",
     "slice": "slice",
-    "sort": "dimensions",
-    "transpose": "dimensions",
+    "slice_sizes": "gather",
+    "source_target_pairs": "collective-permute collective-permute-start",
 }
+REQUIRED: Final = {opcode: key for key, opcodes in _REQUIRED.items() for opcode in opcodes.split()}
 
 _MARK: Final = "$"
 _WORD: Final = re.compile(r"\$(?:\{[^}\n]*+\}|\w++)")
