@@ -485,7 +485,7 @@ def parse_sharding(scanner: Scanner) -> Sharding:
     scanner.skip_blanks()
     if scanner.peek() in {"{", "}"}:
         elements = scanner.parse_items(parse_sharding, "}", "a sharding")
-        sharding = Sharding("tuple", elements=tuple(elements))
+        sharding = Sharding("tuple", "", elements=tuple(elements))
     else:
         sharding = _parse_single(scanner)
     scanner.pos = start
@@ -502,16 +502,16 @@ def _parse_single(scanner: Scanner) -> Sharding:
         return _parse_named(scanner)
     if word == "maximal":
         scanner.expect("device=", "after 'maximal'")
-        return Sharding("maximal", device=scanner.expect_count("a device"))
+        return Sharding("maximal", "", device=scanner.expect_count("a device"))
     if word == "maximal_mesh":
         scanner.expect("[device_id=", "after 'maximal_mesh'")
         device = scanner.expect_count("a device")
         scanner.expect("]", "after the device")
-        return Sharding("maximal", device=device)
+        return Sharding("maximal", "", device=device)
     if word not in _PLAIN_KINDS:
         scanner.pos -= len(word)
         scanner.fail_expected("a sharding")
-    return Sharding(word)
+    return Sharding(word, "")
 
 
 def _parse_tiled(scanner: Scanner) -> Sharding:
@@ -527,7 +527,7 @@ def _parse_tiled(scanner: Scanner) -> Sharding:
             numbers.append(scanner.expect_count("a device"))
         devices = tuple(numbers)
     last = _parse_last_tile_dims(scanner)
-    return Sharding("tiled", tile_dims=tile_dims, devices=devices, last_tile_dims=last)
+    return Sharding("tiled", "", tile_dims=tile_dims, devices=devices, last_tile_dims=last)
 
 
 def _parse_last_tile_dims(scanner: Scanner) -> tuple[str, ...]:
@@ -554,7 +554,8 @@ def _parse_named(scanner: Scanner) -> Sharding:
     mesh = _parse_mesh(scanner)
     scanner.expect(",", "after the mesh")
     if not scanner.accept_token("["):
-        return Sharding(scanner.expect_match(_SHARDING_WORD, "dimension shardings"), mesh=mesh)
+        kind = scanner.expect_match(_SHARDING_WORD, "dimension shardings")
+        return Sharding(kind, "", mesh=mesh)
     dims = scanner.parse_items(_parse_axes, "]", "a dimension's axes", may_trail=True)
     extras: dict[str, tuple[AxisRef, ...]] = {}  # `, replicated={'b'}, manual={'c'}`
     while scanner.accept_token(","):
@@ -565,4 +566,11 @@ def _parse_named(scanner: Scanner) -> Sharding:
         extras[f"{key}_axes"] = _parse_axes(scanner)[0]
     dim_axes = tuple(axes for axes, _ in dims)
     open_dims = tuple(number for number, (_, is_open) in enumerate(dims) if is_open)
-    return Sharding("named", mesh=mesh, dim_axes=dim_axes, open_dims=open_dims, **extras)  # type: ignore[arg-type]
+    return Sharding(
+        "named",
+        "",
+        mesh=mesh,
+        dim_axes=dim_axes,
+        open_dims=open_dims,
+        **extras,  # type: ignore[arg-type]
+    )

@@ -161,7 +161,7 @@ class Sharding(Struct, frozen=True):
     """
 
     kind: str
-    text: str = ""
+    text: str
     device: int | None = None
     tile_dims: tuple[int, ...] = ()
     devices: Iota | tuple[int, ...] | None = None
