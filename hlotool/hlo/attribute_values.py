@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Final
+from functools import lru_cache, partial
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -49,17 +49,16 @@ _WINDOW_DEFAULTS = {"size": 1, "stride": 1, "lhs_dilate": 1, "rhs_dilate": 1, "r
 def parse_integers(scanner: Scanner) -> tuple[int, ...]:
     """Read `{1,2,3}`."""
     scanner.expect("{", "before the numbers")
-    return tuple(scanner.parse_items(_parse_integer, "}", "a number", may_trail=True))
-
-
-def _parse_integer(scanner: Scanner) -> int:
-    return scanner.expect_integer("a number")
+    parse = partial(Scanner.expect_integer, what="a number")
+    return tuple(scanner.parse_items(parse, "}", "a number", may_trail=True))
 
 
 def parse_numbers(scanner: Scanner) -> tuple[int, ...]:
     """Read `{0,1}` or a bare `3`."""
     scanner.skip_blanks()
-    return parse_integers(scanner) if scanner.peek() == "{" else (_parse_integer(scanner),)
+    if scanner.peek() == "{":
+        return parse_integers(scanner)
+    return (scanner.expect_integer("a number"),)
 
 
 def parse_pairs(scanner: Scanner) -> tuple[tuple[int, int], ...]:
@@ -87,12 +86,10 @@ def parse_instruction_names(scanner: Scanner) -> tuple[str, ...]:
 
 
 def _parse_names(scanner: Scanner, what: str) -> tuple[str, ...]:
-    def parse_name(scanner: Scanner) -> str:
-        return scanner.expect_name(what)
-
     if not scanner.accept_token("{"):
-        return (parse_name(scanner),)
-    return tuple(scanner.parse_items(parse_name, "}", "a name", may_trail=True))
+        return (scanner.expect_name(what),)
+    parse = partial(Scanner.expect_name, what=what)
+    return tuple(scanner.parse_items(parse, "}", "a name", may_trail=True))
 
 
 def parse_window(scanner: Scanner) -> tuple[WindowDimension, ...]:
@@ -238,12 +235,9 @@ def parse_donors(scanner: Scanner) -> tuple[Donor, ...]:
 
 def _parse_index(scanner: Scanner) -> ShapeIndex:
     """Read a shape index `{0, 1}`."""
-
-    def parse_number(scanner: Scanner) -> int:
-        return scanner.expect_count("an index")
-
     scanner.expect("{", "before a shape index")
-    return tuple(scanner.parse_items(parse_number, "}", "an index"))
+    parse = partial(Scanner.expect_count, what="an index")
+    return tuple(scanner.parse_items(parse, "}", "an index"))
 
 
 _PAIR = re.compile(
@@ -275,8 +269,7 @@ def read_metadata(text: str) -> Metadata | None:
     """Read a value as machines print it; None when it is not of that form."""
     if not text.startswith("{") or not text.endswith("}"):
         return None
-    strings: dict[str, str] = {}
-    numbers: dict[str, int] = {}
+    known: dict[str, Any] = {}  # strings and numbers
     other: dict[str, str] = {}
     pos, end = 1, len(text) - 1
     while pos < end:
@@ -285,15 +278,15 @@ def read_metadata(text: str) -> Metadata | None:
             return None
         key, string, number, rest = match.groups()
         if string is not None and key in _STRINGS:
-            strings[key] = unquote(string)
+            known[key] = unquote(string)
         elif number is not None and key in _NUMBERS:
-            numbers[key] = int(number)
+            known[key] = int(number)
         elif key in _STRINGS or key in _NUMBERS:
             return None
         else:
             other[key] = string or number or rest
         pos = match.end()
-    return Metadata(**strings, **numbers, other=other)  # type: ignore[arg-type]
+    return Metadata(**known, other=other)
 
 
 def parse_metadata(scanner: Scanner) -> Metadata:
@@ -304,8 +297,7 @@ def parse_metadata(scanner: Scanner) -> Metadata:
     Keys that XLA has since dropped or added are kept in `other`.
     """
     scanner.expect("{", "before the metadata")
-    strings: dict[str, str] = {}
-    numbers: dict[str, int] = {}
+    known: dict[str, Any] = {}  # strings and numbers
     other: dict[str, str] = {}
     while not scanner.accept_token("}"):
         key = scanner.expect_match(_KEY_METADATA, "a metadata key or '}'")
@@ -313,9 +305,9 @@ def parse_metadata(scanner: Scanner) -> Metadata:
         scanner.skip_blanks()
         start = scanner.pos
         if key in _STRINGS:
-            strings[key] = unquote(scanner.expect_string(f"the value of {key!r}"))
+            known[key] = unquote(scanner.expect_string(f"the value of {key!r}"))
         elif key in _NUMBERS:
-            numbers[key] = scanner.expect_integer(f"the value of {key!r}")
+            known[key] = scanner.expect_integer(f"the value of {key!r}")
         elif scanner.peek() in {"{", "["}:
             scanner.skip_group(f"the value of {key!r}")
             other[key] = scanner.text[start : scanner.pos]
@@ -324,7 +316,7 @@ def parse_metadata(scanner: Scanner) -> Metadata:
         else:
             other[key] = scanner.expect_match(_WORD, f"a value of {key!r}")
         scanner.accept_token(",")
-    return Metadata(**strings, **numbers, other=other)  # type: ignore[arg-type]
+    return Metadata(**known, other=other)
 
 
 _AXIS_NAME = re.compile(r"'[^']*+'|\"[^\"]*+\"|[A-Za-z_][A-Za-z0-9_.\-]*+")
@@ -342,7 +334,8 @@ def parse_replica_groups(scanner: Scanner) -> ReplicaGroups:
     start = scanner.pos
     if scanner.starts_with("{"):
         scanner.expect("{", "before the groups")
-        listed = scanner.parse_items(_parse_braced, "}", "a group", may_trail=True)
+        parse = partial(_parse_counts, opener="{", closer="}")
+        listed = scanner.parse_items(parse, "}", "a group", may_trail=True)
         return ReplicaGroups(listed=tuple(listed))
     if scanner.starts_with("["):
         dims = _parse_counts(scanner, "[", "]")
@@ -368,16 +361,9 @@ def _check_devices(scanner: Scanner, check: Callable[[], None], start: int) -> N
 
 def _parse_counts(scanner: Scanner, opener: str, closer: str) -> tuple[int, ...]:
     """Read numbers of devices or dimensions in brackets: `{1,2,3}`, `[2,4]`, `(1,0)`."""
-
-    def parse_count(scanner: Scanner) -> int:
-        return scanner.expect_count("a number")
-
     scanner.expect(opener, "before the numbers")
-    return tuple(scanner.parse_items(parse_count, closer, "a number", may_trail=True))
-
-
-def _parse_braced(scanner: Scanner) -> tuple[int, ...]:
-    return _parse_counts(scanner, "{", "}")
+    parse = partial(Scanner.expect_count, what="a number")
+    return tuple(scanner.parse_items(parse, closer, "a number", may_trail=True))
 
 
 def _parse_iota(scanner: Scanner, dims: tuple[int, ...], start: int) -> Iota:
@@ -526,23 +512,16 @@ def _parse_tiled(scanner: Scanner) -> Sharding:
         while scanner.accept_token(","):
             numbers.append(scanner.expect_count("a device"))
         devices = tuple(numbers)
-    last = _parse_last_tile_dims(scanner)
-    return Sharding("tiled", "", tile_dims=tile_dims, devices=devices, last_tile_dims=last)
-
-
-def _parse_last_tile_dims(scanner: Scanner) -> tuple[str, ...]:
-    """Read what the dimensions beyond the array's rank mean; () where nothing is said."""
+    last: list[str] = []  # what the dimensions beyond the array's rank mean
     if scanner.accept_token("last_tile_dim_replicate"):
-        return ("replicated",)
-    names: list[str] = []
-    if scanner.accept_token("last_tile_dims="):
+        last.append("replicated")
+    elif scanner.accept_token("last_tile_dims="):
         scanner.expect("{", "before the kinds of the last dimensions")
+        what = "manual, replicated, unreduced or maximal"
         while not scanner.accept_token("}"):
-            names.append(
-                scanner.expect_match(_SHARDING_WORD, "manual, replicated, unreduced or maximal")
-            )
+            last.append(scanner.expect_match(_SHARDING_WORD, what))
             scanner.accept_token(",")
-    return tuple(names)
+    return Sharding("tiled", "", tile_dims=tile_dims, devices=devices, last_tile_dims=tuple(last))
 
 
 def _parse_named(scanner: Scanner) -> Sharding:

@@ -173,15 +173,12 @@ def _parse_fields(scanner: Scanner, table: str) -> dict[str, int]:
     scanner.expect("{", f"in a row of {table}")
     fields: dict[str, int] = {}
     while not scanner.accept_token("}"):
-        start = scanner.pos
         scanner.skip_blanks()
         match = scanner.accept_match(_FIELD)
         if match is None:
             scanner.fail_expected(f"name=number or '}}' in a row of {table}")
         fields[match[1]] = int(match[2])
         scanner.accept_token(",")
-        if scanner.pos == start:
-            scanner.fail_expected(f"'}}' in a row of {table}")
     return fields
 
 

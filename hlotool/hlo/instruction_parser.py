@@ -347,22 +347,21 @@ class BodyReader:
         start = scanner.pos
         scanner.expect("{", "before a computation's body")
         names: list[str] = []
-        if scanner.accept_token("{"):
-            names.append(self._read_body(instruction, key, start))
-            while scanner.accept_token(","):
+        is_list = scanner.accept_token("{")
+        while not names or (is_list and scanner.accept_token(",")):
+            if names:
                 scanner.expect("{", "before the next computation's body")
-                names.append(self._read_body(instruction, key, start))
+            names.append(self._read_body(f"{instruction.name}.{key}", start))
+        if is_list:
             scanner.expect("}", f"after the computations of {key!r}")
-        else:
-            names.append(self._read_body(instruction, key, start))
         scanner.leave()
         return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
-    def _read_body(self, instruction: Instruction, key: str, start: int) -> str:
+    def _read_body(self, wanted: str, start: int) -> str:
         builder = self.builder
-        computation = Computation(f"{instruction.name}.{key}", builder.module)
+        computation = Computation(wanted, builder.module)
         BodyReader(builder, computation, None, by_line=self.by_line).read_to_close()
-        computation.name = builder.unique_name(computation.name)  # a body in it may have that name
+        computation.name = builder.unique_name(wanted)  # a body in it may have that name
         builder.add_computation(computation, start)
         return computation.name
 
@@ -414,13 +413,10 @@ def _parse_parameter(scanner: Scanner) -> Shape:
 
 
 # What an async line says about itself; everything else belongs to the wrapped operation.
-_OF_THE_START: Final = frozenset(
-    (
-        "async_execution_thread", "backend_config", "control-predecessors",
-        "frontend_attributes", "metadata", "origin", "output_to_operand_aliasing", "sharding",
-        "statistics",
-    )
-)  # fmt: skip
+_OF_THE_START: Final = (
+    "async_execution_thread backend_config control-predecessors frontend_attributes metadata "
+    "origin output_to_operand_aliasing sharding statistics"
+)
 _NOT_OF_THE_WRAPPED: Final = frozenset(
     ("async_execution_thread", "control-predecessors", "output_to_operand_aliasing")
 )
@@ -442,7 +438,8 @@ def _wrap_async(
     callee all the same, behind what the operation itself calls; it is kept instead.
     """
     attributes = instruction.attributes
-    given = {key: value for key, value in attributes.items() if key in _OF_THE_START}
+    kept = set(_OF_THE_START.split())
+    given = {key: value for key, value in attributes.items() if key in kept}
     instruction.given_attributes = given
     if is_callee_printed or ("calls" in attributes and wrapped != "fusion"):
         given["calls"] = attributes["calls"]

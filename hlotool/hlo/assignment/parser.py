@@ -25,6 +25,7 @@ from hlotool.hlo.assignment.sections import (
     accept_total_bytes,
     accept_used_values,
     find_definition,
+    refuse_at,
 )
 from hlotool.hlo.buffers import (
     Allocation,
@@ -71,6 +72,7 @@ _LINE = re.compile(
 )
 _VALUE_GROUPS: Final = 8  # the first ones of a line
 _KNOWN: Final = ("allocation ", " value: ")  # how a line begins that must be read
+_MISSING: Final = "a part of the dump is missing, or two dumps are mixed"
 _EXPECTED: Final = "'allocation …' or ' value: …'"
 _NAME = re.compile(r"[^\s{>]++")
 _INDEX = re.compile(r"\{[0-9,]*+\}")
@@ -123,9 +125,7 @@ def _parse(
     if total is not None:
         _check_total(source, allocations, total, used_source, used_start)
     if used is None and (total is not None or values is not None):
-        scanner = Scanner(used_source, at)  # XLA prints them behind the total
-        hint = CUT if scanner.at_end() else ""
-        scanner.fail(f"expected 'Used values:', found {scanner.describe_next()}", hint=hint)
+        refuse_at(used_source, at, "'Used values:'")  # XLA prints them behind the total
     mixed_up = _describe_mixed_up(source, live_range)
     live_source, live_start = (source, end) if live_range is None else (live_range, 0)
     live_ranges = LiveRangeReader(live_source, by_key, unknown, mixed_up).read(live_start)
@@ -139,7 +139,7 @@ def _parse(
 def _map_values(source: Source, allocations: tuple[Allocation, ...]) -> dict[ValueKey, BufferValue]:
     """Return the values by instruction and index; raise where one, or a number, comes twice."""
     values = [value for allocation in allocations for value in allocation.values]
-    by_key = {value.key: value for value in values}
+    by_key = {(value.instruction, value.index or ()): value for value in values}  # may be millions
     if len(by_key) < len(values) or len({value.number for value in values}) < len(values):
         seen: set[ValueKey | int] = set()
         for value in values:
@@ -277,14 +277,9 @@ class _AllocationReader:
         for expected, allocation in enumerate(self.allocations):
             number = allocation.number
             if number != expected:  # XLA numbers them 0, 1, 2, …
+                message = f"expected allocation {expected}, found allocation {number}"
                 start = allocation.start + len("allocation ")
-                raise ParseError(
-                    f"expected allocation {expected}, found allocation {number}",
-                    self.source,
-                    start,
-                    start + len(str(number)),
-                    "a part of the dump is missing, or two dumps are mixed",
-                )
+                raise ParseError(message, self.source, start, start + len(str(number)), _MISSING)
         if self.reusers:
             known = {(one.number, value.number) for one in self.allocations for value in one.values}
             for reused, match in self.reusers:
@@ -304,10 +299,8 @@ class _AllocationReader:
         while at < len(fields):
             field = _FIELD.match(fields, at)
             if field is None:
-                place = match.start("allocation") + at
-                raise ParseError(
-                    "this field cannot be read", self.source, place, match.end("allocation")
-                )
+                start, end = match.span("allocation")
+                raise ParseError("this field cannot be read", self.source, start + at, end)
             at = field.end()
             if field["color"]:
                 allocation.color = int(field["color"])
@@ -327,8 +320,9 @@ class _AllocationReader:
         if not self.allocations:
             self._fail(match, "a value stands before the first allocation")
         allocation = self.allocations[-1]
-        number, name, index, phi, color, *sizes, text = match.groups()[:_VALUE_GROUPS]
-        size, offset = map(int, sizes)
+        groups = match.groups()[:_VALUE_GROUPS]
+        number, name, index, phi, color, size_text, offset_text, text = groups
+        size, offset = int(size_text), int(offset_text)
         shape = self.shapes.get(text) or self._parse_shape(match.start("value"), text)
         if offset + size > allocation.size_bytes:
             end = f"which ends at {allocation.size_bytes}"

@@ -53,7 +53,7 @@ class UnknownLines:
         line = source.text[at : end if end >= 0 else len(source.text)].strip()
         if end < 0:
             if self._first is None or line:
-                self._refuse(source, at, expected)
+                refuse_at(source, at, expected)
             self.refuse(f"the text ends without {expected}")
         if line and not line.startswith("//"):
             self.count += 1
@@ -64,14 +64,15 @@ class UnknownLines:
         """Raise ParseError at the first line that was passed over; nothing if there is none."""
         if self._first is not None:
             hint = f"this line is of no known kind, and the rest does not add up: {why}"
-            self._refuse(*self._first, hint)
+            refuse_at(*self._first, hint)
 
-    @staticmethod
-    def _refuse(source: Source, at: int, expected: str, hint: str = "") -> NoReturn:
-        scanner = Scanner(source, at)
-        if scanner.at_end():
-            hint = hint or CUT
-        scanner.fail(f"expected {expected}, found {scanner.describe_next()}", hint=hint)
+
+def refuse_at(source: Source, at: int, expected: str, hint: str = "") -> NoReturn:
+    """Raise where something else was expected; a text that ends there may be cut."""
+    scanner = Scanner(source, at)
+    if scanner.at_end():
+        hint = hint or CUT
+    scanner.fail(f"expected {expected}, found {scanner.describe_next()}", hint=hint)
 
 
 class ShapeIndices(dict[str, ShapeIndex]):
@@ -327,7 +328,7 @@ def accept_used_values(
             uses, start = match["uses"], match.end()
         else:
             match, uses, start = _read_line_by_line(source, at, unknown)
-        at = _find_next(text, start, last)
+        at = _end_of_value(text, start, last)
         end = _pass_over_tail(source, start, at, unknown)
         count = uses.count("\n") if uses.strip() != "(none)" else 0
         used[int(match["number"])] = UsedValue(
@@ -368,8 +369,8 @@ def _read_line_by_line(
     return first, uses, begins.end()
 
 
-def _find_next(text: str, at: int, end: int) -> int:
-    """Find where the text of an instruction ends: it may hold newlines inside strings.
+def _end_of_value(text: str, at: int, end: int) -> int:
+    """Return where the text of an instruction ends: it may hold newlines inside strings.
 
     That is where the next value begins, on a line of its own; until 2024 no newline came before.
     """
