@@ -144,7 +144,7 @@ class ReplicaGroups(Struct, frozen=True):
         """
         pieces = _split_axes(mesh.axes, self.grouped_axes)
         dims = [piece.size for piece in pieces]
-        grouped = _find_grouped(pieces, self.grouped_axes)
+        grouped = _list_grouped(pieces, self.grouped_axes)
         kept = set(range(len(dims))).difference(grouped)
         if len(kept) + len(grouped) != len(dims):
             raise ValueError("an axis is grouped twice")
@@ -249,7 +249,7 @@ def _split_axes(axes: Sequence[MeshAxis], refs: Sequence[AxisRef]) -> list[_Piec
     return pieces
 
 
-def _find_grouped(pieces: Sequence[_Piece], refs: Sequence[AxisRef]) -> list[int]:
+def _list_grouped(pieces: Sequence[_Piece], refs: Sequence[AxisRef]) -> list[int]:
     """Return the numbers of the pieces that `refs` cover, in their order."""
     places: dict[str, list[int]] = {}
     for place, piece in enumerate(pieces):

@@ -10,7 +10,7 @@ computation nothing else is looked at but strings and comments.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
@@ -27,8 +27,6 @@ from hlotool.hlo.values import SourceLocation
 from hlotool.text import DeviceCounts, Source
 
 T = TypeVar("T")
-_EntryLayout = tuple[tuple[Shape, ...], Shape]  # parameters and result
-
 _ONE_DEVICE = DeviceCounts(1, 1)
 _NAME = re.compile(NAME)
 _KEY = re.compile(rf"({NAME})=")
@@ -64,8 +62,8 @@ def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: Shap
             return absent
         return Scanner(scanner.source, *spans[key]).parse_whole(parse)
 
-    def parse_layout(value: Scanner) -> _EntryLayout | None:
-        return _find_entry_layout(value, shapes) or _parse_entry_layout(value)
+    def parse_layout(value: Scanner) -> tuple[Sequence[Shape], Shape] | None:
+        return _parse_entry_layout(value, shapes)
 
     layout = read("entry_computation_layout", parse_layout, None)
     counts = scanner.source.counts or _ONE_DEVICE
@@ -75,7 +73,7 @@ def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: Shap
         num_partitions=read("num_partitions", _parse_count, counts.num_partitions),
         aliases=read("input_output_alias", parse_aliases, ()),
         donors=read("buffer_donor", parse_donors, ()),
-        entry_parameters=layout[0] if layout else None,
+        entry_parameters=tuple(layout[0]) if layout else None,
         entry_result=layout[1] if layout else None,
         frontend_attributes=read("frontend_attributes", parse_string_map, {}),
         attributes={key: scanner.text[start:end] for key, (start, end) in spans.items()},
@@ -95,30 +93,24 @@ def _parse_count(scanner: Scanner) -> int:
     return count
 
 
-def _find_entry_layout(scanner: Scanner, shapes: ShapeCache) -> _EntryLayout | None:
-    """Read the entry's layout as machines print it, through the cache of shapes."""
-    begin, _, end = scanner.text[scanner.pos : scanner.end].partition(")->")
-    if not begin.startswith("{(") or not end.endswith("}"):
-        return None
-    parameters, result = shapes.find(begin[1:] + ")"), shapes.find(end[:-1])
-    if not isinstance(parameters, TupleShape) or result is None:
-        return None
-    scanner.pos = scanner.end
-    return parameters.elements, result
-
-
-def _parse_entry_layout(scanner: Scanner) -> _EntryLayout:
+def _parse_entry_layout(scanner: Scanner, shapes: ShapeCache) -> tuple[Sequence[Shape], Shape]:
     """Read the shapes of the entry's parameters and result, with layouts.
 
     entry_computation_layout = "{(" [ shape { "," shape } ] ")->" shape "}"
     """
+    begin, _, end = scanner.text[scanner.pos : scanner.end].partition(")->")
+    if begin.startswith("{(") and end.endswith("}"):  # as machines print it: by the cache of shapes
+        whole, result = shapes.find(begin[1:] + ")"), shapes.find(end[:-1])
+        if isinstance(whole, TupleShape) and result is not None:
+            scanner.pos = scanner.end
+            return whole.elements, result
     scanner.expect("{", "before the entry's layout")
     scanner.expect("(", "before the entry's parameters")
     parameters = scanner.parse_items(parse_shape, ")", "a parameter's shape")
     scanner.expect("->", "after the entry's parameters")
     result = parse_shape(scanner)
     scanner.expect("}", "after the entry's layout")
-    return tuple(parameters), result
+    return parameters, result
 
 
 _TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?=\s)")

@@ -479,12 +479,14 @@ def _bind_late(builder: Builder, step: Instruction) -> None:
 def _bind(computation: Computation, operands: tuple[Instruction, ...]) -> None:
     """Add parameters shaped like the operands, which the root takes."""
     root = computation.root
+    parameters: list[Instruction] = []
     for number, operand in enumerate(operands, len(root.operands)):
         name = f"{computation.name}.{number}"
         parameter = Instruction(name, operand.shape, "parameter", (), computation, str(number))
         parameter.given_attributes = {}
-        computation.instructions.insert(-1, parameter)
-        root.operands += (parameter,)
+        parameters.append(parameter)
+    computation.instructions[-1:] = [*parameters, root]
+    root.operands += tuple(parameters)
 
 
 def _result_shape(shape: Shape) -> Shape:

@@ -148,14 +148,14 @@ class Instruction(Node, eq=False):
         if self.given_attributes is not None:
             return self.given_attributes
         source = self.computation.module.source
-        return read_attributes(source, self.start, _find_line_end(source.text, self.start))
+        return read_attributes(source, self.start, _line_end(source.text, self.start))
 
     def plain_text(self) -> str | None:
         """Return the attributes as written, without metadata; None where they are split already."""
         if self.given_attributes is not None:
             return None
         text = self.computation.module.source.text
-        return drop_metadata(text[self.start : _find_line_end(text, self.start)], 1)
+        return drop_metadata(text[self.start : _line_end(text, self.start)], 1)
 
     # -- any attribute, as a value
 
@@ -400,7 +400,7 @@ class Instruction(Node, eq=False):
                 self.fail(key, f"{key}= describes {rank} dimensions, {shape} has others")
 
 
-def _find_line_end(text: str, start: int) -> int:
+def _line_end(text: str, start: int) -> int:
     end = text.find("\n", start)
     return len(text) if end < 0 else end
 

@@ -65,6 +65,8 @@ _REUSED: Final = r"[ ]reused[ ]by[ ]buffers[ ]of[ ]a[ ]different[ ]color:[ \t]*+
 _REUSER: Final = rf"""
     [ ][ ]value:[ ]<(?P<reuser_number>{INTEGER})[ ](?P<reuser>[^\r\n>]++)>[ ]\(color={INTEGER}\)
 """
+# One pass over all lines: there may be millions of values, and the name of the last group that
+# matched says of which kind a line is.
 _LINE = re.compile(
     rf"(?:{_VALUE} | {_ALLOCATION} | {_REUSER} | (?P<blank>{_REUSED}|[ \t]*+)"
     r" | (?P<other>[^\n]*+))\r?(?:\n|\Z)",
@@ -120,18 +122,18 @@ def _parse(
     used_source, used_start = (source, end) if values is None else (values, 0)
     total, at = accept_total_bytes(used_source, used_start, unknown)
     used = accept_used_values(used_source, at, unknown)
+    found = BufferAssignment(source, allocations, total, used, define=find_definition)
     if used is not None:
-        _check_used(source, by_key, used, values)
+        _check_used(source, by_key, used, _describe_mixed_up(source, values))
     if total is not None:
-        _check_total(source, allocations, total, used_source, used_start)
+        _check_total(found, total, used_source, used_start)
     if used is None and (total is not None or values is not None):
         refuse_at(used_source, at, "'Used values:'")  # XLA prints them behind the total
     mixed_up = _describe_mixed_up(source, live_range)
     live_source, live_start = (source, end) if live_range is None else (live_range, 0)
-    live_ranges = LiveRangeReader(live_source, by_key, unknown, mixed_up).read(live_start)
-    if live_ranges is not None:
-        _check_ranges(source, allocations, mixed_up)
-    found = BufferAssignment(source, allocations, total, used, live_ranges, find_definition)
+    found.live_ranges = LiveRangeReader(live_source, by_key, unknown, mixed_up).read(live_start)
+    if found.live_ranges is not None:
+        _check_ranges(found, mixed_up)
     found.open_end = _find_open_end(found)
     return found
 
@@ -150,14 +152,10 @@ def _map_values(source: Source, allocations: tuple[Allocation, ...]) -> dict[Val
 
 
 def _check_used(
-    source: Source,
-    by_key: Mapping[ValueKey, BufferValue],
-    used: Mapping[int, UsedValue],
-    values: Source | None,
+    source: Source, by_key: Mapping[ValueKey, BufferValue], used: Mapping[int, UsedValue], hint: str
 ) -> None:
     """Raise at the first used value without an allocation, or the other way round."""
     known = {value.number: value for value in by_key.values()}
-    hint = _describe_mixed_up(source, values)
     for number, one in used.items():
         value = known.get(number)
         if value is None or one.name != value.name:
@@ -169,29 +167,23 @@ def _check_used(
             _fail_at(source, value, "is not among the used values", hint)
 
 
-def _check_total(
-    source: Source,
-    allocations: tuple[Allocation, ...],
-    total: int,
-    stated_in: Source,
-    start: int,
-) -> None:
+def _check_total(found: BufferAssignment, total: int, stated_in: Source, start: int) -> None:
     """Raise where the allocations do not add up to the total that stands behind an offset."""
-    found = sum(one.size_bytes for one in allocations)
-    if found != total:
+    size = sum(one.size_bytes for one in found.allocations)
+    if size != total:
         at = stated_in.text.index(str(total), start)
-        hint = _describe_mixed_up(source, None if stated_in is source else stated_in)
-        message = f"the allocations hold {found} bytes, not {total}"
+        hint = _describe_mixed_up(found.source, None if stated_in is found.source else stated_in)
+        message = f"the allocations hold {size} bytes, not {total}"
         raise ParseError(message, stated_in, at, at + len(str(total)), hint)
 
 
-def _check_ranges(source: Source, allocations: tuple[Allocation, ...], mixed_up: str) -> None:
+def _check_ranges(found: BufferAssignment, mixed_up: str) -> None:
     """Raise at the first value without a live range, of those for which XLA prints one."""
-    for allocation in allocations:
+    for allocation in found.allocations:
         if not allocation.is_constant and not allocation.is_thread_local:
             for value in allocation.values:
                 if value.live is None:
-                    _fail_at(source, value, "has no live range", mixed_up)
+                    _fail_at(found.source, value, "has no live range", mixed_up)
 
 
 def _describe_mixed_up(source: Source, other: Source | None) -> str:

@@ -102,6 +102,7 @@ _PEAK_ENTRY = re.compile(
     rf"\ {{4}}([^\s{{:]++)(?:\{{([0-9,]*+)\}})?+:\ ({INTEGER})\ bytes"
     rf"(?:\ \(cumulative:\ ({INTEGER})[^)\n]*+\))?+[ \t]*+\r?(?:\n|\Z)"
 )
+# XLA gives no peak where a dimension has no bound.
 _NO_PEAK = re.compile(r" *+Peak memory could not be determined[^\n]*+(?:\n|\Z)")
 _BREAKDOWN = re.compile(r" *+Stack trace breakdown [^\n]*+(?:\n|\Z)(?:[ ]{4}[^\n]*+(?:\n|\Z)|\n)*+")
 _ONE_OF_SEQUENCE: Final = "'number:name' or 'BufferLiveRange:'"
@@ -131,9 +132,9 @@ class LiveRangeReader(Struct):
                      integer " bytes" [ " (cumulative: " integer " bytes)" ] NL }
                      [ "  Stack trace breakdown " … NL { "    " … NL } ]
 
-        Follows HloLiveRange::ToString (xla/hlo/utils/hlo_live_range.cc); ends are inclusive. XLA
-        gives no peak where a dimension has no bound. Lines of other kinds go to `unknown`. Raises
-        ParseError where a part is missing or contradicts another, and at a range of no value.
+        Follows HloLiveRange::ToString (xla/hlo/utils/hlo_live_range.cc); ends are inclusive.
+        Lines of other kinds go to `unknown`. Raises ParseError where a part is missing or
+        contradicts another, and at a range of no value.
         """
         text = self.source.text
         section = text.find("\nHloLiveRange ", start - 1) if start else 0  # others may stand before
@@ -212,10 +213,7 @@ class LiveRangeReader(Struct):
     def _read_peak(
         self, heading: re.Match[str], position: int, last: int
     ) -> tuple[list[PeakEntry], int]:
-        """Read what is live at XLA's peak; with unknown lines between, only if it adds up.
-
-        XLA leaves nothing out, so a list that is shorter than what is live is cut.
-        """
+        """Read what is live at XLA's peak; with unknown lines between, only if it adds up."""
         if position > last:
             message = f"the peak lies beyond the last position, {last}"
             raise ParseError(message, self.source, *heading.span(1))
@@ -236,6 +234,7 @@ class LiveRangeReader(Struct):
             behind |= self.unknown.count > before
         if is_broken and str(sum(one.size_bytes for one in entries)) != total:
             self.unknown.refuse("what is live at XLA's peak is not its cumulative size")
+        # XLA leaves nothing out, so a list that is shorter than what is live is cut.
         ranges = [value.live for value in self.by_key.values() if value.live]
         live = len([one for one in ranges if one.start <= position <= one.end])
         if len(entries) < live:
@@ -250,6 +249,7 @@ _FIRST_LINE: Final = rf"{_HEAD}[ ]@[0-9]++>\r?\n"
 _INDEX: Final = r"(?:[ ]\{[0-9,]*+\})?+"
 _POSITION: Final = rf"[ ][ ][^\s,]++{_INDEX}\r?\n"
 _USE: Final = rf"[ ][ ](?:[^\s,]++,[ ]operand[ ][0-9]++{_INDEX}|\(none\))\r?\n"
+# A value without lines of unknown kinds: one match up to its instruction. Others take many steps.
 _VALUE = re.compile(
     rf"""
     {_FIRST_LINE}
@@ -270,6 +270,7 @@ _LINE = re.compile(
 )
 _FROM = re.compile(r"[ ]from[ ]instruction:[ ]")
 _SECTION = re.compile(r"\s*+(?:Used values:|HloLiveRange )")
+# The text of an instruction on one line; its strings, of source lines say, may hold newlines.
 _INSTRUCTION = re.compile(rf"(?:[^\"\n]++|{STRING})*+", re.DOTALL)
 _ANOTHER: Final = "another used value, '<number name @color>'"
 _ONE_OF_VALUE: Final = "' positions:', ' uses:' or ' from instruction:'"
