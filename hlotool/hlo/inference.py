@@ -54,44 +54,40 @@ def can_infer(opcode: str) -> bool:
     return opcode in _RULES
 
 
-def infer_shape(instruction: Instruction, limit: SizeLimit) -> Shape:
+def infer_shape(instruction: Instruction, parts: int = 0) -> tuple[Shape, int]:
     """Return the shape of an instruction whose operands and attributes have been read.
 
+    `parts` are those of all shapes inferred for the module before; the sum with these comes back.
     Raises ParseError where there is no answer. Readers of attributes compare ranks with the
     instruction's shape, so it must have one meanwhile: that of its first operand.
     """
     if instruction.operands:
         instruction.shape = instruction.operands[0].shape
     shape = _RULES[instruction.opcode](instruction)
-    limit.count(instruction, shape)
-    return shape
+    return shape, parts + _count_parts(instruction, shape, MOST_PARTS - parts)
 
 
-class SizeLimit:
-    """Counts the parts of the shapes that are inferred for one module.
+def _count_parts(instruction: Instruction, shape: Shape, most: int) -> int:
+    """Count the parts of a shape; refuse one that is too large.
 
     A stated shape is as long as its text. Inferred ones can double with every line.
     """
-
-    def __init__(self) -> None:
-        self._parts = 0
-
-    def count(self, instruction: Instruction, shape: Shape) -> None:
-        """Count a shape's parts; refuse one that is too large."""
-        pending = [(shape, 1)]
-        while pending:
-            part, level = pending.pop()
-            self._parts += 1
-            if isinstance(part, ArrayShape):
-                self._parts += len(part.dims)
-                if not is_countable(part.dims):
-                    _fail(instruction, "it has more elements than 64 bits count")
-            else:
-                pending.extend((element, level + 1) for element in part.elements)
-            if self._parts + len(pending) > MOST_PARTS:
-                _fail(instruction, f"shapes left out have more than {MOST_PARTS:,} parts together")
-            if level > MOST_NESTED:
-                _fail(instruction, f"tuples are nested more than {MOST_NESTED} deep")
+    parts = 0
+    pending = [(shape, 1)]
+    while pending:
+        part, level = pending.pop()
+        parts += 1
+        if isinstance(part, ArrayShape):
+            parts += len(part.dims)
+            if not is_countable(part.dims):
+                _fail(instruction, "it has more elements than 64 bits count")
+        else:
+            pending.extend((element, level + 1) for element in part.elements)
+        if parts + len(pending) > most:
+            _fail(instruction, f"shapes left out have more than {MOST_PARTS:,} parts together")
+        if level > MOST_NESTED:
+            _fail(instruction, f"tuples are nested more than {MOST_NESTED} deep")
+    return parts
 
 
 # -- what a rule asks, and how it says no

@@ -18,7 +18,6 @@ from typing import Final, NoReturn
 from hlotool.errors import ParseError
 from hlotool.hlo.attributes import parse_attributes
 from hlotool.hlo.fast_reader import LINE, OPENING_LINE, OpcodeKinds, find_sugar, read_lines
-from hlotool.hlo.inference import SizeLimit, can_infer, infer_shape
 from hlotool.hlo.module import NO_RESULT, Computation, Instruction, Module
 from hlotool.hlo.not_hlo import CUT_OPERANDS, DELETED_OPERAND, NO_OPCODE, NO_OPERANDS, NO_SHAPE
 from hlotool.hlo.opcodes import GIVEN, LATER_STEPS, OPCODES, TAKES_OPERANDS
@@ -52,7 +51,7 @@ class Builder:
         self.shapes = shapes
         self.kinds = OpcodeKinds()
         self.wrapped: dict[Instruction, Computation] = {}
-        self.inferred = SizeLimit()
+        self._inferred_parts = 0  # of the shapes that the text leaves out
         self._numbers: dict[str, int] = {}  # behind names that are taken
         self._has_entry = False
 
@@ -61,6 +60,13 @@ class Builder:
         start = self.scanner.pos
         shape = parse_shape(self.scanner)
         return self.shapes.setdefault(self.scanner.text[start : self.scanner.pos], shape)
+
+    def infer_shape(self, instruction: Instruction) -> Shape:
+        """Return the shape of an instruction that states none."""
+        from hlotool.hlo.inference import infer_shape  # noqa: PLC0415  texts by hand alone need it
+
+        shape, self._inferred_parts = infer_shape(instruction, self._inferred_parts)
+        return shape
 
     def unique_name(self, wanted: str) -> str:
         """Return `wanted`, or `wanted.N` when a computation has that name already."""
@@ -220,7 +226,7 @@ class BodyReader:
             instruction.shape = (
                 self._shape_in_head(instruction, end)
                 if opcode == "parameter"
-                else infer_shape(instruction, self.builder.inferred)
+                else self.builder.infer_shape(instruction)
             )
         sugar = find_sugar(opcode, instruction.shape, instruction.operands)
         if sugar:
@@ -303,7 +309,7 @@ class BodyReader:
         nested.start = scanner.pos
         nested.given_attributes = {}
         if shape is None:
-            nested.shape = infer_shape(nested, self.builder.inferred)
+            nested.shape = self.builder.infer_shape(nested)
         scanner.leave()
         self._add(nested)
         return nested
@@ -368,6 +374,8 @@ class BodyReader:
 
 def _expect_rule(scanner: Scanner, opcode: str) -> None:
     """Refuse an opcode that stands before the cursor without a shape, if it needs one."""
+    from hlotool.hlo.inference import can_infer  # noqa: PLC0415  texts by hand alone need it
+
     if not can_infer(opcode):
         _fail_without_shape(scanner, opcode, scanner.pos)
 
