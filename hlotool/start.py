@@ -16,7 +16,7 @@ try:
 except KeyboardInterrupt:
     os._exit(_INTERRUPTED)
 
-# Made between two runs of the collector: an answer is no garbage, and `parse/collector` runs it
+# Made between two runs of the collector: an answer is no garbage, and `hlo/parser` runs it
 # between two dumps.
 _NEW_OBJECTS = 10_000_000
 

@@ -43,10 +43,8 @@ def test_modules_that_nobody_holds_are_collected(before: str) -> None:
     assert int(run.stdout) < 100
 
 
-def test_it_collects_in_proportion_to_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_collects_in_proportion_to_what_is_kept() -> None:
     """Else reading many and keeping them would take time in the square of their number."""
-    monkeypatch.setattr("hlotool.hlo.parser._FEWEST", 1000)
-    monkeypatch.setattr("hlotool.hlo.parser._COLLECTOR._due", 1000)
     source = Source(_TEXT.read_text(encoding="utf-8"))
     before = gc.get_stats()[2]["collections"]
     kept = [parse_module(source) for _ in range(25)]

@@ -16,7 +16,7 @@ from parsed import read_module
 from hlotool.errors import ParseError
 from hlotool.hlo import ArrayShape, Instruction, Module, Shape
 from hlotool.hlo.fast_reader import LINE
-from hlotool.hlo.inference.rules import SizeLimit, can_infer, infer_shape
+from hlotool.hlo.inference import can_infer, infer_shape
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source
 
@@ -46,7 +46,7 @@ def infer(instruction: Instruction) -> Shape | None:
     """Infer a shape as if it were left out; None where that is refused."""
     stated = instruction.shape
     try:
-        return infer_shape(instruction, SizeLimit())
+        return infer_shape(instruction)[0]
     except ParseError:
         return None
     finally:

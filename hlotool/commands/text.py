@@ -11,7 +11,7 @@ from hlotool.commands.shared.request import Request
 from hlotool.dump.read import display_name
 from hlotool.dump.text_kind import detect_kind
 from hlotool.errors import InputError, UsageError
-from hlotool.hlo.module_extent import ComputationExtent, list_computations
+from hlotool.hlo.header_parser import ComputationExtent, list_computations
 from hlotool.table.names import suggest
 from hlotool.text import Source
 

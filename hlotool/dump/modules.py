@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from hlotool.dump.text_kind import Detection, Heading, Prefix, TextKind, detect_kind, find_headings
 from hlotool.hlo.fast_reader import LONGEST_HAND_WRITTEN
-from hlotool.hlo.module_extent import find_module_end
+from hlotool.hlo.header_parser import find_module_end
 from hlotool.hlo.scanner import NAME
 from hlotool.table.words import count_noun
 from hlotool.text import Source

@@ -1,15 +1,14 @@
-"""The core IR: what every analysis reads. Knows no text but as a source of attributes.
+"""The IR that every analysis reads, and the parser of HLO text that makes it.
 
-`module`, `computation` and `instruction` are the nodes (`node` is what they share), `header` the
-first line of a module. `attribute_reader` is what they ask of the text, `call_keys` the attributes
-that name computations, `shape`, `values` and `groups` what their attributes hold, `debug_info` the
-tables of source lines. `async_chain` follows an asynchronous operation through its steps. `opcodes`
-gives every opcode its `traits`. `buffers` is the IR of a buffer assignment.
+* `module` has the nodes: module, computation, instruction, and the steps of what is asynchronous.
+* `shape`, `values`, `groups` are what they hold; `opcodes` says what is true of each opcode.
+* `parser` is the way in from text. `fast_reader` takes the lines that machines print,
+  `instruction_parser` all else; `inference` gives shapes that a text leaves out.
+* `buffers` is the IR of a buffer assignment, `assignment` reads its text.
 """
 
 from hlotool.hlo.groups import AxisRef, Iota, Mesh, MeshAxis, ReplicaGroups, Sharding
 from hlotool.hlo.module import (
-    AttributeReader,
     Computation,
     DebugInfo,
     Header,
@@ -34,7 +33,6 @@ from hlotool.hlo.values import (
 __all__ = [
     "Alias",
     "ArrayShape",
-    "AttributeReader",
     "AxisRef",
     "BackendConfig",
     "Computation",

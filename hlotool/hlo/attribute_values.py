@@ -1,11 +1,8 @@
 """Typed attribute values, each by the function that knows its notation.
 
-Source: xla/hlo/parser/hlo_parser.cc. Every function takes a Scanner on one value and
-raises ParseError where the notation breaks.
-
-Which output shares memory with which parameter or operand, and which parameter is donated?
-
-`metadata={...}`: a regex for what machines print, a scanner for everything else.
+Source: xla/hlo/parser/hlo_parser.cc; of device groups xla/hlo/ir/replica_group.cc,
+mesh_and_axis.cc, hlo_sharding.cc and named_sharding.cc too. Every function takes a Scanner on one
+value and raises ParseError where the notation breaks.
 """
 
 from __future__ import annotations
@@ -13,9 +10,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Final, TypeVar
+from functools import lru_cache, partial
+from typing import Any, Final
 
+from msgspec.structs import replace
+
+from hlotool.hlo.groups import (
+    AxisRef,
+    Iota,
+    Mesh,
+    MeshAxis,
+    ReplicaGroups,
+    Sharding,
+    count_devices,
+)
 from hlotool.hlo.scanner import STRING, Scanner, unquote
 from hlotool.hlo.values import (
     Alias,
@@ -41,13 +49,8 @@ _WINDOW_DEFAULTS = {"size": 1, "stride": 1, "lhs_dilate": 1, "rhs_dilate": 1, "r
 def parse_integers(scanner: Scanner) -> tuple[int, ...]:
     """Read `{1,2,3}`."""
     scanner.expect("{", "before the numbers")
-    numbers: list[int] = []
-    while not scanner.accept_token("}"):
-        numbers.append(scanner.expect_integer("a number"))
-        if not scanner.accept_token(","):
-            scanner.expect("}", "or ',' after a number")
-            break
-    return tuple(numbers)
+    parse = partial(Scanner.expect_integer, what="a number")
+    return tuple(scanner.parse_items(parse, "}", "a number", may_trail=True))
 
 
 def parse_numbers(scanner: Scanner) -> tuple[int, ...]:
@@ -60,18 +63,16 @@ def parse_numbers(scanner: Scanner) -> tuple[int, ...]:
 
 def parse_pairs(scanner: Scanner) -> tuple[tuple[int, int], ...]:
     """Read `{{0,1},{1,0}}`: source and target of each pair."""
-    scanner.expect("{", "before the pairs")
-    pairs: list[tuple[int, int]] = []
-    while not scanner.accept_token("}"):
+
+    def parse_pair(scanner: Scanner) -> tuple[int, int]:
         start = scanner.pos
         pair = parse_integers(scanner)
         if len(pair) != 2:  # noqa: PLR2004 (source and target)
             scanner.fail("expected a pair {source,target}", start, scanner.pos)
-        pairs.append((pair[0], pair[1]))
-        if not scanner.accept_token(","):
-            scanner.expect("}", "or ',' after a pair")
-            break
-    return tuple(pairs)
+        return pair[0], pair[1]
+
+    scanner.expect("{", "before the pairs")
+    return tuple(scanner.parse_items(parse_pair, "}", "a pair", may_trail=True))
 
 
 def parse_computation_names(scanner: Scanner) -> tuple[str, ...]:
@@ -87,13 +88,8 @@ def parse_instruction_names(scanner: Scanner) -> tuple[str, ...]:
 def _parse_names(scanner: Scanner, what: str) -> tuple[str, ...]:
     if not scanner.accept_token("{"):
         return (scanner.expect_name(what),)
-    names: list[str] = []
-    while not scanner.accept_token("}"):
-        names.append(scanner.expect_name(what))
-        if not scanner.accept_token(","):
-            scanner.expect("}", "or ',' after a name")
-            break
-    return tuple(names)
+    parse = partial(Scanner.expect_name, what=what)
+    return tuple(scanner.parse_items(parse, "}", "a name", may_trail=True))
 
 
 def parse_window(scanner: Scanner) -> tuple[WindowDimension, ...]:
@@ -119,19 +115,13 @@ def parse_window(scanner: Scanner) -> tuple[WindowDimension, ...]:
     rank = max([len(pads), *map(len, parts.values())], default=0)
     filled = {key: parts.get(key, [value] * rank) for key, value in _WINDOW_DEFAULTS.items()}
     pads = pads or [(0, 0)] * rank
-    ranks = [len(pads), *(len(values) for values in filled.values())]
-    if set(ranks) != {rank}:
+    if {len(pads), *map(len, filled.values())} != {rank}:
         scanner.fail("the window's parts differ in rank", start, scanner.pos)
     return tuple(
-        WindowDimension(
-            filled["size"][number],
-            filled["stride"][number],
-            *pads[number],
-            filled["lhs_dilate"][number],
-            filled["rhs_dilate"][number],
-            bool(filled["rhs_reversal"][number]),
+        WindowDimension(size, stride, low, high, lhs_dilate, rhs_dilate, bool(is_reversed))
+        for (low, high), size, stride, lhs_dilate, rhs_dilate, is_reversed in zip(
+            pads, *filled.values(), strict=True
         )
-        for number in range(rank)
     )
 
 
@@ -164,20 +154,19 @@ def parse_dim_labels(scanner: Scanner) -> DimLabels:
 
 def parse_slices(scanner: Scanner) -> tuple[SliceDimension, ...]:
     """Read `{[0:4], [0:1024:2]}`."""
-    scanner.expect("{", "before the slice")
-    dims: list[SliceDimension] = []
-    while not scanner.accept_token("}"):
-        scanner.expect("[", "before a dimension of the slice")
+    what = "a dimension of the slice"
+
+    def parse_slice(scanner: Scanner) -> SliceDimension:
+        scanner.expect("[", f"before {what}")
         start = scanner.expect_integer("where the slice starts")
         scanner.expect(":", "after the start")
         limit = scanner.expect_integer("where the slice ends")
         stride = scanner.expect_integer("the stride") if scanner.accept_token(":") else 1
-        scanner.expect("]", "after a dimension of the slice")
-        dims.append(SliceDimension(start, limit, stride))
-        if not scanner.accept_token(","):
-            scanner.expect("}", "or ',' after a dimension of the slice")
-            break
-    return tuple(dims)
+        scanner.expect("]", f"after {what}")
+        return SliceDimension(start, limit, stride)
+
+    scanner.expect("{", "before the slice")
+    return tuple(scanner.parse_items(parse_slice, "}", what, may_trail=True))
 
 
 def parse_padding(scanner: Scanner) -> tuple[PaddingDimension, ...]:
@@ -199,45 +188,15 @@ def parse_backend_config(scanner: Scanner) -> BackendConfig:
     return BackendConfig(text, value if isinstance(value, dict) else None)
 
 
-T = TypeVar("T")
-
 _KIND = re.compile(r"may-alias|must-alias")
 # An alias of a whole parameter, as most are.
 _ALIAS = re.compile(r" ?\{([0-9]{1,9}|)\}: \(([0-9]{1,9}), \{\}(?:, (may-alias|must-alias))?\)")
 
 
 def parse_aliases(scanner: Scanner) -> tuple[Alias, ...]:
-    """Read `{ alias, alias }`."""
-    return tuple(_parse_list(scanner, _parse_alias))
-
-
-def parse_donors(scanner: Scanner) -> tuple[Donor, ...]:
-    """Read `{ donor, donor }`."""
-    return tuple(_parse_list(scanner, _parse_donor))
-
-
-def _parse_list(scanner: Scanner, parse_item: Callable[[Scanner], T]) -> list[T]:
-    """Read `{ item, item }`."""
+    """Read `{ alias, alias }`: which outputs share memory with which parameters or operands."""
     scanner.expect("{", "before the list")
-    items: list[T] = []
-    if not scanner.accept_token("}"):
-        items.append(parse_item(scanner))
-        while scanner.accept_token(","):
-            items.append(parse_item(scanner))
-        scanner.expect("}", "or ',' after an entry of the list")
-    return items
-
-
-def _parse_index(scanner: Scanner) -> ShapeIndex:
-    """Read a shape index `{0, 1}`."""
-    scanner.expect("{", "before a shape index")
-    index: list[int] = []
-    if not scanner.accept_token("}"):
-        index.append(scanner.expect_count("an index"))
-        while scanner.accept_token(","):
-            index.append(scanner.expect_count("an index"))
-        scanner.expect("}", "or ',' after an index")
-    return tuple(index)
+    return tuple(scanner.parse_items(_parse_alias, "}", "an entry of the list"))
 
 
 def _parse_alias(scanner: Scanner) -> Alias:
@@ -259,14 +218,26 @@ def _parse_alias(scanner: Scanner) -> Alias:
     return Alias(output, number, index, kind)
 
 
-def _parse_donor(scanner: Scanner) -> Donor:
-    """Read `(parameter, {index})`."""
-    scanner.expect("(", "before a donated parameter")
-    parameter = scanner.expect_count("a parameter number")
-    scanner.expect(",", "after the parameter number")
-    index = _parse_index(scanner)
-    scanner.expect(")", "after the donated parameter")
-    return Donor(parameter, index)
+def parse_donors(scanner: Scanner) -> tuple[Donor, ...]:
+    """Read `{ (parameter, {index}), … }`: which parameters are donated."""
+
+    def parse_donor(scanner: Scanner) -> Donor:
+        scanner.expect("(", "before a donated parameter")
+        parameter = scanner.expect_count("a parameter number")
+        scanner.expect(",", "after the parameter number")
+        index = _parse_index(scanner)
+        scanner.expect(")", "after the donated parameter")
+        return Donor(parameter, index)
+
+    scanner.expect("{", "before the list")
+    return tuple(scanner.parse_items(parse_donor, "}", "an entry of the list"))
+
+
+def _parse_index(scanner: Scanner) -> ShapeIndex:
+    """Read a shape index `{0, 1}`."""
+    scanner.expect("{", "before a shape index")
+    parse = partial(Scanner.expect_count, what="an index")
+    return tuple(scanner.parse_items(parse, "}", "an index"))
 
 
 _PAIR = re.compile(
@@ -298,8 +269,7 @@ def read_metadata(text: str) -> Metadata | None:
     """Read a value as machines print it; None when it is not of that form."""
     if not text.startswith("{") or not text.endswith("}"):
         return None
-    strings: dict[str, str] = {}
-    numbers: dict[str, int] = {}
+    known: dict[str, Any] = {}  # strings and numbers
     other: dict[str, str] = {}
     pos, end = 1, len(text) - 1
     while pos < end:
@@ -308,15 +278,15 @@ def read_metadata(text: str) -> Metadata | None:
             return None
         key, string, number, rest = match.groups()
         if string is not None and key in _STRINGS:
-            strings[key] = unquote(string)
+            known[key] = unquote(string)
         elif number is not None and key in _NUMBERS:
-            numbers[key] = int(number)
+            known[key] = int(number)
         elif key in _STRINGS or key in _NUMBERS:
             return None
         else:
             other[key] = string or number or rest
         pos = match.end()
-    return Metadata(**strings, **numbers, other=other)  # type: ignore[arg-type]
+    return Metadata(**known, other=other)
 
 
 def parse_metadata(scanner: Scanner) -> Metadata:
@@ -327,8 +297,7 @@ def parse_metadata(scanner: Scanner) -> Metadata:
     Keys that XLA has since dropped or added are kept in `other`.
     """
     scanner.expect("{", "before the metadata")
-    strings: dict[str, str] = {}
-    numbers: dict[str, int] = {}
+    known: dict[str, Any] = {}  # strings and numbers
     other: dict[str, str] = {}
     while not scanner.accept_token("}"):
         key = scanner.expect_match(_KEY_METADATA, "a metadata key or '}'")
@@ -336,9 +305,9 @@ def parse_metadata(scanner: Scanner) -> Metadata:
         scanner.skip_blanks()
         start = scanner.pos
         if key in _STRINGS:
-            strings[key] = unquote(scanner.expect_string(f"the value of {key!r}"))
+            known[key] = unquote(scanner.expect_string(f"the value of {key!r}"))
         elif key in _NUMBERS:
-            numbers[key] = scanner.expect_integer(f"the value of {key!r}")
+            known[key] = scanner.expect_integer(f"the value of {key!r}")
         elif scanner.peek() in {"{", "["}:
             scanner.skip_group(f"the value of {key!r}")
             other[key] = scanner.text[start : scanner.pos]
@@ -347,4 +316,240 @@ def parse_metadata(scanner: Scanner) -> Metadata:
         else:
             other[key] = scanner.expect_match(_WORD, f"a value of {key!r}")
         scanner.accept_token(",")
-    return Metadata(**strings, **numbers, other=other)  # type: ignore[arg-type]
+    return Metadata(**known, other=other)
+
+
+_AXIS_NAME = re.compile(r"'[^']*+'|\"[^\"]*+\"|[A-Za-z_][A-Za-z0-9_.\-]*+")
+
+
+def parse_replica_groups(scanner: Scanner) -> ReplicaGroups:
+    """Read the value of `replica_groups=`.
+
+    groups = "{" [ group { "," group } ] "}"                      (V1; {} means everybody)
+           | iota                                                 (V2, two-dimensional)
+           | mesh "{" [ axis { "," axis } ] "}"                   (V3)
+    group  = "{" [ integer { "," integer } ] "}"
+    """
+    scanner.skip_blanks()
+    start = scanner.pos
+    if scanner.starts_with("{"):
+        scanner.expect("{", "before the groups")
+        parse = partial(_parse_counts, opener="{", closer="}")
+        listed = scanner.parse_items(parse, "}", "a group", may_trail=True)
+        return ReplicaGroups(listed=tuple(listed))
+    if scanner.starts_with("["):
+        dims = _parse_counts(scanner, "[", "]")
+        scanner.expect("<=", "after the dimensions")
+        iota = _parse_iota(scanner, dims, start)
+        if len(iota.dims) != 2:  # noqa: PLR2004 (groups and their size)
+            scanner.fail("expected two dimensions, groups and their size", start, scanner.pos)
+        return ReplicaGroups(iota=iota)
+    if not scanner.accept("mesh"):
+        scanner.fail_expected("replica groups: '{', '[' or 'mesh['")
+    groups = ReplicaGroups(mesh=_parse_mesh(scanner), grouped_axes=_parse_axes(scanner)[0])
+    _check_devices(scanner, groups.check_mesh, start)
+    return groups
+
+
+def _check_devices(scanner: Scanner, check: Callable[[], None], start: int) -> None:
+    """Refuse a notation that contradicts itself, at its place."""
+    try:
+        check()
+    except ValueError as error:
+        scanner.fail(str(error), start, scanner.pos)
+
+
+def _parse_counts(scanner: Scanner, opener: str, closer: str) -> tuple[int, ...]:
+    """Read numbers of devices or dimensions in brackets: `{1,2,3}`, `[2,4]`, `(1,0)`."""
+    scanner.expect(opener, "before the numbers")
+    parse = partial(Scanner.expect_count, what="a number")
+    return tuple(scanner.parse_items(parse, closer, "a number", may_trail=True))
+
+
+def _parse_iota(scanner: Scanner, dims: tuple[int, ...], start: int) -> Iota:
+    """Read what stands behind the `<=` of an iota list that begins at `start`.
+
+    iota = "[" integers "]" "<=" "[" integers "]" [ "T(" integers ")" ]
+    """
+    reshape = _parse_counts(scanner, "[", "]")
+    perm = _parse_counts(scanner, "(", ")") if scanner.accept_token("T") else ()
+    iota = Iota(dims, reshape, perm)
+    _check_devices(scanner, iota.check, start)
+    return iota
+
+
+def _parse_mesh(scanner: Scanner) -> Mesh:
+    """Read a mesh behind the word `mesh`.
+
+    mesh    = "[" [ name "=" integer { "," name "=" integer } ] "]" [ "," devices ]
+    devices = "device_ids=(" ( integers | "[" dims "]" [ "T(" integers ")" ] ) ")"
+    """
+    start = scanner.pos
+    axes: dict[str, MeshAxis] = {}
+
+    def parse_axis(scanner: Scanner) -> None:
+        name = unquote(scanner.expect_match(_AXIS_NAME, "an axis name"))
+        if name in axes:
+            scanner.fail(f"the mesh has two axes {name!r}", start, scanner.pos)
+        scanner.expect("=", "after the axis name")
+        axes[name] = MeshAxis(name, scanner.expect_count("the size of the axis"))
+
+    scanner.expect("[", "before the mesh axes")
+    scanner.parse_items(parse_axis, "]", "an axis", may_trail=True)
+    before = scanner.pos
+    devices: Iota | tuple[int, ...] | None = None
+    if scanner.accept_token(",") and scanner.accept_token("device_ids="):
+        devices = _parse_device_ids(scanner)
+    else:
+        scanner.pos = before
+    mesh = Mesh(tuple(axes.values()), devices)
+    _check_devices(scanner, mesh.check, start)
+    return mesh
+
+
+def _parse_device_ids(scanner: Scanner) -> Iota | tuple[int, ...]:
+    """Read `(3,2,1,0)` or `([2,4]T(1,0))`, the transposed arange of that shape."""
+    start = scanner.pos
+    scanner.expect("(", "before the device ids")
+    scanner.skip_blanks()
+    if not scanner.starts_with("["):
+        scanner.pos = start
+        return _parse_counts(scanner, "(", ")")
+    reshape = _parse_counts(scanner, "[", "]")
+    perm = _parse_counts(scanner, "(", ")") if scanner.accept_token("T") else ()
+    scanner.expect(")", "after the device ids")
+    _check_devices(scanner, Iota(reshape, reshape, perm).check, start)
+    return Iota((count_devices(reshape),), reshape, perm)
+
+
+def _parse_axes(scanner: Scanner) -> tuple[tuple[AxisRef, ...], bool]:
+    """Read a list of axes `{'a', 'b':(1)2}` and whether it is open (ends in `?`).
+
+    axes = "{" [ axis { "," axis } ] [ [","] "?" ] "}"
+    axis = name [ ":(" integer ")" integer ]
+    """
+    scanner.expect("{", "before the axes")
+    axes = scanner.parse_items(_parse_axis, "}", "an axis", may_trail=True)
+    return tuple(axis for axis in axes if axis), None in axes
+
+
+def _parse_axis(scanner: Scanner) -> AxisRef | None:
+    """Read an axis or a part of one, `'b':(1)2`; None for `?`."""
+    if scanner.accept_token("?"):
+        return None
+    name = unquote(scanner.expect_match(_AXIS_NAME, "an axis name"))
+    if not scanner.accept(":"):
+        return AxisRef(name)
+    start = scanner.pos
+    scanner.expect("(", "before the sizes of the sub-axis")
+    pre_size = scanner.expect_count("the size before the sub-axis")
+    scanner.expect(")", "after the size before the sub-axis")
+    size = scanner.expect_count("a sub-axis size")
+    if not pre_size or not size:
+        scanner.fail("expected sizes of at least 1", start, scanner.pos)
+    return AxisRef(name, pre_size, size)
+
+
+_SHARDING_WORD = re.compile(r"[a-z_]+")
+_PLAIN_KINDS = frozenset(("replicated", "manual", "unknown", "unreduced"))
+
+
+def parse_sharding(scanner: Scanner) -> Sharding:
+    """Read the value of `sharding=`.
+
+    sharding = "{" ( single | [ sharding { "," sharding } ] ) "}"
+    single   = "replicated" | "manual" | "unknown" | "unreduced"
+             | "maximal device=" integer | "devices=" "[" integers "]" ( iota rest | integers )
+             | "mesh" mesh [ "," dimensions ] | "maximal_mesh[device_id=" integer "]"
+    Extras behind a single (`last_tile_dim_replicate`, `last_tile_dims={…}`, `shard_as N`,
+    `metadata=…`) are read or kept in `text`.
+    """
+    scanner.skip_blanks()
+    start = scanner.pos
+    scanner.enter("shardings")
+    scanner.expect("{", "before a sharding")
+    scanner.skip_blanks()
+    if scanner.peek() in {"{", "}"}:
+        elements = scanner.parse_items(parse_sharding, "}", "a sharding")
+        sharding = Sharding("tuple", "", elements=tuple(elements))
+    else:
+        sharding = _parse_single(scanner)
+    scanner.pos = start
+    text = scanner.skip_group("the sharding").strip()
+    scanner.leave()
+    return replace(sharding, text=text)
+
+
+def _parse_single(scanner: Scanner) -> Sharding:
+    word = scanner.expect_match(_SHARDING_WORD, "a sharding")
+    if word == "devices":
+        return _parse_tiled(scanner)
+    if word == "mesh":
+        return _parse_named(scanner)
+    if word == "maximal":
+        scanner.expect("device=", "after 'maximal'")
+        return Sharding("maximal", "", device=scanner.expect_count("a device"))
+    if word == "maximal_mesh":
+        scanner.expect("[device_id=", "after 'maximal_mesh'")
+        device = scanner.expect_count("a device")
+        scanner.expect("]", "after the device")
+        return Sharding("maximal", "", device=device)
+    if word not in _PLAIN_KINDS:
+        scanner.pos -= len(word)
+        scanner.fail_expected("a sharding")
+    return Sharding(word, "")
+
+
+def _parse_tiled(scanner: Scanner) -> Sharding:
+    scanner.expect("=", "after 'devices'")
+    start = scanner.pos
+    tile_dims = _parse_counts(scanner, "[", "]")
+    devices: Iota | tuple[int, ...]
+    if scanner.accept_token("<="):
+        devices = _parse_iota(scanner, tile_dims, start)
+    else:
+        numbers = [scanner.expect_count("a device")]
+        while scanner.accept_token(","):
+            numbers.append(scanner.expect_count("a device"))
+        devices = tuple(numbers)
+    last: list[str] = []  # what the dimensions beyond the array's rank mean
+    if scanner.accept_token("last_tile_dim_replicate"):
+        last.append("replicated")
+    elif scanner.accept_token("last_tile_dims="):
+        scanner.expect("{", "before the kinds of the last dimensions")
+        what = "manual, replicated, unreduced or maximal"
+        while not scanner.accept_token("}"):
+            last.append(scanner.expect_match(_SHARDING_WORD, what))
+            scanner.accept_token(",")
+    return Sharding("tiled", "", tile_dims=tile_dims, devices=devices, last_tile_dims=tuple(last))
+
+
+def _parse_named(scanner: Scanner) -> Sharding:
+    """Read a named sharding behind the word `mesh`.
+
+    named = mesh "," ( "replicated" | "manual" | "unreduced"
+                     | "[" [ axes { "," axes } ] "]" { "," extra "=" axes } )
+    """
+    mesh = _parse_mesh(scanner)
+    scanner.expect(",", "after the mesh")
+    if not scanner.accept_token("["):
+        kind = scanner.expect_match(_SHARDING_WORD, "dimension shardings")
+        return Sharding(kind, "", mesh=mesh)
+    dims = scanner.parse_items(_parse_axes, "]", "a dimension's axes", may_trail=True)
+    extras: dict[str, tuple[AxisRef, ...]] = {}  # `, replicated={'b'}, manual={'c'}`
+    while scanner.accept_token(","):
+        key = scanner.expect_match(_SHARDING_WORD, "replicated, unreduced, manual or metadata")
+        scanner.expect("=", f"after {key!r}")
+        if key not in {"replicated", "unreduced", "manual"}:
+            break
+        extras[f"{key}_axes"] = _parse_axes(scanner)[0]
+    dim_axes = tuple(axes for axes, _ in dims)
+    open_dims = tuple(number for number, (_, is_open) in enumerate(dims) if is_open)
+    return Sharding(
+        "named",
+        "",
+        mesh=mesh,
+        dim_axes=dim_axes,
+        open_dims=open_dims,
+        **extras,  # type: ignore[arg-type]
+    )

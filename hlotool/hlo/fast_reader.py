@@ -1,15 +1,9 @@
-"""Is a line async sugar, and for what? The opcode tells, or the shape where XLA has that opcode.
-
-Operand lists beyond plain names: `%a, /*index=5*/%b`, `f32[8]{0} %a, (s32[], f32[]) %b`.
-
-The fast readers give up (None) on whatever they do not take apart exactly; the slow
-reader in `operands` then reads it or says what is wrong.
-
-The line-oriented fast reader: what machines print, one instruction a line.
+"""The line-oriented fast reader: what machines print, one instruction a line.
 
 The regexes are an optimisation, never the authority: a line or a computation they refuse
-goes to `instruction`, which parses it or raises at the exact character. Tests hold
-the two to one answer on every line of testdata and on mutants of them.
+goes to `instruction_parser`, which parses it or raises at the exact character. So every helper
+here gives up (None) on what it does not take apart exactly. Tests hold the two to one answer on
+every line of testdata and on mutants of them.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 Follows xla/hlo/ir/replica_group.cc, mesh_and_axis.cc and tile_assignment.h.
 
-In what order do a mesh and an iota name devices, without listing a million of them?
-
-It is an order of few nested steps: `[2,4]<=[4,2]T(1,0)`, which is 0, 2, 4, 6, 1, 3, 5, 7, has 2
-devices 1 apart, and behind each of them 4 devices 2 apart.
+`Order` says in what order a mesh or an iota names devices, without listing a million of them: by
+few nested steps. `[2,4]<=[4,2]T(1,0)`, which is 0, 2, 4, 6, 1, 3, 5, 7, has 2 devices 1 apart, and
+behind each of them 4 devices 2 apart.
 """
 
 from __future__ import annotations
@@ -123,7 +122,10 @@ class ReplicaGroups(Struct, frozen=True):
             return self.listed
         if self.iota is not None:
             return _rows(self.iota.expand(), self.iota.dims[1])
-        return self._expand_mesh(self.mesh) if self.mesh is not None else ()
+        if self.mesh is None:
+            return ()
+        dims, perm, width = self.arrange(self.mesh)
+        return _rows(transposed(self.mesh.devices(), dims, perm), width)
 
     def check_mesh(self) -> None:
         """Raise ValueError where axes and the devices of a mesh contradict each other."""
@@ -135,10 +137,6 @@ class ReplicaGroups(Struct, frozen=True):
         listed = ids.dims if isinstance(ids, Iota) else dims if ids is None else (len(ids),)
         _check_transpose(prod(listed), dims, perm)
 
-    def _expand_mesh(self, mesh: Mesh) -> Groups:
-        dims, perm, width = self.arrange(mesh)
-        return _rows(transposed(mesh.devices(), dims, perm), width)
-
     def arrange(self, mesh: Mesh) -> tuple[list[int], list[int], int]:
         """Split axes at sub-axis borders, and move the grouped parts last.
 
@@ -146,7 +144,7 @@ class ReplicaGroups(Struct, frozen=True):
         """
         pieces = _split_axes(mesh.axes, self.grouped_axes)
         dims = [piece.size for piece in pieces]
-        grouped = _find_grouped(pieces, self.grouped_axes)
+        grouped = _list_grouped(pieces, self.grouped_axes)
         kept = set(range(len(dims))).difference(grouped)
         if len(kept) + len(grouped) != len(dims):
             raise ValueError("an axis is grouped twice")
@@ -251,7 +249,7 @@ def _split_axes(axes: Sequence[MeshAxis], refs: Sequence[AxisRef]) -> list[_Piec
     return pieces
 
 
-def _find_grouped(pieces: Sequence[_Piece], refs: Sequence[AxisRef]) -> list[int]:
+def _list_grouped(pieces: Sequence[_Piece], refs: Sequence[AxisRef]) -> list[int]:
     """Return the numbers of the pieces that `refs` cover, in their order."""
     places: dict[str, list[int]] = {}
     for place, piece in enumerate(pieces):

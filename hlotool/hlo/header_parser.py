@@ -1,18 +1,21 @@
-"""The `HloModule` line: a name and a set of attributes in any order.
+"""What stands around the bodies of computations: the `HloModule` line, index tables, heads.
 
-Source: xla/hlo/ir/hlo_module.cc (printing), hlo_parser.cc ParseHloModule (reading).
+Source: xla/hlo/ir/hlo_module.cc (printing), hlo_parser.cc ParseHloModule (reading). The line has a
+name and a set of attributes in any order; a table is its keyword and one numbered row a line.
 
-The index tables between header and first computation.
-
-Source: xla/hlo/ir/hlo_module.cc. Every table is its keyword and one numbered row a line.
+Where a module ends, in a text that goes on behind it, is told by brackets alone: inside a
+computation nothing else is looked at but strings and comments.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from msgspec import Struct
+
+from hlotool.errors import ParseError
 from hlotool.hlo.attribute_values import parse_aliases, parse_donors
 from hlotool.hlo.attributes import skip_value
 from hlotool.hlo.groups import MOST_DEVICES
@@ -21,11 +24,9 @@ from hlotool.hlo.scanner import NAME, Scanner, parse_string_map, unquote
 from hlotool.hlo.shape import Shape, TupleShape
 from hlotool.hlo.shape_parser import ShapeCache, parse_shape
 from hlotool.hlo.values import SourceLocation
-from hlotool.text import DeviceCounts
+from hlotool.text import DeviceCounts, Source
 
 T = TypeVar("T")
-_EntryLayout = tuple[tuple[Shape, ...], Shape]  # parameters and result
-
 _ONE_DEVICE = DeviceCounts(1, 1)
 _NAME = re.compile(NAME)
 _KEY = re.compile(rf"({NAME})=")
@@ -59,13 +60,10 @@ def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: Shap
     def read(key: str, parse: Callable[[Scanner], T], absent: T) -> T:
         if key not in spans:
             return absent
-        value_scanner = Scanner(scanner.source, *spans[key])
-        value = parse(value_scanner)
-        value_scanner.expect_end()
-        return value
+        return Scanner(scanner.source, *spans[key]).parse_whole(parse)
 
-    def parse_layout(value: Scanner) -> _EntryLayout | None:
-        return find_entry_layout(value, shapes) or parse_entry_layout(value)
+    def parse_layout(value: Scanner) -> tuple[Sequence[Shape], Shape] | None:
+        return _parse_entry_layout(value, shapes)
 
     layout = read("entry_computation_layout", parse_layout, None)
     counts = scanner.source.counts or _ONE_DEVICE
@@ -75,7 +73,7 @@ def _interpret(scanner: Scanner, spans: dict[str, tuple[int, int]], shapes: Shap
         num_partitions=read("num_partitions", _parse_count, counts.num_partitions),
         aliases=read("input_output_alias", parse_aliases, ()),
         donors=read("buffer_donor", parse_donors, ()),
-        entry_parameters=layout[0] if layout else None,
+        entry_parameters=tuple(layout[0]) if layout else None,
         entry_result=layout[1] if layout else None,
         frontend_attributes=read("frontend_attributes", parse_string_map, {}),
         attributes={key: scanner.text[start:end] for key, (start, end) in spans.items()},
@@ -95,35 +93,24 @@ def _parse_count(scanner: Scanner) -> int:
     return count
 
 
-def find_entry_layout(scanner: Scanner, shapes: ShapeCache) -> _EntryLayout | None:
-    """Read the entry's layout as machines print it, through the cache of shapes."""
-    begin, _, end = scanner.text[scanner.pos : scanner.end].partition(")->")
-    if not begin.startswith("{(") or not end.endswith("}"):
-        return None
-    parameters, result = shapes.find(begin[1:] + ")"), shapes.find(end[:-1])
-    if not isinstance(parameters, TupleShape) or result is None:
-        return None
-    scanner.pos = scanner.end
-    return parameters.elements, result
-
-
-def parse_entry_layout(scanner: Scanner) -> _EntryLayout:
+def _parse_entry_layout(scanner: Scanner, shapes: ShapeCache) -> tuple[Sequence[Shape], Shape]:
     """Read the shapes of the entry's parameters and result, with layouts.
 
     entry_computation_layout = "{(" [ shape { "," shape } ] ")->" shape "}"
     """
+    begin, _, end = scanner.text[scanner.pos : scanner.end].partition(")->")
+    if begin.startswith("{(") and end.endswith("}"):  # as machines print it: by the cache of shapes
+        whole, result = shapes.find(begin[1:] + ")"), shapes.find(end[:-1])
+        if isinstance(whole, TupleShape) and result is not None:
+            scanner.pos = scanner.end
+            return whole.elements, result
     scanner.expect("{", "before the entry's layout")
     scanner.expect("(", "before the entry's parameters")
-    parameters: list[Shape] = []
-    if not scanner.accept_token(")"):
-        parameters.append(parse_shape(scanner))
-        while scanner.accept_token(","):
-            parameters.append(parse_shape(scanner))
-        scanner.expect(")", "or ',' after a parameter's shape")
+    parameters = scanner.parse_items(parse_shape, ")", "a parameter's shape")
     scanner.expect("->", "after the entry's parameters")
     result = parse_shape(scanner)
     scanner.expect("}", "after the entry's layout")
-    return tuple(parameters), result
+    return parameters, result
 
 
 _TABLE = re.compile(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?=\s)")
@@ -178,13 +165,104 @@ def _parse_fields(scanner: Scanner, table: str) -> dict[str, int]:
     scanner.expect("{", f"in a row of {table}")
     fields: dict[str, int] = {}
     while not scanner.accept_token("}"):
-        start = scanner.pos
         scanner.skip_blanks()
         match = scanner.accept_match(_FIELD)
         if match is None:
             scanner.fail_expected(f"name=number or '}}' in a row of {table}")
         fields[match[1]] = int(match[2])
         scanner.accept_token(",")
-        if scanner.pos == start:
-            scanner.fail_expected(f"'}}' in a row of {table}")
     return fields
+
+
+_COMPUTATION = re.compile(rf"(?:ENTRY\s++)?+(?:%?(?P<name>{NAME})\s*+)?+(?=[{{(])")
+_BODY = re.compile(rf"ROOT\s|%?{NAME}\s*+=")
+
+
+class ComputationExtent(Struct, frozen=True):
+    """A computation: its name, '' without one, and where its text lies."""
+
+    name: str
+    start: int
+    end: int
+
+
+def find_module_end(source: Source, start: int, limit: int | None = None) -> int | None:
+    """Return the offset behind the last computation of the module that begins at `start`.
+
+    Nothing is read from `limit` on. None where something in the module is never closed, or its
+    header does not read: whoever parses it can say what.
+    """
+    scanner = Scanner(source, start, limit)
+    try:
+        _list_computations(scanner)
+    except ParseError:
+        return None
+    return scanner.pos
+
+
+def list_computations(source: Source, start: int) -> tuple[ComputationExtent, ...]:
+    """Return the computations of the module that begins at `start`; raise ParseError as a parser.
+
+    Nothing inside them is read.
+    """
+    return tuple(_list_computations(Scanner(source, start)))
+
+
+def _list_computations(scanner: Scanner) -> list[ComputationExtent]:
+    """Step over a module, to behind the last of the computations that follow one another."""
+    scanner.skip_blanks()
+    if scanner.starts_with("HloModule"):
+        parse_header(scanner, ShapeCache(scanner.source))
+        parse_tables(scanner)
+    found: list[ComputationExtent] = []
+    while (head := _accept_head(scanner)) is not None:
+        start, name = head
+        scanner.skip_group("the body of the computation")
+        parse_thread(scanner)
+        found.append(ComputationExtent(name, start, scanner.pos))
+    return found
+
+
+def _accept_head(scanner: Scanner) -> tuple[int, str] | None:
+    """Step over what stands before the body of a computation, where one begins.
+
+    Return where it begins and its name, None where no computation does.
+    """
+    before = scanner.pos
+    scanner.skip_blanks()
+    start = scanner.pos
+    name = scanner.accept_match(_COMPUTATION)
+    try:
+        skip_signature(scanner)
+    except ParseError:  # a text has only a part of it
+        name = None
+    scanner.skip_blanks()
+    if name is not None and scanner.starts_with("{"):
+        body = Scanner(scanner.source, scanner.pos + 1)
+        body.skip_blanks()
+        if _BODY.match(scanner.text, body.pos):
+            return start, name["name"] or ""
+    scanner.pos = before
+    return None
+
+
+def skip_signature(scanner: Scanner) -> None:
+    """Step over `(parameters) -> shape` of a computation, where it stands.
+
+    signature = "(" … ")" "->" shape
+    """
+    if scanner.starts_with("("):
+        scanner.skip_group("the parameter list of the computation")
+        scanner.expect("->", "after the computation's parameters")
+        parse_shape(scanner)
+
+
+def parse_thread(scanner: Scanner) -> str:
+    """Read the thread of a computation behind its closing brace; the main one is not printed.
+
+    thread = [ "," "execution_thread=" string ]
+    """
+    if scanner.starts_with("\n") or not scanner.accept_token(","):
+        return "main"
+    scanner.expect("execution_thread=", "after the computation")
+    return unquote(scanner.expect_string("the execution thread"))

@@ -1,38 +1,49 @@
-"""What the nodes of the IR share: identity, and a `repr` that does not walk the graph.
+"""The nodes of the IR: a module, its computations, their instructions; and what they share.
 
-One instruction: a node, compared with `is`.
+Nodes are compared with `is`, and their `repr` does not walk the graph. An instruction keeps the
+offset of its attributes in the module's source; they are split when the first is asked for, and
+each value is read by the function of `attribute_values` that knows its notation.
 
-One computation: a node, compared with `is`. It lists its instructions.
-
-What does the `HloModule` line say beside the name?
-
-The index tables of a module: FileNames, FunctionNames, FileLocations, StackFrames.
-
-Which steps does an asynchronous operation have, and what does each of them give it?
-
-A chain is an async-start, any number of async-updates and an async-done, each the first operand
-of the next (HloAsyncInstruction, xla/hlo/ir/hlo_instructions.h). Operands, and the place of the
-result, may be bound late, by any step: `async-start()`, then `async-update(start, x)`.
-
-What does an instruction ask to read its attributes? `parse.attributes` answers.
-
-One program: a node, compared with `is`. It lists its computations.
+The steps of an asynchronous operation stand below: an async-start, any number of async-updates and
+an async-done, each the first operand of the next (HloAsyncInstruction,
+xla/hlo/ir/hlo_instructions.h). Operands, and the place of the result, may be bound late, by any
+step: `async-start()`, then `async-update(start, x)`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Any, Final, NoReturn, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from hlotool.errors import ParseError
+from hlotool.hlo.attribute_values import (
+    drop_metadata,
+    parse_aliases,
+    parse_backend_config,
+    parse_computation_names,
+    parse_dim_labels,
+    parse_instruction_names,
+    parse_metadata,
+    parse_numbers,
+    parse_padding,
+    parse_pairs,
+    parse_replica_groups,
+    parse_sharding,
+    parse_slices,
+    parse_window,
+    read_metadata,
+)
+from hlotool.hlo.attributes import find_value, read_attributes
 from hlotool.hlo.groups import ReplicaGroups, Sharding
-from hlotool.hlo.opcodes import CALL_KEYS, LATER_STEPS, MAY_CALL
-from hlotool.hlo.shape import Shape, TupleShape
+from hlotool.hlo.not_hlo import REQUIRED
+from hlotool.hlo.opcodes import CALL_KEYS, LATER_STEPS, LISTS_OF_CALLEES, MAY_CALL
+from hlotool.hlo.scanner import Scanner, parse_string_map, unquote
+from hlotool.hlo.shape import ArrayShape, Shape, TupleShape
 from hlotool.hlo.values import (
     Alias,
     BackendConfig,
@@ -46,6 +57,8 @@ from hlotool.hlo.values import (
     WindowDimension,
 )
 from hlotool.text import Source
+
+T = TypeVar("T")
 
 _PLAIN = (str, int, float, type(None))
 _LONGEST = 200  # characters of one field; some fields hold a whole dump
@@ -61,7 +74,10 @@ class Node(Struct, eq=False):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-_CALL_PLACES = {key: place for place, key in enumerate(CALL_KEYS)}
+_CALL_PLACES: Final = {key: place for place, key in enumerate(CALL_KEYS)}
+_NO_METADATA: Final = Metadata()
+# How many operands hold the left and, last, the right side of a product.
+_DOT_OPERANDS: Final = {"scaled-dot": 3}
 
 
 class Instruction(Node, eq=False):
@@ -69,6 +85,10 @@ class Instruction(Node, eq=False):
 
     `literal` is the text between the parentheses of `constant(...)` and `parameter(...)`.
     The raw attributes begin at `start` in the module's source.
+
+    Methods that read an attribute return None, or an empty value, where it is absent; they raise
+    ParseError, with the place, where it is malformed, does not fit the shapes, or is one that
+    XLA's own parser insists on.
     """
 
     name: str
@@ -104,26 +124,6 @@ class Instruction(Node, eq=False):
         return self.computation.root is self
 
     @property
-    def attributes(self) -> dict[str, str]:
-        """Raw attribute text by key, in dump order; split on first access, then kept."""
-        attributes = self.given_attributes
-        if attributes is None:
-            self.given_attributes = attributes = self.split_attributes()
-        return attributes
-
-    def plain_text(self) -> str | None:
-        """Return the attributes as written, without metadata; None where they are split already."""
-        if self.given_attributes is None:
-            return self.computation.module.reader.plain_text(self)
-        return None
-
-    def split_attributes(self) -> dict[str, str]:
-        """Return the same, not kept: for what goes through a whole module once."""
-        if self.given_attributes is None:
-            return self.computation.module.reader.attributes(self)
-        return self.given_attributes
-
-    @property
     def users(self) -> tuple[Instruction, ...]:
         """The instructions that have this one as an operand, each once, in dump order."""
         return self.computation.users.get(self, ())
@@ -133,31 +133,113 @@ class Instruction(Node, eq=False):
         """The N of `parameter(N)`; only for parameters."""
         return int(self.literal)
 
-    @property
-    def tuple_index(self) -> int:
-        """The `index=` of a get-tuple-element; its operand has such an element."""
-        return self.computation.module.reader.expect_element(self, "index")
+    # -- the attributes, as text
 
     @property
-    def channel_id(self) -> int | None:
-        """The `channel_id=`, None where absent; no channel has a number below 0."""
-        if "channel_id" not in self.attributes:
+    def attributes(self) -> dict[str, str]:
+        """Raw attribute text by key, in dump order; split on first access, then kept."""
+        attributes = self.given_attributes
+        if attributes is None:
+            self.given_attributes = attributes = self.split_attributes()
+        return attributes
+
+    def split_attributes(self) -> dict[str, str]:
+        """Return the attributes without keeping them, as for one look at each instruction."""
+        if self.given_attributes is not None:
+            return self.given_attributes
+        source = self.computation.module.source
+        return read_attributes(source, self.start, _line_end(source.text, self.start))
+
+    def plain_text(self) -> str | None:
+        """Return the attributes as written, without metadata; None where they are split already."""
+        if self.given_attributes is not None:
             return None
-        number = self.computation.module.reader.expect_number(self, "channel_id")
-        return None if number < 0 else number
+        text = self.computation.module.source.text
+        return drop_metadata(text[self.start : _line_end(text, self.start)], 1)
 
-    @property
-    def custom_call_target(self) -> str:
-        """The unquoted `custom_call_target=`, '' where absent."""
-        return self.computation.module.reader.string(self, "custom_call_target")
+    # -- any attribute, as a value
+
+    def read(
+        self, key: str, parse: Callable[[Scanner], T], attributes: dict[str, str] | None = None
+    ) -> T | None:
+        """Return the value of an attribute, of those that are split already if they are given.
+
+        Few values have a spelling of their own: the module keeps them by function and text.
+        """
+        text = (self.attributes if attributes is None else attributes).get(key)
+        if text is None:
+            if REQUIRED.get(self.opcode) == key:
+                self.fail(key, f"{self.opcode} needs an attribute {key}=")
+            return None
+        values = self.computation.module.values
+        found = values.get((parse, text))
+        if found is None:
+            found = values[parse, text] = self._parse_value(key, text, parse)
+        value: T = found
+        return value
+
+    def _parse_value(self, key: str, text: str, parse: Callable[[Scanner], T]) -> T:
+        """Parse a value alone; on failure parse it in place for an error with its place."""
+        try:
+            return Scanner(Source(text)).parse_whole(parse)
+        except ParseError:
+            span = find_value(self.module.source, self.start, key)
+            if span is None:
+                raise
+            return Scanner(self.module.source, *span).parse_whole(parse)
+
+    def fail(self, key: str, message: str) -> NoReturn:
+        """Raise at the value of `key`, or where the attributes begin if it is absent."""
+        source, start = self.module.source, self.start
+        raise ParseError(message, source, *(find_value(source, start, key) or (start, start + 1)))
+
+    def integers(self, key: str) -> tuple[int, ...]:
+        """Return an attribute `{0,1}` or `3` as integers."""
+        return self.read(key, parse_numbers) or ()
+
+    def expect_number(self, key: str, attributes: dict[str, str] | None = None) -> int:
+        """Return an attribute that is one integer; raise where it is absent too."""
+        numbers = self.read(key, parse_numbers, attributes)
+        if numbers is None:
+            self.fail(key, f"{self.opcode} needs an attribute {key}=")
+        if len(numbers) != 1:
+            self.fail(key, f"expected one integer as the value of {key!r}")
+        return numbers[0]
+
+    # -- what it names
 
     def callees(self, key: str) -> tuple[Computation, ...]:
-        """Return the computations that attribute `key` names, () where absent."""
-        return self.computation.module.reader.callees(self, key)
+        """Return the computations that an attribute names; a fusion's, in `calls` alone.
+
+        XLA's parser takes several in LISTS_OF_CALLEES alone, and knows no other key of a fusion.
+        """
+        text = self.attributes.get(key)
+        if text is None:
+            return ()
+        if self.opcode == "fusion" and key != "calls":
+            self.fail(key, f"a fusion calls its computation in calls=, not in {key}=")
+        module = self.computation.module
+        only = module.computations.get(text.removeprefix("%"))
+        if only is not None:  # nearly always: one name, and nothing to take apart
+            return (only,)
+        found: tuple[Computation, ...] | None = module.values.get((key, text))
+        if found is None:  # a long list is asked for again and again
+            names = self.read(key, parse_computation_names) or ()
+            if len(names) != 1 and key not in LISTS_OF_CALLEES:
+                self.fail(key, f"expected one computation as the value of {key!r}")
+            for name in names:
+                if name not in module.computations:
+                    self.fail(key, f"there is no computation {name!r}")
+            found = tuple(module.computations[name] for name in names)
+            module.values[key, text] = found
+        return found
 
     def expect_callee(self, key: str) -> Computation:
-        """Return the computation that attribute `key` names; raise where it is absent."""
-        return self.computation.module.reader.expect_callee(self, key)
+        """Return the one computation that attribute `key` names; raise where it is absent."""
+        found = self.callees(key)
+        if len(found) != 1:
+            self.fail(key, f"{self.opcode} needs an attribute {key}=")
+        return found[0]
 
     def called_computations(self) -> tuple[Computation, ...]:
         """Return all computations this instruction names; a while gives condition, body."""
@@ -171,23 +253,40 @@ class Instruction(Node, eq=False):
 
     def callee(self) -> Computation | None:
         """Return the one computation of `calls` or `to_apply`, None without either."""
-        for key in ("calls", "to_apply"):
-            found = self.callees(key)
-            if found:
-                return found[0]
-        return None
+        found = self.callees("calls") or self.callees("to_apply")
+        return found[0] if found else None
 
     def control_predecessors(self) -> tuple[Instruction, ...]:
-        """Return what must run before for another reason than its result, () where absent."""
-        if "control-predecessors" not in self.attributes:
-            return ()
-        computation = self.computation
-        names = computation.module.reader.control_predecessors(self)
-        return tuple(map(computation.by_name.__getitem__, names))
+        """Return what must run before for another reason than its result."""
+        key = "control-predecessors"
+        names = self.read(key, parse_instruction_names) or ()
+        for name in names:
+            if name not in self.computation.by_name:
+                self.fail(key, f"there is no instruction {name!r} in this computation")
+        return tuple(self.computation.by_name[name] for name in names)
+
+    @property
+    def tuple_index(self) -> int:
+        """The `index=` of a get-tuple-element; its operand has such an element."""
+        # Not kept: who asks is one of many, and seldom asks for another attribute.
+        number = self.expect_number("index", self.split_attributes())
+        shape = self.operands[0].shape if self.operands else None
+        if not isinstance(shape, TupleShape):
+            self.fail("index", f"{self.opcode} needs a tuple as its operand")
+        last = len(shape.elements) - 1
+        if not 0 <= number <= last:
+            message = f"the last is {last}" if shape.elements else "it is an empty tuple"
+            self.fail("index", f"the operand has no element {number}: {message}")
+        return number
+
+    # -- where it comes from
 
     def metadata(self) -> Metadata:
         """Return the metadata; an empty one where the dump has none."""
-        return self.computation.module.reader.metadata(self)
+        text = self.split_attributes().get("metadata")
+        if text is None:
+            return _NO_METADATA
+        return read_metadata(text) or self._parse_value("metadata", text, parse_metadata)
 
     def source_location(self, metadata: Metadata | None = None) -> SourceLocation | None:
         """Return the user's line: as printed, else through the stack-frame tables.
@@ -205,53 +304,110 @@ class Instruction(Node, eq=False):
             )
         return self.computation.module.debug_info.find_location(metadata.stack_frame_id)
 
-    def integers(self, key: str) -> tuple[int, ...]:
-        """Return an attribute `{0,1}` or `3` as integers, () where absent."""
-        return self.computation.module.reader.integers(self, key)
+    # -- single attributes
+
+    @property
+    def channel_id(self) -> int | None:
+        """The `channel_id=`, None where absent; no channel has a number below 0."""
+        if "channel_id" not in self.attributes:
+            return None
+        number = self.expect_number("channel_id")
+        return None if number < 0 else number
+
+    @property
+    def custom_call_target(self) -> str:
+        """The unquoted `custom_call_target=`, '' where absent."""
+        return unquote(self.attributes.get("custom_call_target", ""))
 
     def replica_groups(self) -> ReplicaGroups | None:
-        """Return `replica_groups=`, None where absent."""
-        return self.computation.module.reader.replica_groups(self)
+        """Return `replica_groups=`."""
+        return self.read("replica_groups", parse_replica_groups)
 
     def source_target_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Return the pairs of a collective-permute, () where absent."""
-        return self.computation.module.reader.source_target_pairs(self)
+        """Return the pairs of a collective-permute."""
+        return self.read("source_target_pairs", parse_pairs) or ()
 
     def window(self) -> tuple[WindowDimension, ...]:
-        """Return `window=`, () where absent."""
-        return self.computation.module.reader.window(self)
+        """Return `window=`."""
+        return self.read("window", parse_window) or ()
 
     def dim_labels(self) -> DimLabels | None:
-        """Return `dim_labels=`, None where absent."""
-        return self.computation.module.reader.dim_labels(self)
+        """Return `dim_labels=`; a convolution's name each dimension it has."""
+        labels = self.read("dim_labels", parse_dim_labels)
+        if labels is not None and self.opcode == "convolution":
+            shapes = (self.shape, *self._operand_shapes(2))
+            self._check_rank("dim_labels", len(labels.lhs_spatial) + 2, *shapes)
+        return labels
 
     def dot_dimensions(self) -> DotDimensions:
-        """Return the contracting and batch dimensions of a dot."""
-        return self.computation.module.reader.dot_dimensions(self)
+        """Return the contracting and batch dimensions of a dot; its operands have such ones."""
+        lhs, *_, rhs = self._operand_shapes(_DOT_OPERANDS.get(self.opcode, 2))
+
+        def read(key: str, shape: Shape) -> tuple[int, ...]:
+            numbers = self.integers(key)
+            if not all(0 <= number < _rank(shape) for number in numbers):
+                self.fail(key, f"{shape} has no such dimension")
+            return numbers
+
+        return DotDimensions(
+            read("lhs_contracting_dims", lhs),
+            read("rhs_contracting_dims", rhs),
+            read("lhs_batch_dims", lhs),
+            read("rhs_batch_dims", rhs),
+        )
 
     def slice_dimensions(self) -> tuple[SliceDimension, ...]:
-        """Return `slice=`, () where absent."""
-        return self.computation.module.reader.slice_dimensions(self)
+        """Return `slice=`, one part for each dimension."""
+        parts = self.read("slice", parse_slices) or ()
+        if self.opcode == "slice":
+            self._check_rank("slice", len(parts), self.shape)
+            self._check_rank("slice", len(parts), *self._operand_shapes(1))
+        return parts
 
     def padding(self) -> tuple[PaddingDimension, ...]:
-        """Return `padding=`, () where absent."""
-        return self.computation.module.reader.padding(self)
+        """Return `padding=`, one part for each dimension."""
+        parts = self.read("padding", parse_padding) or ()
+        if self.opcode == "pad":
+            self._check_rank("padding", len(parts), self.shape)
+        return parts
 
     def backend_config(self) -> BackendConfig | None:
-        """Return `backend_config=`, None where absent."""
-        return self.computation.module.reader.backend_config(self)
+        """Return `backend_config=`."""
+        return self.read("backend_config", parse_backend_config)
 
     def sharding(self) -> Sharding | None:
-        """Return `sharding=`, None where absent."""
-        return self.computation.module.reader.sharding(self)
+        """Return `sharding=`."""
+        return self.read("sharding", parse_sharding)
 
     def aliasing(self) -> tuple[Alias, ...]:
-        """Return `output_to_operand_aliasing=`, () where absent."""
-        return self.computation.module.reader.aliasing(self)
+        """Return `output_to_operand_aliasing=`."""
+        return self.read("output_to_operand_aliasing", parse_aliases) or ()
 
     def frontend_attributes(self) -> Mapping[str, str]:
-        """Return `frontend_attributes=` with values unquoted, empty where absent."""
-        return self.computation.module.reader.frontend_attributes(self)
+        """Return `frontend_attributes=` with values unquoted."""
+        return self.read("frontend_attributes", parse_string_map) or {}
+
+    def _operand_shapes(self, count: int) -> list[Shape]:
+        """Return the shapes of the first operands; raise if they are fewer."""
+        if len(self.operands) < count:
+            needed = f"{count} operands" if count > 1 else "an operand"
+            self.fail("", f"{self.opcode} needs {needed}")
+        return [one.shape for one in self.operands[:count]]
+
+    def _check_rank(self, key: str, rank: int, *shapes: Shape) -> None:
+        for shape in shapes:
+            if _rank(shape) != rank:
+                self.fail(key, f"{key}= describes {rank} dimensions, {shape} has others")
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
+
+
+def _rank(shape: Shape) -> int:
+    """Return the number of dimensions; a tuple has none, and -1 is no array's."""
+    return len(shape.dims) if isinstance(shape, ArrayShape) else -1
 
 
 class Computation(Node, eq=False, dict=True):
@@ -357,141 +513,8 @@ class DebugInfo(Struct, frozen=True):
         return tuple(location for location in found.values() if location)
 
 
-MOST_STEPS: Final = 256  # of one asynchronous operation; XLA makes a handful
-NO_RESULT: Final = TupleShape(())
-
-
-def find_async_start(step: Instruction) -> Instruction | None:
-    """Return the start of an asynchronous operation from any of its steps, None for others.
-
-    Raises ParseError where there are more than MOST_STEPS.
-    """
-    *_, first = _list_steps_back(step)
-    return first if first.opcode == "async-start" else None
-
-
-def _list_steps_back(step: Instruction) -> list[Instruction]:
-    """Return a step and those before it, back to the first."""
-    steps = [step]
-    while step.opcode in LATER_STEPS and step.operands:
-        step = step.operands[0]
-        steps.append(step)
-        if len(steps) > MOST_STEPS:
-            message = f"an asynchronous operation has more than {MOST_STEPS} steps"
-            raise ParseError(message, step.computation.module.source, step.start - 1, step.start)
-    return steps
-
-
-def list_later_steps(step: Instruction) -> Iterator[Instruction]:
-    """Yield what goes on with a step, up to the done."""
-    following: Instruction | None = step
-    while following is not None:
-        step = following
-        following = next((user for user in step.users if _goes_on_with(user, step)), None)
-        if following is not None:
-            yield following
-
-
-def _goes_on_with(user: Instruction, step: Instruction) -> bool:
-    return user.opcode in LATER_STEPS and user.operands[0] is step
-
-
-def awaits_result(step: Instruction) -> bool:
-    """Say whether a start or update has no place for the result yet: `((f32[8]), (), s32[])`."""
-    shape = step.shape
-    return isinstance(shape, TupleShape) and NO_RESULT in shape.elements[1:2]
-
-
-def bound_operands(step: Instruction) -> tuple[Instruction, ...]:
-    """Return what a step and those before it give the operation, in the order of parameters."""
-    *later, first = _list_steps_back(step)
-    if not later:
-        return first.operands
-    return (*first.operands, *(one for each in reversed(later) for one in each.operands[1:]))
-
-
-def all_operands(caller: Instruction) -> tuple[Instruction, ...]:
-    """Return what an instruction gives the computation it calls; an async-start, with all steps."""
-    operands = list(caller.operands)
-    if caller.opcode == "async-start":
-        for step in list_later_steps(caller):
-            operands += step.operands[1:]
-    return tuple(operands)
-
-
-class AttributeReader(Protocol):
-    """What a module asks of whoever read its text: attributes as values, on demand.
-
-    Every method returns None (or an empty value) where the attribute is absent and raises
-    ParseError, with the place, where it is malformed. Values are cached by their text.
-    """
-
-    def plain_text(self, instruction: Instruction) -> str:
-        """Return the raw text of all attributes but the metadata, which differ from all others."""
-
-    def attributes(self, instruction: Instruction) -> dict[str, str]:
-        """Return the raw text of each attribute by key."""
-
-    def expect_number(self, instruction: Instruction, key: str) -> int:
-        """Return an attribute that is one integer; raise where it is absent too."""
-
-    def expect_element(self, instruction: Instruction, key: str) -> int:
-        """Return the number of an element of the operand, a tuple; raise where it has none."""
-
-    def string(self, instruction: Instruction, key: str) -> str:
-        """Return an attribute without quotes and escapes, '' where absent."""
-
-    def callees(self, instruction: Instruction, key: str) -> tuple[Computation, ...]:
-        """Return computations by name, each of which is in the module."""
-
-    def control_predecessors(self, instruction: Instruction) -> tuple[str, ...]:
-        """Return the names of instructions, each of which is in the same computation."""
-
-    def expect_callee(self, instruction: Instruction, key: str) -> Computation:
-        """Return a computation of the module by name; raise where it is absent."""
-
-    def metadata(self, instruction: Instruction) -> Metadata:
-        """Return `metadata=`."""
-
-    def integers(self, instruction: Instruction, key: str) -> tuple[int, ...]:
-        """Return an attribute `{0,1}` or `3`."""
-
-    def replica_groups(self, instruction: Instruction) -> ReplicaGroups | None:
-        """Return `replica_groups=`."""
-
-    def source_target_pairs(self, instruction: Instruction) -> tuple[tuple[int, int], ...]:
-        """Return `source_target_pairs=`."""
-
-    def window(self, instruction: Instruction) -> tuple[WindowDimension, ...]:
-        """Return `window=`."""
-
-    def dim_labels(self, instruction: Instruction) -> DimLabels | None:
-        """Return `dim_labels=`."""
-
-    def dot_dimensions(self, instruction: Instruction) -> DotDimensions:
-        """Return `lhs_contracting_dims=` and its kin."""
-
-    def slice_dimensions(self, instruction: Instruction) -> tuple[SliceDimension, ...]:
-        """Return `slice=`."""
-
-    def padding(self, instruction: Instruction) -> tuple[PaddingDimension, ...]:
-        """Return `padding=`."""
-
-    def backend_config(self, instruction: Instruction) -> BackendConfig | None:
-        """Return `backend_config=`."""
-
-    def sharding(self, instruction: Instruction) -> Sharding | None:
-        """Return `sharding=`."""
-
-    def aliasing(self, instruction: Instruction) -> tuple[Alias, ...]:
-        """Return `output_to_operand_aliasing=`."""
-
-    def frontend_attributes(self, instruction: Instruction) -> Mapping[str, str]:
-        """Return `frontend_attributes=`."""
-
-
 class Module(Node, eq=False, dict=True):
-    """One program. `reader` reads attributes on demand; computations keep dump order.
+    """One program. Computations keep dump order; `values` are of attributes that have been read.
 
     There is at least one computation. XLA prints callees first, but any order is read, and
     nothing here keeps a computation from calling itself.
@@ -499,10 +522,11 @@ class Module(Node, eq=False, dict=True):
 
     name: str
     source: Source
-    reader: AttributeReader
     header: Header = field(default_factory=Header)
     debug_info: DebugInfo = field(default_factory=DebugInfo)
     computations: dict[str, Computation] = field(default_factory=dict)
+    # By text, and the function or the key that reads it. Any: values of all types are here.
+    values: dict[tuple[object, str], Any] = field(default_factory=dict)
 
     @cached_property
     def entry(self) -> Computation:
@@ -533,3 +557,62 @@ class Module(Node, eq=False, dict=True):
         """Return the instruction of that full name (a leading % is ignored), or None."""
         wanted = name.removeprefix("%")
         return next((one for one in self.instructions() if one.full_name == wanted), None)
+
+
+MOST_STEPS: Final = 256  # of one asynchronous operation; XLA makes a handful
+NO_RESULT: Final = TupleShape(())
+
+
+def find_async_start(step: Instruction) -> Instruction | None:
+    """Return the start of an asynchronous operation from any of its steps, None for others.
+
+    Raises ParseError where there are more than MOST_STEPS.
+    """
+    *_, first = _list_steps_back(step)
+    return first if first.opcode == "async-start" else None
+
+
+def _list_steps_back(step: Instruction) -> list[Instruction]:
+    """Return a step and those before it, back to the first."""
+    steps = [step]
+    while step.opcode in LATER_STEPS and step.operands:
+        step = step.operands[0]
+        steps.append(step)
+        if len(steps) > MOST_STEPS:
+            message = f"an asynchronous operation has more than {MOST_STEPS} steps"
+            raise ParseError(message, step.computation.module.source, step.start - 1, step.start)
+    return steps
+
+
+def list_later_steps(step: Instruction) -> Iterator[Instruction]:
+    """Yield what goes on with a step, up to the done."""
+    following: Instruction | None = step
+    while following is not None:
+        step = following
+        later = (user for user in step.users if user.opcode in LATER_STEPS)
+        following = next((user for user in later if user.operands[0] is step), None)
+        if following is not None:
+            yield following
+
+
+def awaits_result(step: Instruction) -> bool:
+    """Say whether a start or update has no place for the result yet: `((f32[8]), (), s32[])`."""
+    shape = step.shape
+    return isinstance(shape, TupleShape) and NO_RESULT in shape.elements[1:2]
+
+
+def bound_operands(step: Instruction) -> tuple[Instruction, ...]:
+    """Return what a step and those before it give the operation, in the order of parameters."""
+    *later, first = _list_steps_back(step)
+    if not later:
+        return first.operands
+    return (*first.operands, *(one for each in reversed(later) for one in each.operands[1:]))
+
+
+def all_operands(caller: Instruction) -> tuple[Instruction, ...]:
+    """Return what an instruction gives the computation it calls; an async-start, with all steps."""
+    operands = list(caller.operands)
+    if caller.opcode == "async-start":
+        for step in list_later_steps(caller):
+            operands += step.operands[1:]
+    return tuple(operands)

@@ -1,13 +1,10 @@
-"""Print styles that leave out too much: each is refused with a sentence that says what.
+"""Texts that are not, or not enough of, HLO, and the sentences that say so.
 
-The options are those of HloPrintOptions (xla/hlo/ir/hlo_print_options.h).
-
-Is this a text that is yet to be filled in?
+Print styles that leave out too much (the options are those of HloPrintOptions,
+xla/hlo/ir/hlo_print_options.h); templates that are yet to be filled in; lines of something else.
 
 Programs that make HLO keep it with `$0`, `${type}`, `{type}`, `%s` or `TYPE` in the place of
 what varies. No name, number or type of HLO looks so, but in the place of a name `%s` is one.
-
-Is a line that does not read no HLO at all? What else it looks like, for the hint of an error.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ import re
 from typing import Final
 
 from hlotool.errors import ParseError
-from hlotool.hlo.module import Instruction, Module
 from hlotool.text import Source
 
 NO_NAMES: Final = (
@@ -43,55 +39,26 @@ DELETED_OPERAND: Final = (
     "an operand is missing: XLA prints 'null' for one that a pass has deleted and not yet replaced"
 )
 
-# One attribute that XLA's own parser insists on (hlo_parser.cc, those marked required), by
-# opcode; the names of computations are not among them, since they are another print option.
-REQUIRED: Final = {
-    "all-gather": "dimensions",
-    "all-gather-start": "dimensions",
-    "collective-permute": "source_target_pairs",
-    "collective-permute-start": "source_target_pairs",
-    "compare": "direction",
-    "concatenate": "dimensions",
-    "convolution": "dim_labels",
-    "custom-call": "custom_call_target",
-    "dynamic-slice": "dynamic_slice_sizes",
-    "gather": "slice_sizes",
-    "get-tuple-element": "index",
-    "iota": "iota_dimension",
-    "pad": "padding",
-    "reduce": "dimensions",
-    "reduce-scatter": "dimensions",
-    "reverse": "dimensions",
-    "scatter": "index_vector_dim",
+# One attribute that XLA's own parser insists on (hlo_parser.cc, those marked required), and the
+# opcodes that need it; the names of computations are not among them, since they are another print
+# option.
+_REQUIRED: Final = {
+    "custom_call_target": "custom-call",
+    "dim_labels": "convolution",
+    "dimensions": (
+        "all-gather all-gather-start concatenate reduce reduce-scatter reverse sort transpose"
+    ),
+    "direction": "compare",
+    "dynamic_slice_sizes": "dynamic-slice",
+    "index": "get-tuple-element",
+    "index_vector_dim": "scatter",
+    "iota_dimension": "iota",
+    "padding": "pad",
     "slice": "slice",
-    "sort": "dimensions",
-    "transpose": "dimensions",
+    "slice_sizes": "gather",
+    "source_target_pairs": "collective-permute collective-permute-start",
 }
-
-
-def check_style(module: Module) -> None:
-    """Refuse a module without the attributes that belong to opcodes, as one print style is.
-
-    The first instruction that needs one shows the print style. A single attribute that is
-    missing further on is an error where it is asked for.
-    """
-    for instruction in module.instructions():
-        key = REQUIRED.get(instruction.opcode)
-        if key in instruction.attributes:
-            return
-        if key:
-            _refuse(instruction, key)
-
-
-def _refuse(instruction: Instruction, key: str) -> None:
-    raise ParseError(
-        f"{instruction.opcode} needs {key}=, which is missing; a text printed with "
-        "print_extra_attributes off lacks it too: then dump it again with extra attributes",
-        instruction.module.source,
-        instruction.start - 1,
-        instruction.start,
-    )
-
+REQUIRED: Final = {opcode: key for key, opcodes in _REQUIRED.items() for opcode in opcodes.split()}
 
 _MARK: Final = "$"
 _WORD: Final = re.compile(r"\$(?:\{[^}\n]*+\}|\w++)")

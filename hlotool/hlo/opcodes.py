@@ -1,273 +1,126 @@
-"""What can be said of an opcode, whatever the instruction? Each trait, and XLA's rule for it.
+"""What is true of each opcode: one set of opcodes for each rule that XLA has about them.
 
-A trait is a rule that more than one question asks for, or that a new opcode would have to
-join. Which opcodes have it stands in `opcodes`. What concerns one algorithm alone stays with
-that algorithm.
-
-Which opcodes are there, and what is true of each? One table, a row an opcode.
-
-Spelled as in the text (xla/hlo/ir/hlo_opcode.h). To add one, add its row. An opcode that has
-none is kept as it is and treated as opaque; no reader fails on it. `traits` says what a trait
-means.
-
-Which attributes name computations?
+Opcodes are spelled as in the text (xla/hlo/ir/hlo_opcode.h). A new one is added to the sets of
+what is true of it, or to `_OTHERS`; a test says where a set is forgotten in OPCODES. An opcode in
+none of them is kept as it is and treated as opaque; no reader fails on it. A rule has a set here
+where more than one question asks for it, or a new opcode would have to join; what concerns one
+algorithm alone stays there.
 """
 
 from __future__ import annotations
 
-from enum import Flag, auto
 from typing import Final
 
 
-class Trait(Flag):
-    """One thing that is true of an opcode; a row of the table joins several with `|`."""
-
-    # -- what it computes
-
-    # Makes each element of its result of the elements at the same place in its operands
-    # (HloCostAnalysis::HandleElementwiseOp, xla/service/hlo_cost_analysis.cc). XLA calls copy
-    # elementwise too (HloInstruction::IsOpElementwise); here it MOVES.
-    ELEMENTWISE = auto()
-    # Elementwise, and counted in `transcendentals` instead of `flops` (HandleElementwiseOp).
-    TRANSCENDENTAL = auto()
-    # A product of matrices, counted as multiply-adds (HandleDot and its kin, same file).
-    MATRIX_PRODUCT = auto()
-    # Says which device this is (HandlePartitionId, HandleReplicaId: no work).
-    DEVICE_NUMBER = auto()
-    # Does more than make a result, or not the same one each time
-    # (HloInstruction::HasSideEffectNoRecurse, xla/hlo/ir/hlo_instruction.cc; rng is one there
-    # in older versions). What is communicated has traits of its own, below.
-    EFFECT = auto()
-
-    # -- what it moves
-
-    # There before anything runs: the parentheses hold a literal or a number, no operands
-    # (HloParserImpl::CreateInstruction, xla/hlo/parser/hlo_parser.cc).
-    GIVEN = auto()
-    # The bytes of its operands under another shape: what HloDataflowAnalysis forwards and may
-    # stand in a fusion (UpdateBitcastValueSet, UpdateGetTupleElementValueSet,
-    # UpdateTupleValueSet, xla/hlo/analysis/hlo_dataflow_analysis.cc).
-    VIEW = auto()
-    # Writes its operand's elements to another place, perhaps in another order, and computes
-    # nothing (HandleCopy, HandleReshape and HandleTranspose of HloCostAnalysis: no flops).
-    MOVES = auto()
-    # Touches only a part of its first operand (HloCostAnalysis::FusionParameterReadBytes).
-    SLICES = auto()
-    # Writes into its first operand where it can (CanShareOperandBufferWithUser of
-    # HloDataflowAnalysis).
-    UPDATES_IN_PLACE = auto()
-    # Makes no array of its own but hands on buffers that others made (HloDataflowAnalysis). An
-    # async pair counts where its result is complete: at the done, or in the wrapped operation.
-    PASSES_ON = auto()
-    # Uses its operand's table of pointers, not what they lead to; or uses nothing of it
-    # (MayUseOperandValue, xla/service/hlo_value.cc).
-    USES_TOP_ONLY = auto()
-    USES_NOTHING = auto()
-
-    # -- between devices, and in time
-
-    # All devices of a group take part (IsCollectiveCommunicationOp, xla/hlo/utils/hlo_query.cc).
-    COLLECTIVE = auto()
-    # Begins a transfer between devices: one such instruction is one logical collective at most.
-    TRANSFER = auto()
-    # An opcode of its own that begins, or ends, what goes on meanwhile; any other `X-start` and
-    # `X-done` is sugar for X (xla/hlo/ir/hlo_opcode.h).
-    ASYNC_START = auto()
-    ASYNC_DONE = auto()
-    # Goes on with an async-start, and names its computation once more.
-    LATER_STEP = auto()
-
-    # -- what it calls, and what it is written with
-
-    # Runs the computations it names, one after the other, in memory like its own; or they are
-    # a part of it, with buffers of their own kind (kControlFlow and kEmbedded of
-    # GetInstructionCallContext, xla/hlo/ir/hlo_opcode.cc).
-    CONTROL_FLOW = auto()
-    EMBEDS = auto()
-    # Never stands without operands: an empty list shows a print style that leaves them out.
-    # Of the others some may (fusion, call, tuple, custom-call, after-all, the async forms of
-    # SparseCore), and the rest are too rare to tell a style by.
-    TAKES_OPERANDS = auto()
+def _opcodes(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
-_PLAIN: Final = Trait(0)
-_ELEMENTWISE: Final = Trait.ELEMENTWISE | Trait.TAKES_OPERANDS
-_TRANSCENDENTAL: Final = Trait.TRANSCENDENTAL | _ELEMENTWISE
-_COLLECTIVE: Final = Trait.COLLECTIVE | Trait.TRANSFER | Trait.TAKES_OPERANDS
+# -- what it computes
 
-TABLE: Final[dict[str, Trait]] = {
-    "abs": _ELEMENTWISE,
-    "acos": _TRANSCENDENTAL,
-    "acosh": _TRANSCENDENTAL,
-    "add": _ELEMENTWISE,
-    "add-dependency": Trait.PASSES_ON,
-    "after-all": Trait.PASSES_ON,
-    "all-gather": _COLLECTIVE,
-    "all-gather-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
-    "all-gather-start": Trait.ASYNC_START | Trait.TRANSFER | Trait.PASSES_ON,
-    "all-reduce": _COLLECTIVE | Trait.EMBEDS,
-    "all-reduce-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
-    "all-reduce-start": Trait.ASYNC_START | Trait.TRANSFER | Trait.EMBEDS | Trait.PASSES_ON,
-    "all-to-all": _COLLECTIVE,
-    "and": _ELEMENTWISE,
-    "asin": _TRANSCENDENTAL,
-    "asinh": _TRANSCENDENTAL,
-    "async-done": Trait.ASYNC_DONE | Trait.LATER_STEP | Trait.CONTROL_FLOW | Trait.PASSES_ON,
-    "async-start": Trait.ASYNC_START | Trait.CONTROL_FLOW | Trait.PASSES_ON,
-    "async-update": Trait.LATER_STEP | Trait.CONTROL_FLOW | Trait.PASSES_ON,
-    "atan": _TRANSCENDENTAL,
-    "atan2": _TRANSCENDENTAL,
-    "atanh": _TRANSCENDENTAL,
-    "batch-norm-grad": _PLAIN,
-    "batch-norm-inference": _PLAIN,
-    "batch-norm-training": _PLAIN,
-    "bitcast": Trait.VIEW | Trait.PASSES_ON | Trait.TAKES_OPERANDS,
-    "bitcast-convert": _ELEMENTWISE,
-    "broadcast": Trait.TAKES_OPERANDS,
-    "call": Trait.CONTROL_FLOW | Trait.PASSES_ON,
-    "cbrt": _TRANSCENDENTAL,
-    "ceil": _ELEMENTWISE,
-    "cholesky": _PLAIN,
-    "clamp": _ELEMENTWISE,
-    "collective-broadcast": _COLLECTIVE,
-    "collective-permute": _COLLECTIVE,
-    "collective-permute-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
-    "collective-permute-start": Trait.ASYNC_START | Trait.TRANSFER | Trait.PASSES_ON,
-    "collective-reduce": _COLLECTIVE | Trait.EMBEDS,
-    "compare": _ELEMENTWISE,
-    "complex": _ELEMENTWISE,
-    "concatenate": Trait.TAKES_OPERANDS,
-    "conditional": Trait.CONTROL_FLOW | Trait.PASSES_ON,
-    "constant": Trait.GIVEN,
-    "convert": _ELEMENTWISE,
-    "convolution": Trait.MATRIX_PRODUCT | Trait.TAKES_OPERANDS,
-    "copy": Trait.MOVES | Trait.USES_TOP_ONLY | Trait.TAKES_OPERANDS,
-    "copy-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
-    "copy-start": Trait.ASYNC_START | Trait.PASSES_ON | Trait.TAKES_OPERANDS,
-    "cosh": _TRANSCENDENTAL,
-    "cosine": _TRANSCENDENTAL,
-    "count-leading-zeros": _ELEMENTWISE,
-    "custom-call": Trait.EFFECT | Trait.EMBEDS,
-    "divide": _ELEMENTWISE,
-    "domain": Trait.PASSES_ON | Trait.USES_NOTHING,
-    "dot": Trait.MATRIX_PRODUCT | Trait.TAKES_OPERANDS,
-    "dynamic-reshape": _PLAIN,
-    "dynamic-slice": Trait.SLICES | Trait.TAKES_OPERANDS,
-    "dynamic-update-slice": Trait.SLICES | Trait.UPDATES_IN_PLACE | Trait.TAKES_OPERANDS,
-    "erf": _TRANSCENDENTAL,
-    "exponential": _TRANSCENDENTAL,
-    "exponential-minus-one": _TRANSCENDENTAL,
-    "fft": _PLAIN,
-    "floor": _ELEMENTWISE,
-    "fusion": Trait.EMBEDS,
-    "gather": Trait.TAKES_OPERANDS,
-    "get-dimension-size": _PLAIN,
-    "get-tuple-element": Trait.VIEW | Trait.PASSES_ON | Trait.USES_TOP_ONLY | Trait.TAKES_OPERANDS,
-    "imag": _ELEMENTWISE,
-    "infeed": Trait.EFFECT,
-    "iota": _PLAIN,
-    "is-finite": _ELEMENTWISE,
-    "log": _TRANSCENDENTAL,
-    "log-plus-one": _TRANSCENDENTAL,
-    "logistic": _TRANSCENDENTAL,
-    "map": Trait.EMBEDS,
-    "maximum": _ELEMENTWISE,
-    "minimum": _ELEMENTWISE,
-    "mulhi": _ELEMENTWISE,
-    "multiply": _ELEMENTWISE,
-    "negate": _ELEMENTWISE,
-    "not": _ELEMENTWISE,
-    "opt-barrier": Trait.PASSES_ON,
-    "or": _ELEMENTWISE,
-    "outfeed": Trait.EFFECT,
-    "pad": Trait.TAKES_OPERANDS,
-    "parameter": Trait.GIVEN | Trait.PASSES_ON,
-    "partition-id": Trait.DEVICE_NUMBER,
-    "popcnt": _ELEMENTWISE,
-    "power": _TRANSCENDENTAL,
-    "ragged-all-to-all": _COLLECTIVE,
-    "ragged-dot": Trait.MATRIX_PRODUCT,
-    "real": _ELEMENTWISE,
-    "recv": Trait.EFFECT | Trait.PASSES_ON,
-    "recv-done": Trait.ASYNC_DONE | Trait.TAKES_OPERANDS,
-    "reduce": Trait.EMBEDS | Trait.TAKES_OPERANDS,
-    "reduce-precision": _ELEMENTWISE,
-    "reduce-scatter": _COLLECTIVE | Trait.EMBEDS,
-    "reduce-window": Trait.EMBEDS,
-    "remainder": _ELEMENTWISE,
-    "replica-id": Trait.DEVICE_NUMBER,
-    "reshape": Trait.MOVES | Trait.TAKES_OPERANDS,
-    "reverse": Trait.TAKES_OPERANDS,
-    "rng": Trait.EFFECT,
-    "rng-bit-generator": _PLAIN,
-    "rng-get-and-update-state": Trait.EFFECT,
-    "round-nearest-afz": _ELEMENTWISE,
-    "round-nearest-even": _ELEMENTWISE,
-    "rsqrt": _TRANSCENDENTAL,
-    "scaled-dot": Trait.MATRIX_PRODUCT,
-    "scan": Trait.EMBEDS,
-    "scatter": Trait.UPDATES_IN_PLACE | Trait.EMBEDS | Trait.TAKES_OPERANDS,
-    "select": _ELEMENTWISE,
-    "select-and-scatter": Trait.EMBEDS,
-    "send": Trait.TRANSFER | Trait.EFFECT | Trait.PASSES_ON,
-    "send-done": Trait.ASYNC_DONE | Trait.PASSES_ON | Trait.TAKES_OPERANDS,
-    "set-dimension-size": Trait.UPDATES_IN_PLACE,
-    "shift-left": _ELEMENTWISE,
-    "shift-right-arithmetic": _ELEMENTWISE,
-    "shift-right-logical": _ELEMENTWISE,
-    "shuffle": _PLAIN,
-    "sign": _ELEMENTWISE,
-    "sine": _TRANSCENDENTAL,
-    "sinh": _TRANSCENDENTAL,
-    "slice": Trait.SLICES | Trait.TAKES_OPERANDS,
-    "sort": Trait.EMBEDS | Trait.TAKES_OPERANDS,
-    "sqrt": _TRANSCENDENTAL,
-    "stochastic-convert": _ELEMENTWISE,
-    "subtract": _ELEMENTWISE,
-    "tan": _TRANSCENDENTAL,
-    "tanh": _TRANSCENDENTAL,
-    "topk": _PLAIN,
-    "transpose": Trait.MOVES | Trait.TAKES_OPERANDS,
-    "triangular-solve": _PLAIN,
-    "tuple": Trait.VIEW | Trait.PASSES_ON | Trait.USES_NOTHING,
-    "while": Trait.CONTROL_FLOW | Trait.PASSES_ON | Trait.TAKES_OPERANDS,
-    "xor": _ELEMENTWISE,
-}
+# Elementwise, and counted in `transcendentals` instead of `flops`
+# (HloCostAnalysis::HandleElementwiseOp, xla/service/hlo_cost_analysis.cc).
+TRANSCENDENTAL: Final = _opcodes(
+    "acos acosh asin asinh atan atan2 atanh cbrt cosh cosine erf exponential "
+    "exponential-minus-one log log-plus-one logistic power rsqrt sine sinh sqrt tan tanh"
+)
+# Makes each element of its result of the elements at the same place in its operands (same place).
+# XLA calls copy elementwise too (HloInstruction::IsOpElementwise); here it is one of MOVES.
+ELEMENTWISE: Final = TRANSCENDENTAL | _opcodes(
+    "abs add and bitcast-convert ceil clamp compare complex convert count-leading-zeros divide "
+    "floor imag is-finite maximum minimum mulhi multiply negate not or popcnt real "
+    "reduce-precision remainder round-nearest-afz round-nearest-even select shift-left "
+    "shift-right-arithmetic shift-right-logical sign stochastic-convert subtract xor"
+)
+# A product of matrices, counted as multiply-adds (HandleDot and its kin, same file).
+MATRIX_PRODUCTS: Final = _opcodes("convolution dot ragged-dot scaled-dot")
+# Says which device this is (HandlePartitionId, HandleReplicaId: no work).
+DEVICE_NUMBERS: Final = _opcodes("partition-id replica-id")
+# Does more than make a result, or not the same one each time
+# (HloInstruction::HasSideEffectNoRecurse, xla/hlo/ir/hlo_instruction.cc; rng is one there in older
+# versions). What is communicated has sets of its own, below.
+EFFECTS: Final = _opcodes("custom-call infeed outfeed recv rng rng-get-and-update-state send")
 
+# -- what it moves
 
-def with_trait(trait: Trait) -> frozenset[str]:
-    """Return the opcodes that have a trait."""
-    bit = trait.value  # a plain number: traits are slow to test
-    return frozenset(opcode for opcode, traits in TABLE.items() if traits.value & bit)
-
-
-OPCODES: Final = frozenset(TABLE)
-
-ELEMENTWISE: Final = with_trait(Trait.ELEMENTWISE)
-TRANSCENDENTAL: Final = with_trait(Trait.TRANSCENDENTAL)
-MATRIX_PRODUCTS: Final = with_trait(Trait.MATRIX_PRODUCT)
-DEVICE_NUMBERS: Final = with_trait(Trait.DEVICE_NUMBER)
-EFFECTS: Final = with_trait(Trait.EFFECT)
-
-GIVEN: Final = with_trait(Trait.GIVEN)
-VIEWS: Final = with_trait(Trait.VIEW)
+# There before anything runs: the parentheses hold a literal or a number, no operands
+# (HloParserImpl::CreateInstruction, xla/hlo/parser/hlo_parser.cc).
+GIVEN: Final = _opcodes("constant parameter")
+# The bytes of its operands under another shape: what HloDataflowAnalysis forwards and may stand in
+# a fusion (UpdateBitcastValueSet, UpdateGetTupleElementValueSet, UpdateTupleValueSet,
+# xla/hlo/analysis/hlo_dataflow_analysis.cc).
+VIEWS: Final = _opcodes("bitcast get-tuple-element tuple")
 FREE: Final = GIVEN | VIEWS  # no code runs for these
-MOVES: Final = with_trait(Trait.MOVES)
-SLICES: Final = with_trait(Trait.SLICES)
-UPDATES_IN_PLACE: Final = with_trait(Trait.UPDATES_IN_PLACE)
-PASSES_ON: Final = with_trait(Trait.PASSES_ON)
-USES_TOP_ONLY: Final = with_trait(Trait.USES_TOP_ONLY)
-USES_NOTHING: Final = with_trait(Trait.USES_NOTHING)
+# Writes its operand's elements to another place, perhaps in another order, and computes nothing
+# (HandleCopy, HandleReshape and HandleTranspose of HloCostAnalysis: no flops).
+MOVES: Final = _opcodes("copy reshape transpose")
+# Touches only a part of its first operand (HloCostAnalysis::FusionParameterReadBytes).
+SLICES: Final = _opcodes("dynamic-slice dynamic-update-slice slice")
+# Writes into its first operand where it can (CanShareOperandBufferWithUser of HloDataflowAnalysis).
+UPDATES_IN_PLACE: Final = _opcodes("dynamic-update-slice scatter set-dimension-size")
+# Makes no array of its own but hands on buffers that others made (HloDataflowAnalysis). An async
+# pair counts where its result is complete: at the done, or in the wrapped operation.
+PASSES_ON: Final = _opcodes(
+    "add-dependency after-all all-gather-start all-reduce-start async-done async-start "
+    "async-update bitcast call collective-permute-start conditional copy-start domain "
+    "get-tuple-element opt-barrier parameter recv send send-done tuple while"
+)
+# Uses its operand's table of pointers, not what they lead to; or uses nothing of it
+# (MayUseOperandValue, xla/service/hlo_value.cc).
+USES_TOP_ONLY: Final = _opcodes("copy get-tuple-element")
+USES_NOTHING: Final = _opcodes("domain tuple")
 
-COLLECTIVES: Final = with_trait(Trait.COLLECTIVE)
-TRANSFERS: Final = with_trait(Trait.TRANSFER)
-ASYNC_STARTS: Final = with_trait(Trait.ASYNC_START)
-ASYNC_DONES: Final = with_trait(Trait.ASYNC_DONE)
-LATER_STEPS: Final = with_trait(Trait.LATER_STEP)
+# -- between devices, and in time
 
-CONTROL_FLOW: Final = with_trait(Trait.CONTROL_FLOW)
-MAY_CALL: Final = CONTROL_FLOW | with_trait(Trait.EMBEDS)
-TAKES_OPERANDS: Final = with_trait(Trait.TAKES_OPERANDS)
+# All devices of a group take part (IsCollectiveCommunicationOp, xla/hlo/utils/hlo_query.cc).
+COLLECTIVES: Final = _opcodes(
+    "all-gather all-reduce all-to-all collective-broadcast collective-permute collective-reduce "
+    "ragged-all-to-all reduce-scatter"
+)
+# Begins a transfer between devices: one such instruction is one logical collective at most.
+TRANSFERS: Final = COLLECTIVES | _opcodes(
+    "all-gather-start all-reduce-start collective-permute-start send"
+)
+# An opcode of its own that begins, or ends, what goes on meanwhile; any other `X-start` and
+# `X-done` is sugar for X (xla/hlo/ir/hlo_opcode.h).
+ASYNC_STARTS: Final = _opcodes(
+    "all-gather-start all-reduce-start async-start collective-permute-start copy-start"
+)
+ASYNC_DONES: Final = _opcodes(
+    "all-gather-done all-reduce-done async-done collective-permute-done copy-done recv-done "
+    "send-done"
+)
+# Goes on with an async-start, and names its computation once more.
+LATER_STEPS: Final = _opcodes("async-done async-update")
+
+# -- what it calls, and what it is written with
+
+# Runs the computations it names, one after the other, in memory like its own (kControlFlow of
+# GetInstructionCallContext, xla/hlo/ir/hlo_opcode.cc).
+CONTROL_FLOW: Final = _opcodes("async-done async-start async-update call conditional while")
+# Or they are a part of it, with buffers of their own kind (kEmbedded, same place).
+MAY_CALL: Final = CONTROL_FLOW | _opcodes(
+    "all-reduce all-reduce-start collective-reduce custom-call fusion map reduce reduce-scatter "
+    "reduce-window scan scatter select-and-scatter sort"
+)
+# Never stands without operands: an empty list shows a print style that leaves them out. Of the
+# others some may (fusion, call, tuple, custom-call, after-all, the async forms of SparseCore), and
+# the rest are too rare to tell a style by.
+TAKES_OPERANDS: Final = (ELEMENTWISE | COLLECTIVES | ASYNC_DONES) - {"async-done"} | _opcodes(
+    "bitcast broadcast concatenate convolution copy copy-start dot dynamic-slice "
+    "dynamic-update-slice gather get-tuple-element pad reduce reshape reverse scatter slice sort "
+    "transpose while"
+)
+
+# Those that no other of the sets joined here has.
+_OTHERS: Final = _opcodes(
+    "batch-norm-grad batch-norm-inference batch-norm-training cholesky dynamic-reshape fft "
+    "get-dimension-size iota ragged-dot rng-bit-generator scaled-dot set-dimension-size shuffle "
+    "topk triangular-solve"
+)
+OPCODES: Final = (
+    TAKES_OPERANDS | PASSES_ON | MAY_CALL | EFFECTS | DEVICE_NUMBERS | GIVEN | TRANSFERS | _OTHERS
+)
 
 
 def sugared_opcode(opcode: str) -> tuple[str, str] | None:
@@ -283,7 +136,7 @@ def sugared_opcode(opcode: str) -> tuple[str, str] | None:
     return None
 
 
-# In the order an execution meets them.
+# Attributes that name computations, in the order an execution meets them.
 CALL_KEYS: Final = (
     "condition",
     "body",

@@ -1,4 +1,4 @@
-"""A cursor over a Source: the hand-written half of every parser here.
+"""A cursor over a Source, the hand-written half of every parser here; and quoted strings.
 
 Naming: `accept_*` moves only if it matched and says so; `expect_*` moves or raises;
 `skip_*` moves over what carries no meaning, or over a group without looking into it;
@@ -6,18 +6,20 @@ Naming: `accept_*` moves only if it matched and says so; `expect_*` moves or rai
 
 Lexical rules follow xla/hlo/parser/hlo_lexer.cc: newlines mean nothing, comments may stand
 between any two tokens, strings are opaque and may hold raw newlines.
-
-Quoted strings and string maps: C escapes undone, raw JSON-like values kept.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, NoReturn
+from collections.abc import Callable
+from functools import cache
+from typing import Final, NoReturn, TypeVar
 
 from hlotool.errors import ParseError
 from hlotool.hlo.not_hlo import NAMELESS, describe_template, find_placeholder
 from hlotool.text import Source
+
+T = TypeVar("T")
 
 # Levels of tuples, operands or computations: ten frames each for the deepest, well under
 # Python's limit of 1,000; real programs nest less than ten.
@@ -42,14 +44,14 @@ _LONGEST_WORD: Final = 40  # characters quoted in a message
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
+_COMMENT: Final = r"|/\*(?:.*?\*/)?+"
+
+
+@cache
 def _compile_marks(opener: str, comment: str) -> re.Pattern[str]:
     """Match what skip_group must look at: one kind of bracket, strings, comments."""
     brackets = re.escape(opener + _CLOSERS[opener])
     return re.compile(rf'[{brackets}]|{STRING}|"{comment}', re.DOTALL)
-
-
-_MARKS: Final = {opener: _compile_marks(opener, r"|/\*(?:.*?\*/)?+") for opener in _CLOSERS}
-_MARKS_WITHOUT_COMMENTS: Final = {opener: _compile_marks(opener, "") for opener in _CLOSERS}
 
 
 class Scanner:
@@ -165,6 +167,31 @@ class Scanner:
             self.fail_expected(what)
         return match.group()
 
+    def parse_items(
+        self, parse: Callable[[Scanner], T], closer: str, what: str, *, may_trail: bool = False
+    ) -> list[T]:
+        """Parse `item, item` up to and over the closer; an item is called `what` in messages.
+
+        `may_trail`: a comma may stand behind the last one, which XLA does not print.
+        """
+        items: list[T] = []
+        if self.accept_token(closer):
+            return items
+        while True:
+            items.append(parse(self))
+            if not self.accept_token(","):
+                self.expect(closer, f"or ',' after {what}")
+                return items
+            if may_trail and self.accept_token(closer):
+                return items
+
+    def parse_whole(self, parse: Callable[[Scanner], T]) -> T:
+        """Parse a value, and insist that nothing stands behind it."""
+        value = parse(self)
+        if not self.at_end():
+            self.fail_expected("the end of the value")
+        return value
+
     def skip_group(self, what: str) -> str:
         """Step over a bracketed group and return the text inside.
 
@@ -174,7 +201,7 @@ class Scanner:
         opened = self.pos
         opener = self.text[opened]
         closer = _CLOSERS[opener]
-        marks = (_MARKS if opened < self.last_comment else _MARKS_WITHOUT_COMMENTS)[opener]
+        marks = _compile_marks(opener, _COMMENT if opened < self.last_comment else "")
         depth = 0
         at = opened
         while True:
@@ -196,7 +223,7 @@ class Scanner:
                 self.fail(f"a string in {what} is never closed", match.start(), at, hint)
             elif found == "/*":  # no comment, as in a path; nor is any behind it
                 self.last_comment = match.start()
-                marks = _MARKS_WITHOUT_COMMENTS[opener]
+                marks = _compile_marks(opener, "")
 
     def enter(self, what: str) -> None:
         """Go one level deeper; raise when an input nests beyond any real program."""
@@ -207,11 +234,6 @@ class Scanner:
     def leave(self) -> None:
         """Come back from `enter`."""
         self.depth -= 1
-
-    def expect_end(self) -> None:
-        """Step over blanks and raise unless nothing is left."""
-        if not self.at_end():
-            self.fail_expected("the end of the value")
 
     def describe_next(self) -> str:
         """Name what stands at the cursor, for error messages."""
@@ -283,20 +305,17 @@ def parse_string_map(scanner: Scanner) -> dict[str, str]:
     Strings lose quotes and escapes; raw braces keep theirs.
     """
     scanner.expect("{", "before the attributes")
-    values: dict[str, str] = {}
-    while not scanner.accept_token("}"):
-        key = unquote(scanner.expect_match(_KEY, "a key"))
-        scanner.expect("=", f"after the key {key!r}")
-        scanner.skip_blanks()
-        if scanner.peek() == "{":
-            start = scanner.pos
-            scanner.skip_group(f"the value of {key!r}")
-            values[key] = scanner.text[start : scanner.pos]
-        elif scanner.peek() in {'"', "'"}:
-            values[key] = unquote(scanner.expect_string(f"the value of {key!r}"))
-        else:
-            values[key] = scanner.expect_match(_KEY, f"a value of {key!r}")
-        if not scanner.accept_token(","):
-            scanner.expect("}", "or ',' after a value")
-            break
-    return values
+    return dict(scanner.parse_items(_parse_pair, "}", "a value", may_trail=True))
+
+
+def _parse_pair(scanner: Scanner) -> tuple[str, str]:
+    key = unquote(scanner.expect_match(_KEY, "a key"))
+    scanner.expect("=", f"after the key {key!r}")
+    scanner.skip_blanks()
+    if scanner.peek() == "{":
+        start = scanner.pos
+        scanner.skip_group(f"the value of {key!r}")
+        return key, scanner.text[start : scanner.pos]
+    if scanner.peek() in {'"', "'"}:
+        return key, unquote(scanner.expect_string(f"the value of {key!r}"))
+    return key, scanner.expect_match(_KEY, f"a value of {key!r}")

@@ -1,18 +1,21 @@
-"""Layouts: what stands in braces behind an array's dimensions.
+"""Shapes and layouts as text: a descent, the authority, and a cache of one object a spelling.
 
-Shapes: a recursive descent that is the authority, and a cache of one object a spelling.
+A layout is what stands in braces behind an array's dimensions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, TypeVar
 
 from hlotool.errors import ParseError
 from hlotool.hlo.scanner import MOST_NESTED, Scanner
 from hlotool.hlo.shape import COMBINED, DTYPE_BITS, UNBOUNDED, ArrayShape, Layout, Shape, TupleShape
 from hlotool.text import Source
+
+T = TypeVar("T")
 
 _MOST: Final = 1 << 63
 _PART = re.compile(r"SC(?=\()|[DTLESPM](?=\()|[#*](?=\()")
@@ -44,53 +47,39 @@ def parse_layout(scanner: Scanner, rank: int) -> Layout:
         order.append(scanner.expect_integer("a dimension number"))
         while scanner.accept_token(","):
             order.append(scanner.expect_integer("a dimension number"))
-    parts = _LayoutParts()
+    tiles: list[tuple[int, ...]] = []
+    numbers: dict[str, int] = {}
+    rest: list[str] = []
     if scanner.accept_token(":"):
         while not scanner.accept_token("}"):
-            parts.parse_next(scanner)
+            scanner.skip_blanks()
+            begin = scanner.pos
+            letter = scanner.expect_match(_PART, "a layout part or '}'")
+            if letter == "T":
+                while scanner.starts_with("("):
+                    tiles.append(_parse_tile(scanner))
+            elif letter in {"L", "E", "S", "M"}:
+                scanner.expect("(", f"after {letter!r}")
+                numbers[letter] = int(scanner.expect_match(_NUMBER, f"a number for {letter!r}"))
+                scanner.expect(")", f"after the number of {letter!r}")
+            else:
+                while scanner.starts_with("("):
+                    scanner.skip_group(f"the layout part {letter!r}")
+                rest.append(scanner.text[begin : scanner.pos])
     else:
         scanner.expect("}", "after the layout")
     if sorted(order) != list(range(rank)):
-        scanner.fail(
-            f"the layout must name each of the array's {rank} dimensions once",
-            start,
-            scanner.pos,
-        )
+        message = f"the layout must name each of the array's {rank} dimensions once"
+        scanner.fail(message, start, scanner.pos)
     return Layout(
         tuple(order),
-        tuple(parts.tiles),
-        parts.numbers.get("S", 0),
-        parts.numbers.get("E", 0),
-        parts.numbers.get("L", 1),
-        parts.numbers.get("M", 0),
-        "".join(parts.rest),
+        tuple(tiles),
+        numbers.get("S", 0),
+        numbers.get("E", 0),
+        numbers.get("L", 1),
+        numbers.get("M", 0),
+        "".join(rest),
     )
-
-
-class _LayoutParts:
-    """What stands behind the colon of a layout, gathered part by part."""
-
-    def __init__(self) -> None:
-        self.tiles: list[tuple[int, ...]] = []
-        self.numbers: dict[str, int] = {}
-        self.rest: list[str] = []
-
-    def parse_next(self, scanner: Scanner) -> None:
-        """Read one part, or raise where it is none."""
-        scanner.skip_blanks()
-        start = scanner.pos
-        letter = scanner.expect_match(_PART, "a layout part or '}'")
-        if letter == "T":
-            while scanner.starts_with("("):
-                self.tiles.append(_parse_tile(scanner))
-        elif letter in {"L", "E", "S", "M"}:
-            scanner.expect("(", f"after {letter!r}")
-            self.numbers[letter] = int(scanner.expect_match(_NUMBER, f"a number for {letter!r}"))
-            scanner.expect(")", f"after the number of {letter!r}")
-        else:
-            while scanner.starts_with("("):
-                scanner.skip_group(f"the layout part {letter!r}")
-            self.rest.append(scanner.text[start : scanner.pos])
 
 
 def _parse_tile(scanner: Scanner) -> tuple[int, ...]:
@@ -98,13 +87,9 @@ def _parse_tile(scanner: Scanner) -> tuple[int, ...]:
     scanner.expect("(", "before the tile")
     start = scanner.pos
     entries: list[int] = []
-    while True:
-        if scanner.accept_token("*"):
-            entries.append(COMBINED)
-        else:
-            entries.append(scanner.expect_count("a tile size such as 128"))
-        if not scanner.accept_token(","):
-            break
+    while not entries or scanner.accept_token(","):  # a tile is never empty
+        is_combined = scanner.accept_token("*")
+        entries.append(COMBINED if is_combined else scanner.expect_count("a tile size such as 128"))
     scanner.expect(")", "or ',' after a tile size")
     if 0 in entries:
         scanner.fail("tile sizes are positive", start, scanner.pos - 1)
@@ -153,12 +138,7 @@ def parse_shape(scanner: Scanner) -> Shape:
 def _parse_tuple(scanner: Scanner) -> TupleShape:
     scanner.enter("tuple shapes")
     scanner.expect("(", "before a tuple shape")
-    elements: list[Shape] = []
-    if not scanner.accept_token(")"):
-        elements.append(parse_shape(scanner))
-        while scanner.accept_token(","):
-            elements.append(parse_shape(scanner))
-        scanner.expect(")", "or ',' after an element of the tuple shape")
+    elements = scanner.parse_items(parse_shape, ")", "an element of the tuple shape")
     scanner.leave()
     return TupleShape(tuple(elements))
 
@@ -170,24 +150,16 @@ def _parse_array(scanner: Scanner) -> ArrayShape:
         scanner.fail(f"unknown element type {dtype!r}", start, scanner.pos)
     if not scanner.accept("["):
         scanner.fail_expected(f"'[' after the element type {dtype!r}")
-    dims: list[int] = []
-    dynamic: list[int] = []
-    if not scanner.accept_token("]"):
-        while True:
-            size, is_dynamic = _parse_dimension(scanner)
-            if is_dynamic:
-                dynamic.append(len(dims))
-            dims.append(size)
-            if not scanner.accept_token(","):
-                break
-        scanner.expect("]", "or ',' after a dimension")
+    dimensions = scanner.parse_items(_parse_dimension, "]", "a dimension")
+    dims = tuple(size for size, _ in dimensions)
+    dynamic = tuple(number for number, (_, is_dynamic) in enumerate(dimensions) if is_dynamic)
     if not is_countable(dims):
         scanner.fail("the array has more elements than 64 bits count", start, scanner.pos)
     opens = scanner.accept_match(_LAYOUT_OPENS)
     if opens:
         scanner.pos = opens.end() - 1
     layout = parse_layout(scanner, len(dims)) if opens else None
-    return ArrayShape(dtype, tuple(dims), layout, tuple(dynamic))
+    return ArrayShape(dtype, dims, layout, dynamic)
 
 
 def _parse_dimension(scanner: Scanner) -> tuple[int, bool]:
@@ -218,8 +190,7 @@ class ShapeCache(dict[str, Shape]):
 
     def __missing__(self, text: str) -> Shape:
         shape = self._read_tuple(text) if text[:1] == "(" else self._read_array(text)
-        if shape is None:
-            shape = _parse_whole(text)
+        shape = shape or _parse_whole(text, parse_shape)
         if shape is None:
             raise KeyError(text)
         self[text] = shape
@@ -276,28 +247,19 @@ class ShapeCache(dict[str, Shape]):
         if layout_text is None:
             return ArrayShape(dtype, dims)
         if layout_text not in self._layouts:
-            self._layouts[layout_text] = _parse_layout_whole(layout_text, len(dims))
+            parse = partial(parse_layout, rank=len(dims))
+            self._layouts[layout_text] = _parse_whole(layout_text, parse)
         layout = self._layouts[layout_text]
         if layout is None or len(layout.minor_to_major) != len(dims):
             return None
         return ArrayShape(dtype, dims, layout)
 
 
-def _parse_whole(text: str) -> Shape | None:
-    """Parse a text that is a shape and nothing else; None when it is not."""
+def _parse_whole(text: str, parse: Callable[[Scanner], T]) -> T | None:
+    """Parse a text that is a value and nothing else; None when it is not."""
     scanner = Scanner(Source(text))
     try:
-        shape = parse_shape(scanner)
+        value = parse(scanner)
     except ParseError:
         return None
-    return shape if scanner.pos == len(text) else None
-
-
-def _parse_layout_whole(text: str, rank: int) -> Layout | None:
-    """Parse a text that is a layout and nothing else; None when it is not."""
-    scanner = Scanner(Source(text))
-    try:
-        layout = parse_layout(scanner, rank)
-    except ParseError:
-        return None
-    return layout if scanner.pos == len(text) else None
+    return value if scanner.pos == len(text) else None

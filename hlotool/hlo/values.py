@@ -1,7 +1,7 @@
 """Typed attribute values: what stands behind `key=` of an instruction, as frozen records.
 
-The parser's `parse/attributes` turns text into these; `Instruction` hands them out. Names are
-those of xla/xla_data.proto.
+`attribute_values` turns text into these; `Instruction` hands them out. Names are those of
+xla/xla_data.proto.
 """
 
 from __future__ import annotations
