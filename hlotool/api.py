@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from hlotool.analysis.collectives.machine import add_nodes, find_machine
 from hlotool.analysis.collectives.report import CollectiveReport
-from hlotool.analysis.fusions.calls import CustomCallRow
 from hlotool.analysis.fusions.report import FusionReport
+from hlotool.analysis.fusions.rows import CustomCallRow
 from hlotool.analysis.memory.figures import MemoryFigures
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.outline.report import OutlineRow

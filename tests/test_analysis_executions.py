@@ -12,7 +12,7 @@ from hlotool.analysis.dataflow.schedule import flatten_schedule
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.graph.executions import Executions, count_executions
 from hlotool.analysis.graph.trip_counts import count_iterations
-from hlotool.analysis.summary.loops import list_loops
+from hlotool.analysis.summary.counts import list_loops
 from hlotool.errors import InputError, ParseError
 from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module

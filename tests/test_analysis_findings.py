@@ -9,7 +9,7 @@ from cost_cases import Case, list_dumps
 from each import for_each
 
 from hlotool.analysis.collectives.machine import find_machine
-from hlotool.analysis.findings.find import FINDERS, find_findings
+from hlotool.analysis.findings.find import FINDERS, collect_findings
 from hlotool.analysis.findings.finding import (
     ADVICE,
     FINDINGS,
@@ -45,7 +45,7 @@ def collect(module: Module, assignment: str = "") -> Evidence:
 
 
 def find(text: str, assignment: str = "") -> tuple[Finding, ...]:
-    return find_findings(collect(parse_module(Source(text)), assignment))
+    return collect_findings(collect(parse_module(Source(text)), assignment))
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
@@ -60,7 +60,7 @@ def scheduled(*lines: str, header: str = "", before: str = "") -> str:
 @for_each(DUMPS)
 def test_findings_of_dumps_are_sentences(case: Case) -> None:
     """Warnings first, then what takes longest, then most bytes; codes are declared."""
-    findings = find_findings(collect(case.module))
+    findings = collect_findings(collect(case.module))
     names = {one.name for one in case.module.instructions()}
     ranks = [
         (one.severity == "warning", one.weighted_bytes or -1, one.bytes or -1) for one in findings
@@ -74,7 +74,7 @@ def test_findings_of_dumps_are_sentences(case: Case) -> None:
         assert one.instruction is None or one.instruction in names
         assert one.message.endswith(".")
         assert one.message.count(". ") == 0 or ": " in one.message
-    assert find_findings(collect(case.module)) == findings
+    assert collect_findings(collect(case.module)) == findings
 
 
 def test_every_finder_says_when_it_speaks() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.fusions.missed import MissedRow
+from hlotool.analysis.fusions.rows import MissedRow
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.text import Source

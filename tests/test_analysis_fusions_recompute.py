@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hlotool.analysis.fusions.missed import RecomputeRow, find_recomputed
+from hlotool.analysis.fusions.missed import list_recomputed
+from hlotool.analysis.fusions.rows import RecomputeRow
 from hlotool.hlo.parser import parse_module
 from hlotool.program.program import Program
 from hlotool.text import Source
@@ -12,7 +13,7 @@ from hlotool.text import Source
 
 def find(text: str, least: int = 1) -> tuple[RecomputeRow, ...]:
     program = Program("", parse_module(Source(text)))
-    return find_recomputed(program.graph, program.prints, program.executions, program.costs, least)
+    return list_recomputed(program.graph, program.prints, program.executions, program.costs, least)
 
 
 TWO = """HloModule m

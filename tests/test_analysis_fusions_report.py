@@ -14,14 +14,8 @@ from msgspec.structs import replace
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.report import analyze_cost
-from hlotool.analysis.fusions.body import expand_fusion
-from hlotool.analysis.fusions.report import (
-    FUSION_ROWS,
-    FusionReport,
-    estimate_fusion_times,
-    estimate_fusions,
-)
-from hlotool.analysis.fusions.rows import FusionRow
+from hlotool.analysis.fusions.report import FusionReport, estimate_fusions, expand_fusion
+from hlotool.analysis.fusions.rows import FUSION_ROWS, FusionRow
 from hlotool.analysis.graph.executions import Executions
 from hlotool.errors import UsageError
 from hlotool.hlo import Module
@@ -410,11 +404,11 @@ def test_places_in_a_body() -> None:
 
 def test_estimates_are_the_longer_of_two_times() -> None:
     chip = find_chip("h100")
-    rows = estimate_fusion_times(find(LAYERS).rows, chip)
+    rows = estimate_fusions(find(LAYERS), chip).rows
     assert rows[0].bound == "memory"
     assert rows[0].estimated_seconds == pytest.approx(2 * 64 / chip.hbm_bytes_per_second)
     case = next(case for case in DUMPS if case.path.parent.name == "transformer_train")
-    estimated = estimate_fusion_times(measured(case)[2].rows, chip)
+    estimated = estimate_fusions(measured(case)[2], chip).rows
     assert {row.bound for row in estimated} == {"compute", "memory"}
     compute = next(row for row in estimated if row.bound == "compute")
     assert compute.estimated_seconds == pytest.approx(
@@ -458,12 +452,12 @@ ENTRY e {
 def test_the_slowest_memory_space_limits() -> None:
     """`written` reads 16 KiB of vmem and writes as much to HBM; `kept` moves 32 KiB in vmem."""
     chip = find_chip("v5e")
-    rows = {row.name: row for row in estimate_fusion_times(find(VMEM).rows, chip)}
+    rows = {row.name: row for row in estimate_fusions(find(VMEM), chip).rows}
     once = 16384 / chip.hbm_bytes_per_second
     assert (rows["written"].bound, rows["written"].estimated_seconds) == ("memory", once)
     compute = 4096 / chip.flops_per_second  # where nobody states how fast vmem is
     assert (rows["kept"].bound, rows["kept"].estimated_seconds) == ("compute", compute)
     slow = replace(chip, vmem_bytes_per_second=chip.hbm_bytes_per_second / 2)
-    rows = {row.name: row for row in estimate_fusion_times(find(VMEM).rows, slow)}
+    rows = {row.name: row for row in estimate_fusions(find(VMEM), slow).rows}
     assert (rows["written"].bound, rows["written"].estimated_seconds) == ("vmem", 2 * once)
     assert (rows["kept"].bound, rows["kept"].estimated_seconds) == ("vmem", 4 * once)

@@ -11,8 +11,7 @@ from tables import read_case
 from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.calls import read_call_graph
 from hlotool.analysis.graph.executions import count_executions
-from hlotool.analysis.summary.counts import ModuleCounts, count_module
-from hlotool.analysis.summary.loops import list_loops
+from hlotool.analysis.summary.counts import ModuleCounts, count_module, list_loops
 from hlotool.hlo import Module
 from hlotool.hlo.parser import parse_module
 from hlotool.text import Source

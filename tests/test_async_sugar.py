@@ -9,7 +9,7 @@ from dump_files import TESTDATA
 from tables import TableCase, find_cases, read_case
 
 import hlotool
-from hlotool.analysis.fusions.body import expand_fusion
+from hlotool.analysis.fusions.report import expand_fusion
 from hlotool.compare.match.pairing_steps import compare_structure
 from hlotool.program.program import Program
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 import hlotool
 from hlotool.analysis.cost.chips import find_chip
 from hlotool.analysis.findings.finding import Finding
-from hlotool.analysis.summary.report import ProgramRow, find_too_large
+from hlotool.analysis.summary.report import ProgramRow, check_fit
 from hlotool.analysis.summary.run import bound_run
 from hlotool.commands.buffers.command import buffers
 from hlotool.commands.summary.command import summary
@@ -179,7 +179,7 @@ def test_which_programs_fit() -> None:
         return replace(fixed, allocated_bytes=size, is_memory_lower_bound=is_lower)
 
     rows = [row(9), row(11), row(9, is_lower=True), row(11, is_lower=True), row(None)]
-    found = find_too_large(rows, 10)
+    found = check_fit(rows, 10)
     assert found.too_large == (rows[1], rows[3])
     assert found.unknown_count == 2
 

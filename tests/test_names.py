@@ -24,7 +24,7 @@ from same_names import (
 from tables import TableCase, find_cases
 
 from hlotool.analysis.collectives.report import CollectiveOptions
-from hlotool.analysis.fusions.body import expand_fusion, find_fusion
+from hlotool.analysis.fusions.report import expand_fusion, expect_fusion
 from hlotool.analysis.memory.report import analyze_memory
 from hlotool.analysis.memory.rows import all_rows
 from hlotool.analysis.memory.timeline import choose_peaks, find_position, timeline
@@ -211,7 +211,7 @@ def test_a_fusion_is_found_by_its_full_name() -> None:
     module = read(TWICE).expect_module()
 
     def find(name: str) -> str:
-        return find_fusion(name, module).full_name
+        return expect_fusion(name, module).full_name
 
     assert [find(name) for name in ("body/f", "%other/f", "body/g")] == [
         "body/f",

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from dump_files import TESTDATA
 
 import hlotool
-from hlotool.analysis.outline.report import OutlineRow, find_repeats
+from hlotool.analysis.outline.report import OutlineRow, list_repeats
 from hlotool.commands.outline import outline as outline_command
 from hlotool.hlo.opcodes import ASYNC_DONES
 
@@ -61,7 +61,7 @@ def outline(text: str) -> tuple[OutlineRow, ...]:
     }.items(),
 )
 def test_repeats(keys: str, parts: list[tuple[int, int, int]]) -> None:
-    assert [(one.start, one.length, one.count) for one in find_repeats(keys)] == parts
+    assert [(one.start, one.length, one.count) for one in list_repeats(keys)] == parts
 
 
 def test_layers_in_a_row_are_one_step() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hlotool
-from hlotool.analysis.show.names import Names, find_meant
+from hlotool.analysis.show.names import Names, expect_meant
 from hlotool.errors import UsageError
 
 TEXT = """HloModule names, is_scheduled=true
@@ -59,18 +59,18 @@ def read() -> Names:
 
 @pytest.mark.parametrize("name", FOUND)
 def test_found(name: str) -> None:
-    meant = find_meant(name, read())
+    meant = expect_meant(name, read())
     found = [one.full_name for one in meant.instructions]
     found += [f"computation {meant.computation.name}"] if meant.computation else []
     assert found == FOUND[name]
 
 
 def test_index() -> None:
-    assert find_meant("out{1}", read()).index == (1,)
-    assert find_meant("out{}", read()).index == ()
-    assert find_meant("out", read()).index is None
-    assert find_meant("out.*{1}", read()).index == (1,)
-    assert find_meant("out.*", read()).index is None
+    assert expect_meant("out{1}", read()).index == (1,)
+    assert expect_meant("out{}", read()).index == ()
+    assert expect_meant("out", read()).index is None
+    assert expect_meant("out.*{1}", read()).index == (1,)
+    assert expect_meant("out.*", read()).index is None
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_index() -> None:
 )
 def test_not_found(name: str, said: str | None) -> None:
     if said is None:
-        assert find_meant(name, read()).name == "params['wq']"
+        assert expect_meant(name, read()).name == "params['wq']"
         return
     with pytest.raises(UsageError) as raised:
-        find_meant(name, read())
+        expect_meant(name, read())
     assert said in str(raised.value)

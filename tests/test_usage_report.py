@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from each import for_each
 
-from hlotool.analysis.usage_report import compare_totals
+from hlotool.analysis.memory_text import compare_totals
 from hlotool.cli import run
 from hlotool.dump.find import find_inputs
 from hlotool.dump.protos import is_usage_proto

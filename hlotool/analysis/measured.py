@@ -1,23 +1,21 @@
-"""Which figures come from a profile? Rows of several answers have these alike.
+"""What a profile says of a program: its runs, and the times of its instructions.
 
-How often did a profiler see the program run, and how long did that take?
-
-How long did some instructions take together? By their names, in a profile.
-
-Which instructions take most of the time that was measured, whatever their opcode?
+Seconds are the mean of the profiled runs, of one run on one device; counts are of all runs on all
+devices. An instruction is known by its name. `alone` (exposed) time is that of collectives in which
+nothing else ran. `MeasuredCount` and its kin declare the columns that rows of many answers have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
 
 from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.origin import find_origin, write_short_source
+from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.hlo import Computation, Instruction
-from hlotool.hlo.measurement import MeasuredTime, Measurement
+from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import ASYNC_DONES, LATER_STEPS, OPCODES
 from hlotool.table import COUNT, NUMBER, PERCENT, SECONDS, Block, RowList, column, figure
 
@@ -94,29 +92,23 @@ class JoinedTime(Struct, frozen=True):
     exposed_seconds: float | None = None
 
 
-_NOTHING = JoinedTime()
-
-
 def join_times(measured: Measurement | None, names: Iterable[str]) -> JoinedTime:
-    """Add up what was measured of instructions; all is None where none of them ran.
+    """Add up what was measured of instructions, each name once; None where none of them ran.
 
     Seconds are None too where nothing tells how many runs were measured.
     """
-    found = _find_times(measured, names) if measured else []
-    if not measured or not found:
-        return _NOTHING
+    if measured is None:
+        return JoinedTime()
+    times = (measured.times.get(name) for name in dict.fromkeys(names))
+    found = [each for each in times if each is not None]
+    if not found:
+        return JoinedTime()
     alone = [each.alone_seconds for each in found if each.alone_seconds is not None]
     return JoinedTime(
         sum(each.count for each in found),
         measured.mean(sum(each.seconds for each in found)),
         measured.mean(sum(alone)) if alone else None,
     )
-
-
-def _find_times(measured: Measurement, names: Iterable[str]) -> list[MeasuredTime]:
-    """Return the times of each name once."""
-    times = (measured.times.get(name) for name in dict.fromkeys(names))
-    return [each for each in times if each is not None]
 
 
 _LATER: Final = ASYNC_DONES | LATER_STEPS
@@ -173,34 +165,31 @@ def rank_instructions(
     collective, whose time is that of its first: no time counts twice.
     """
     run = describe_runs(measured)
-    run_seconds = run.run_seconds if run else None
-    busy = {
-        each
-        for each in executions.executed
-        if any(one.name in measured.times for one in each.instructions)
-    }
+    timed = {each: _list_timed(each, measured) for each in executions.executed}
+    # A caller and what it runs both have times: only the inner ones are listed.
+    busy = {each for each in timed if any(one.name in measured.times for one in each.instructions)}
     rows = [
-        _describe(one, measured, run_seconds)
-        for each in executions.executed
-        if each in busy
-        for one in _list_timed(each, measured)
+        _describe(one, measured, run.run_seconds if run else None)
+        for found in timed.values()
+        for one in found
         if busy.isdisjoint(one.called_computations())
     ]
     return tuple(sorted(rows, key=lambda row: (-(row.measured_seconds or 0), row.name)))
 
 
-def _list_timed(computation: Computation, measured: Measurement) -> Iterator[Instruction]:
-    """Yield what has times; of a collective in several steps the first."""
+def _list_timed(computation: Computation, measured: Measurement) -> list[Instruction]:
+    """Return what has times; of a collective in several steps the first."""
+    found = []
     steps: set[Instruction] = set()
     for one in computation.instructions:
         time = measured.times.get(one.name)
         if one.opcode in _LATER and one.operands and one.operands[0] in steps:
             steps.add(one)
-            continue
-        if time is not None:
+        elif time is not None:
+            found.append(one)
             if time.alone_seconds is not None:
                 steps.add(one)
-            yield one
+    return found
 
 
 def _describe(
@@ -208,7 +197,7 @@ def _describe(
 ) -> MeasuredInstruction:
     time = join_times(measured, (instruction.name,))
     inside = (one for each in instruction.called_computations() for one in each.instructions)
-    origin = find_origin(instruction, inside)
+    origin = read_origin(instruction, inside)
     return MeasuredInstruction(
         name=instruction.full_name,
         opcode=instruction.opcode,

@@ -10,15 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hlotool.analysis.cost.chips import Chip
-from hlotool.analysis.fusions.body import expand_fusion, find_fusion
-from hlotool.analysis.fusions.calls import CustomCallTotals
-from hlotool.analysis.fusions.report import (
+from hlotool.analysis.fusions.report import FusionReport, expand_fusion, expect_fusion
+from hlotool.analysis.fusions.rows import (
     CALL_TOTALS,
     CUSTOM_CALLS,
     FUSION_TOTALS,
     FUSIONS,
     OUTSIDE,
-    FusionReport,
+    CustomCallTotals,
     OutsideFusions,
     choose_fusion_columns,
 )
@@ -90,7 +89,7 @@ def fusions(
     lists: dict[str, Sequence[Struct]] = {}
     if body:
         lists["body"] = expand_fusion(body, program.expect_module(), program.costs)
-        lines = _describe(report, body, find_fusion(body, program.expect_module()))
+        lines = _describe(report, body, expect_fusion(body, program.expect_module()))
     if missed:
         lists["missed"] = program.find_missed(least_bytes)
     if recompute:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hlotool import __version__
 from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.findings.finding import Finding, choose_finding_columns
-from hlotool.analysis.fusions.report import CUSTOM_CALLS, FUSION_ROWS
+from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.commands.diff.programs import count_changes, say_difference
 from hlotool.commands.shared.command import HelpfulCommand

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.summary.module_facts import ModuleFacts
+from hlotool.analysis.summary.counts import ModuleFacts
 from hlotool.analysis.summary.report import MODULE
 from hlotool.compare.causes.cause import Cause
 from hlotool.compare.causes.triage import Triage

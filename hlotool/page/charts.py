@@ -19,7 +19,7 @@ from msgspec import Struct
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.memory.rows import BufferRow
 from hlotool.analysis.memory.timeline import Moments, list_moments, stack_moments
-from hlotool.analysis.origin import find_origin, write_short_source
+from hlotool.analysis.origin import read_origin, write_short_source
 from hlotool.analysis.outline.report import OutlineRow
 from hlotool.program.program import Program
 from hlotool.table.names import fold_numbers
@@ -356,7 +356,7 @@ def list_boxes(program: Program) -> Iterator[GraphBox]:
     """
     for computation in program.executions.executed:
         for one in computation.instructions:
-            origin = find_origin(one)
+            origin = read_origin(one)
             cost = program.costs.of(one)
             yield GraphBox(
                 one.full_name,

@@ -16,7 +16,7 @@ from hlotool.analysis.collectives.report import COLLECTIVE_ROWS
 from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS
 from hlotool.analysis.cost.report import COST
 from hlotool.analysis.findings.finding import FINDINGS
-from hlotool.analysis.fusions.report import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTALS
+from hlotool.analysis.fusions.rows import CUSTOM_CALLS, FUSION_ROWS, FUSION_TOTALS
 from hlotool.analysis.measured import MEASURED
 from hlotool.analysis.memory.answer import DONATION, ROWS
 from hlotool.analysis.memory.figures import ESTIMATED, SPACES, TOTALS

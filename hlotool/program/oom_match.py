@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from hlotool.analysis.memory.memory_map import MemoryMap
-from hlotool.analysis.out_of_memory import find_instruction, strip_layout
+from hlotool.analysis.memory_text import find_instruction, strip_layout
 from hlotool.dump.files import Input, Inputs
 from hlotool.dump.names import short_path
 from hlotool.dump.workers import Failure, map_inputs

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
     from hlotool.analysis.cost.model import CostModel
     from hlotool.analysis.cost.report import CostReport
     from hlotool.analysis.findings.finding import Finding
-    from hlotool.analysis.fusions.calls import CustomCallRow, CustomCallTotals
-    from hlotool.analysis.fusions.missed import MissedRow, RecomputeRow
-    from hlotool.analysis.fusions.report import FusionReport, OutsideFusions
-    from hlotool.analysis.fusions.rows import FusionRow
+    from hlotool.analysis.fusions.report import FusionReport
+    from hlotool.analysis.fusions.rows import (
+        CustomCallRow,
+        CustomCallTotals,
+        FusionRow,
+        MissedRow,
+        OutsideFusions,
+        RecomputeRow,
+    )
     from hlotool.analysis.graph.calls import CallGraph
     from hlotool.analysis.graph.equality import Fingerprints
     from hlotool.analysis.graph.executions import Executions
@@ -41,9 +46,8 @@ if TYPE_CHECKING:
     from hlotool.analysis.outline.report import OutlineRow
     from hlotool.analysis.show.report import ShowReport
     from hlotool.analysis.show.subjects import ShowEvidence
-    from hlotool.analysis.summary.counts import ModuleCounts
-    from hlotool.analysis.summary.loops import LoopRow
-    from hlotool.analysis.summary.module_facts import Compilation
+    from hlotool.analysis.summary.compilation import Compilation
+    from hlotool.analysis.summary.counts import LoopRow, ModuleCounts
     from hlotool.analysis.summary.report import Summary
     from hlotool.analysis.summary.run import RunEstimate
     from hlotool.hlo import Mesh, Module
@@ -179,7 +183,7 @@ class Program:
     def compilation(self) -> Compilation:
         """Under what it was compiled, as far as its files tell."""
         from hlotool.analysis.collectives.mesh import find_header_mesh
-        from hlotool.analysis.summary.module_facts import Compilation, list_axes
+        from hlotool.analysis.summary.compilation import Compilation, list_axes
 
         mesh = find_header_mesh(self.expect_module()) or self._find_mesh()
         found = self._find_compilation() if self._find_compilation else Compilation()
@@ -270,7 +274,7 @@ class Program:
         found = count_module(self.expect_module(), self.executions)
         if self.measured is None:
             return found
-        from hlotool.analysis.summary.report import measure_opcodes
+        from hlotool.analysis.summary.counts import measure_opcodes
 
         opcodes = measure_opcodes(found.opcodes, self.executions, self.measured)
         return replace(found, opcodes=opcodes)
@@ -278,7 +282,7 @@ class Program:
     @cached_property
     def loops(self) -> tuple[LoopRow, ...]:
         """Which loops there are, and what each moves and sends."""
-        from hlotool.analysis.summary.loops import list_loops, weigh_loops
+        from hlotool.analysis.summary.counts import list_loops, weigh_loops
 
         loads = weigh_loops(self.executions, self.costs, self.graph, self.collectives.rows)
         return list_loops(self.executions, loads)
@@ -312,9 +316,9 @@ class Program:
         return self._find_fusions(tells_places=True).rows
 
     def _find_fusions(self, *, tells_places: bool) -> FusionReport:
-        from hlotool.analysis.fusions.report import find_fusions
+        from hlotool.analysis.fusions.report import list_fusions
 
-        found = find_fusions(
+        found = list_fusions(
             self.graph, self.prints, self.executions, self.costs, tells_places=tells_places
         )
         if self.measured is not None:
@@ -344,9 +348,9 @@ class Program:
             self.graph, self.executions, self.costs, tells_places=tells_places
         )
         if self.measured is not None:
-            from hlotool.analysis.fusions.report import add_measured_calls
+            from hlotool.analysis.fusions.report import add_measured_times
 
-            found = add_measured_calls(found, self.measured)
+            found = add_measured_times(found, self.measured)
         if self._chip is None:
             return found
         from hlotool.analysis.fusions.report import estimate_call_times
@@ -376,9 +380,9 @@ class Program:
     @cached_property
     def recomputed(self) -> tuple[RecomputeRow, ...]:
         """Which expensive operations are made several times."""
-        from hlotool.analysis.fusions.missed import find_recomputed
+        from hlotool.analysis.fusions.missed import list_recomputed
 
-        return find_recomputed(self.graph, self.prints, self.executions, self.costs)
+        return list_recomputed(self.graph, self.prints, self.executions, self.costs)
 
     # Memory.
 
@@ -482,7 +486,7 @@ class Program:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """What is worth a look."""
-        from hlotool.analysis.findings.find import find_findings
+        from hlotool.analysis.findings.find import collect_findings
         from hlotool.analysis.findings.finding import Evidence
 
         evidence = Evidence(
@@ -496,7 +500,7 @@ class Program:
             self.measured_runs,
             self.fusions.rows if self.measured and self.machine else (),
         )
-        return find_findings(evidence)
+        return collect_findings(evidence)
 
     @cached_property
     def show_evidence(self) -> ShowEvidence:

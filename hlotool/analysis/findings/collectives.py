@@ -1,10 +1,8 @@
-"""Which collectives are told of together, and how much do they send?
+"""Findings about collectives: transfers that no work hides, and f32 sent by a 16-bit program.
 
-Which collectives does no work hide, and why?
-
-In which precision does a program compute?
-
-Which collectives send wider values than the program computes with?
+Collectives of one line of the program share a finding. A group is large when what it is about comes
+to `LEAST_BYTES` (with a chip: `LEAST_SECONDS`) and to `LEAST_WIRE_SHARE` of what all of them send
+in one run. On CPU there are none: nothing is asynchronous there, and nothing leaves the host.
 """
 
 from __future__ import annotations
@@ -26,12 +24,13 @@ from hlotool.analysis.findings.finding import (
     Finding,
     FindingCode,
     Severity,
-    first_source,
     name_all,
     percent,
+    write_source,
 )
+from hlotool.analysis.graph.backend import find_backend
 from hlotool.analysis.graph.executions import Executions
-from hlotool.hlo import ArrayShape, Computation, Instruction
+from hlotool.hlo import ArrayShape
 from hlotool.hlo.opcodes import COLLECTIVES, MATRIX_PRODUCTS, MAY_CALL
 from hlotool.hlo.shape import DTYPE_BITS
 from hlotool.table.words import plural
@@ -39,12 +38,12 @@ from hlotool.table.words import plural
 LEAST_WIRE_SHARE: Final = 0.01  # of all bytes sent in one run
 
 
-def group_collectives(
+def _group_collectives(
     evidence: Evidence, tell_apart: Callable[[CollectiveRow], object] = lambda _: None
 ) -> list[list[CollectiveRow]]:
     """Group collectives of one line of the program that differ in name and scope alone."""
     report = evidence.collectives
-    if report is None or evidence.backend == "cpu":
+    if report is None or find_backend(evidence.module) == "cpu":
         return []
     groups: dict[tuple[object, ...], list[CollectiveRow]] = {}
     for row in report.rows:
@@ -54,41 +53,18 @@ def group_collectives(
     return list(groups.values())
 
 
-def is_large_sent(evidence: Evidence, size_bytes: int) -> bool:
-    """Whether so many bytes are worth a finding, beside all that is sent."""
-    return size_bytes >= max(LEAST_BYTES, LEAST_WIRE_SHARE * add_all_sent(evidence))
-
-
-def add_all_sent(evidence: Evidence) -> int:
-    """Return what all collectives send in one run."""
-    return evidence.collectives.totals.wire_bytes_per_run if evidence.collectives else 0
-
-
-def add_sent(rows: list[CollectiveRow]) -> int:
-    """Return what some collectives send in one run, as far as known."""
-    return sum(row.known_wire_bytes_per_run for row in rows)
-
-
-def make_finding(
+def _make_finding(
     rows: list[CollectiveRow],
+    size_bytes: int,
     severity: Severity,
     code: FindingCode,
     message: str,
-    advice: str = "",
 ) -> Finding:
     """Make the finding about some collectives; the largest of them is named."""
     largest = max(rows, key=lambda row: row.known_wire_bytes_per_run)
-    source = first_source((row.source_file, row.source_line) for row in [largest, *rows])
-    return Finding(
-        add_sent(rows),
-        severity,
-        code,
-        message,
-        largest.name,
-        source,
-        advice,
-        count=len(rows),
-    )
+    place = next((row for row in (largest, *rows) if row.source_file is not None), largest)
+    source = write_source(place.source_file, place.source_line)
+    return Finding(size_bytes, severity, code, message, largest.name, source, count=len(rows))
 
 
 _Mode: TypeAlias = Literal["pair", "marked", "alone"]
@@ -98,6 +74,40 @@ _ADVICE: Final[dict[_Mode, str]] = {
     "marked": MARKED_ADVICE,
     "alone": SYNCHRONOUS_ADVICE,
 }
+
+
+def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
+    """Find collectives of which much is sent that no work hides.
+
+    With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
+    is all of it. What runs synchronously is told apart, as no work could hide it.
+    """
+    for group in _group_collectives(evidence, _mode_of):
+        found, mode = _measure_exposed(evidence, group), _mode_of(group[0])
+        rows = found.rows
+        if not rows or found.exposed < max(found.least, LEAST_WIRE_SHARE * found.all_sent):
+            continue
+        size = sum(row.known_exposed_wire_bytes_per_run for row in rows)
+        message = _say_exposed(found, mode)
+        one = _make_finding(rows, size, "warning", "exposed-collective", message)
+        seconds = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
+        yield replace(
+            one,
+            advice=_ADVICE[mode],
+            estimated_seconds=sum(seconds) if seconds else None,
+            weighted_bytes=_weigh(evidence.pricing, rows),
+        )
+
+
+def _mode_of(row: CollectiveRow) -> _Mode:
+    """Say whether something can be computed while it runs; if not, how the text tells.
+
+    XLA marks a pair where nothing is scheduled between start and done
+    (convert_async_collectives_to_sync.cc); a collective without a start was never asynchronous.
+    """
+    if not row.is_async:
+        return "alone"
+    return "marked" if row.is_sync else "pair"
 
 
 class _Exposed(Struct, frozen=True):
@@ -113,50 +123,33 @@ class _Exposed(Struct, frozen=True):
     least: float
     whole: str
 
-    @property
-    def is_large(self) -> bool:
-        """Whether it is worth a finding."""
-        share = LEAST_WIRE_SHARE * self.all_sent
-        return bool(self.rows) and self.exposed >= max(self.least, share)
 
-
-def find_exposed_collectives(evidence: Evidence) -> Iterator[Finding]:
-    """Find collectives of which much is sent that no work hides.
-
-    With a chip that goes by time, where a time is known, else by bytes. Not on CPU, where that
-    is all of it. What runs synchronously is told apart, as no work could hide it.
-    """
-    for rows in group_collectives(evidence, _find_mode):
-        found = _expose_time(evidence, rows) or _expose_bytes(evidence, rows)
-        if not found.is_large:
-            continue
-        one = make_finding(
-            found.rows,
-            "warning",
-            "exposed-collective",
-            _say_exposed(found),
-            _ADVICE[_find_mode(rows[0])],
+def _measure_exposed(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed:
+    """Measure a group by time with a chip, where a time is known, else by bytes."""
+    timed = [row for row in rows if row.exposed_seconds is not None]
+    all_seconds = evidence.collectives.totals.transfer_seconds if evidence.collectives else None
+    if evidence.chip is not None and all_seconds is not None and timed:
+        exposed = [row for row in timed if row.exposed_seconds]
+        return _Exposed(
+            exposed,
+            sum(row.exposed_seconds or 0.0 for row in exposed),
+            sum(row.transfer_seconds or 0.0 for row in exposed),
+            all_seconds,
+            LEAST_SECONDS,
+            "the estimated time of all transfers",
         )
-        yield replace(
-            one,
-            bytes=sum(row.known_exposed_wire_bytes_per_run for row in found.rows),
-            estimated_seconds=_add_seconds(found.rows),
-            weighted_bytes=_weigh(evidence.pricing, found.rows),
-        )
+    exposed = [row for row in rows if row.known_exposed_wire_bytes_per_run]
+    return _Exposed(
+        exposed,
+        sum(row.known_exposed_wire_bytes_per_run for row in exposed),
+        sum(row.known_wire_bytes_per_run for row in exposed),
+        evidence.sent_bytes,
+        LEAST_BYTES,
+        "all bytes sent",
+    )
 
 
-def _find_mode(row: CollectiveRow) -> _Mode:
-    """Say whether something can be computed while it runs; if not, how the text tells.
-
-    XLA marks a pair where nothing is scheduled between start and done
-    (convert_async_collectives_to_sync.cc); a collective without a start was never asynchronous.
-    """
-    if not row.is_async:
-        return "alone"
-    return "marked" if row.is_sync else "pair"
-
-
-def _say_exposed(found: _Exposed) -> str:
+def _say_exposed(found: _Exposed, mode: _Mode) -> str:
     """Write what is exposed, and why."""
     rows = found.rows
     first = rows[0]
@@ -165,9 +158,9 @@ def _say_exposed(found: _Exposed) -> str:
     over = " between slices" if first.network == "dcn" else over
     share = f"{percent(found.exposed, found.all_sent)} of {found.whole}."
     runs = plural(len(rows), "runs", "run")
-    if _find_mode(first) == "alone":
+    if mode == "alone":
         return f"{names} {runs} synchronously{over}, not as a start and a done: {share}"
-    if _find_mode(first) == "marked":
+    if mode == "marked":
         return (
             f"{names} {runs} synchronously{over}, marked is_sync, as where nothing is scheduled "
             f"between start and done: {share}"
@@ -190,82 +183,10 @@ def _weigh(pricing: Pricing, rows: list[CollectiveRow]) -> int | None:
     return round(sum(times) * pricing.chip.hbm_bytes_per_second) if times else None
 
 
-def _expose_time(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed | None:
-    """Measure a group by time, None without a chip, and where no time is known."""
-    totals = evidence.collectives.totals if evidence.collectives else None
-    timed = [row for row in rows if row.exposed_seconds is not None]
-    if evidence.chip is None or totals is None or totals.transfer_seconds is None or not timed:
-        return None
-    exposed = [row for row in timed if row.exposed_seconds]
-    return _Exposed(
-        exposed,
-        sum(row.exposed_seconds or 0.0 for row in exposed),
-        sum(row.transfer_seconds or 0.0 for row in exposed),
-        totals.transfer_seconds,
-        LEAST_SECONDS,
-        "the estimated time of all transfers",
-    )
-
-
-def _expose_bytes(evidence: Evidence, rows: list[CollectiveRow]) -> _Exposed:
-    exposed = [row for row in rows if row.known_exposed_wire_bytes_per_run]
-    return _Exposed(
-        exposed,
-        sum(row.known_exposed_wire_bytes_per_run for row in exposed),
-        add_sent(exposed),
-        add_all_sent(evidence),
-        LEAST_BYTES,
-        "all bytes sent",
-    )
-
-
-def _add_seconds(rows: list[CollectiveRow]) -> float | None:
-    """Add up the time that no work hides, None where no time is known."""
-    known = [row.exposed_seconds for row in rows if row.exposed_seconds is not None]
-    return sum(known) if known else None
-
-
 _MATRIX_TARGETS = ("__cublas$", "__cudnn$", "te_fused_attn")
 _HALF_BITS = 16
-
-
-def computes_in_16_bits(executions: Executions) -> bool:
-    """Whether more than half of the matrix products have operands of 16 bits or fewer.
-
-    Counted are dots, convolutions and the custom calls that stand for them, in executed
-    computations and the fusions there, each once.
-    """
-    narrow = wide = 0
-    for computation in executions.executed:
-        for instruction in computation.instructions:
-            for one in _inside(instruction):
-                if is_matrix_product(one):
-                    if _is_narrow(one):
-                        narrow += 1
-                    else:
-                        wide += 1
-    return narrow > wide
-
-
-def _inside(instruction: Instruction) -> list[Instruction]:
-    body: Computation | None = instruction.callee() if instruction.opcode == "fusion" else None
-    return body.instructions if body else [instruction]
-
-
-def is_matrix_product(instruction: Instruction) -> bool:
-    """Whether an instruction is a dot, a convolution, or a library's."""
-    if instruction.opcode == "custom-call":
-        return instruction.custom_call_target.startswith(_MATRIX_TARGETS)
-    return instruction.opcode in MATRIX_PRODUCTS
-
-
-def _is_narrow(instruction: Instruction) -> bool:
-    """Whether the first operand's elements have 16 bits or fewer."""
-    shape = instruction.operands[0].shape if instruction.operands else None
-    return isinstance(shape, ArrayShape) and DTYPE_BITS.get(shape.dtype, 64) <= _HALF_BITS
-
-
-_REDUCING: Final = COLLECTIVES & MAY_CALL  # they call what adds up
+# They call what adds up; a sum in f32 may be meant, to lose no bits.
+_REDUCING: Final = COLLECTIVES & MAY_CALL
 
 
 def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
@@ -274,27 +195,49 @@ def find_f32_collectives(evidence: Evidence) -> Iterator[Finding]:
     Of one that sends several types, the f32 counts. A warning where data only moves, which could
     be converted before; else, in a reduction, the wider sum may be meant.
     """
-    large = [
-        (rows, size)
-        for rows in group_collectives(evidence)
-        if (size := sum(_sent_f32(row) for row in rows)) and is_large_sent(evidence, size)
-    ]
+    least = max(LEAST_BYTES, LEAST_WIRE_SHARE * evidence.sent_bytes)
+    large = []
+    for rows in _group_collectives(evidence):
+        size = sum(dict(row.wire_bytes_by_dtype).get("f32", 0) for row in rows)
+        if size >= least:
+            large.append((rows, size))
+    # The precision takes a walk over the program, so it comes last.
     if not large or not computes_in_16_bits(evidence.executions):
         return
     for rows, size in large:
-        is_sum = rows[0].kind in _REDUCING
         names = name_all([row.name for row in rows])
         verb = plural(len(rows), "sends", "send")
         others = [dtype for dtype in rows[0].dtype.split(",") if dtype != "f32"]
         beside = f" beside {', '.join(others)}" if others else ""
-        one = make_finding(
+        yield _make_finding(
             rows,
-            "info" if is_sum else "warning",
+            size,
+            "info" if rows[0].kind in _REDUCING else "warning",
             "f32-collective",
             f"{names} ({rows[0].kind}) {verb} f32{beside} in a program that computes in 16 bits.",
         )
-        yield replace(one, bytes=size)
 
 
-def _sent_f32(row: CollectiveRow) -> int:
-    return dict(row.wire_bytes_by_dtype).get("f32", 0)
+def computes_in_16_bits(executions: Executions) -> bool:
+    """Whether more than half of the matrix products have operands of 16 bits or fewer.
+
+    Counted are dots, convolutions and the custom calls that stand for them, in executed
+    computations and the fusions there, each once. The first operand's type is that of a product.
+    """
+    narrow = wide = 0
+    for computation in executions.executed:
+        for instruction in computation.instructions:
+            body = instruction.callee() if instruction.opcode == "fusion" else None
+            for one in body.instructions if body else (instruction,):
+                if (
+                    one.custom_call_target.startswith(_MATRIX_TARGETS)
+                    if one.opcode == "custom-call"
+                    else one.opcode in MATRIX_PRODUCTS
+                ):
+                    shape = one.operands[0].shape if one.operands else None
+                    dtype = shape.dtype if isinstance(shape, ArrayShape) else ""
+                    if DTYPE_BITS.get(dtype, 64) <= _HALF_BITS:
+                        narrow += 1
+                    else:
+                        wide += 1
+    return narrow > wide

@@ -1,34 +1,364 @@
-"""What is worth a look in a module?
+"""What is worth a look in a module: `FINDERS`, and those about compute, memory and times.
 
-A `finding` is one sentence with a size; `evidence` are the analyses it is made from. Those about
-collectives (`exposed`, `wide_collectives`, both by what is `sent`), about `compute` (with the
-`precision` a program computes in) and `memory`, and about times that were `measured`, are found by
-the functions of `FINDERS`, which write them with `wording`.
+Each finder looks for one thing, or for things of one cause, and writes its findings as sentences.
+From which size on something is worth one stands in `finding`; what nobody knows (a trip count, the
+flops of a custom call) is worth one of any size, as every total depends on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.cost.chips import Chip
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost.arithmetic import APPLYING
 from hlotool.analysis.findings.collectives import find_exposed_collectives, find_f32_collectives
-from hlotool.analysis.findings.compute import (
-    find_contradicted_trip_counts,
-    find_large_copies,
-    find_missed_fusions,
-    find_slow_collectives,
-    find_slow_fusions,
-    find_unknown_costs,
-    find_unknown_custom_calls,
-    find_unknown_trip_counts,
+from hlotool.analysis.findings.finding import (
+    ADVICE,
+    LEAST_BYTES,
+    LEAST_SECONDS,
+    TRAFFIC,
+    Evidence,
+    Finding,
+    FindingCode,
+    name_all,
+    percent,
+    write_source,
 )
-from hlotool.analysis.findings.finding import ADVICE, TRAFFIC, Evidence, Finding
-from hlotool.analysis.findings.memory import find_fragmentation, find_missed_donations, find_padding
+from hlotool.analysis.fusions.rows import FusionRow, is_copy_only
+from hlotool.analysis.graph.calls import reach
+from hlotool.analysis.memory.donation import DonationRow
+from hlotool.analysis.memory.figures import SpaceRow
+from hlotool.analysis.memory.reduction_plan import GAIN_CAVEAT, measure_donation
+from hlotool.analysis.origin import read_origin
+from hlotool.hlo import Computation, Instruction
+from hlotool.hlo.opcodes import MOVES
+from hlotool.table.words import count_noun, list_some, plural
 
-__all__ = ["FINDERS", "Evidence", "Finding", "find_findings"]
+_MOST_NAMED = 3
+
+
+def find_missed_fusions(evidence: Evidence) -> Iterator[Finding]:
+    """Find elementwise operations outside fusions that take 1 % of all bytes, and 1 MiB.
+
+    Not those that have nothing beside them to fuse with, such as the zeros a loop begins with.
+    """
+    for row in evidence.missed:
+        if row.opcode not in MOVES and not row.is_alone:
+            size = row.known_memory_bytes_per_run
+            verb = plural(row.count, "runs", "run")
+            yield Finding(
+                size,
+                "warning",
+                "missed-fusion",
+                f"{name_all(row.members)} ({row.opcode}) {verb} outside any fusion, for "
+                f"{evidence.share(size)} of all memory traffic.",
+                row.name,
+                write_source(row.source_file, row.source_line),
+                count=len(row.members),
+            )
+
+
+def find_large_copies(evidence: Evidence) -> Iterator[Finding]:
+    """Find copies and layout changes that take 1 % of all memory traffic, fused or not.
+
+    A copy that makes a donation worthless is left to `find_missed_donations`.
+    """
+    for row in evidence.missed:
+        members = [one for one in row.members if one not in evidence.copied_first]
+        if row.opcode in MOVES and members:
+            # All members move equally much.
+            size = row.known_memory_bytes_per_run // len(row.members) * len(members)
+            if size >= evidence.least_traffic_bytes:
+                source = write_source(row.source_file, row.source_line)
+                yield _large_copy(evidence, members, row.opcode, size, source)
+    if evidence.module.header.is_scheduled:
+        yield from _find_copy_fusions(evidence)
+
+
+def _find_copy_fusions(evidence: Evidence) -> Iterator[Finding]:
+    """Find fusions that only copy; those of one source line share a finding."""
+    found: dict[tuple[str, str | None], list[tuple[str, int]]] = {}
+    for computation in evidence.executions.executed:
+        runs = evidence.executions.lower_bound(computation)
+        for fusion in computation.instructions:
+            body = fusion.callee() if fusion.opcode == "fusion" else None
+            if body is None or not is_copy_only(body):
+                continue
+            if fusion.full_name in evidence.copied_first:
+                continue
+            origin = read_origin(fusion, reversed(body.instructions))
+            source = write_source(origin.source_file, origin.source_line)
+            size = evidence.costs.of(fusion).memory_bytes * runs
+            shape = "" if source else str(fusion.shape)
+            found.setdefault((shape, source), []).append((fusion.full_name, size))
+    for (_, source), members in found.items():
+        members.sort(key=lambda one: -one[1])
+        size = sum(one for _, one in members)
+        if size >= evidence.least_traffic_bytes:
+            yield _large_copy(evidence, [name for name, _ in members], "fusion", size, source)
+
+
+def _large_copy(
+    evidence: Evidence, names: Sequence[str], opcode: str, size_bytes: int, source: str | None
+) -> Finding:
+    moves = plural(len(names), "moves", "move")
+    return Finding(
+        size_bytes,
+        "warning",
+        "large-copy",
+        f"{name_all(names)} ({opcode}) only {moves} data, {evidence.share(size_bytes)} of all "
+        "memory traffic.",
+        names[0],
+        source,
+        count=len(names),
+    )
+
+
+def find_unknown_trip_counts(evidence: Evidence) -> Iterator[Finding]:
+    """Find loops whose trip count neither stands in the dump nor follows from it: one for all."""
+    loops = [one.instruction for one in evidence.executions.loops if one.trip_count is None]
+    if loops:
+        names = name_all([one.full_name for one in loops])
+        verb = plural(len(loops), "repeats its body", "repeat their bodies")
+        counts = plural(len(loops), "it counts", "each counts")
+        message = f"How often {names} {verb} is not known: {counts} once in every total."
+        yield _note("unknown-trip-count", message, loops)
+
+
+def find_contradicted_trip_counts(evidence: Evidence) -> Iterator[Finding]:
+    """Find loops whose printed trip count is another than condition, step and init come to."""
+    for loop in evidence.executions.loops:
+        if loop.contradicting_trip_count is not None:
+            yield _note(
+                "contradicted-trip-count",
+                f"{loop.instruction.full_name} is printed to repeat its body {loop.trip_count:,} "
+                f"times, but its own counter comes to {loop.contradicting_trip_count:,}: the "
+                "printed count is followed, as XLA does.",
+                [loop.instruction],
+            )
+
+
+def find_unknown_costs(evidence: Evidence) -> Iterator[Finding]:
+    """Find what costs nobody knows how much, as it is malformed: one finding for all."""
+    unknown = evidence.costs.unknown
+    if unknown and evidence.cost.is_lower_bound:
+        listed = list_some([f"{one.full_name} ({one.opcode})" for one in unknown], 1)
+        reason = next(iter(unknown.values()))
+        message = f"The cost of {listed} is not known, and totals are lower bounds: {reason}."
+        yield _note("unknown-cost", message, list(unknown))
+
+
+def find_unknown_custom_calls(evidence: Evidence) -> Iterator[Finding]:
+    """Find custom calls that may compute anything, in fusions too: one finding for all."""
+    if not evidence.cost.unknown_custom_call_count:
+        return
+    costs = evidence.costs
+
+    def list_hiding(computation: Computation) -> list[Computation]:
+        """Return the fusion bodies and reducers that hold an unknown custom call."""
+        bodies = [one.callee() for one in computation.instructions if one.opcode in APPLYING]
+        return [
+            body for body in bodies if body and costs.of_computation(body).unknown_custom_call_count
+        ]
+
+    unknown = [
+        instruction
+        for computation in reach(evidence.executions.executed, list_hiding)
+        for instruction in computation.instructions
+        if instruction.opcode == "custom-call" and costs.read_call(instruction).flops is None
+    ]
+    if unknown:
+        targets = Counter(one.custom_call_target for one in unknown)
+        listed = list_some([target for target, _ in targets.most_common()], _MOST_NAMED)
+        calls = count_noun(str(len(unknown)), "custom call")
+        message = f"{calls} ({listed}) may compute anything: flops are a lower bound."
+        yield _note("unknown-custom-call", message, unknown)
+
+
+def _note(code: FindingCode, message: str, about: Sequence[Instruction]) -> Finding:
+    """Make the finding that something is unknown of some instructions; it has no size."""
+    first, location = about[0], about[0].source_location()
+    source = write_source(location.file, location.line) if location else None
+    return Finding(None, "info", code, message, first.full_name, source, count=len(about))
+
+
+LEAST_PADDING_SHARE: Final = 0.1
+LEAST_FRAGMENTATION_SHARE: Final = 0.05
+_LEAST_HELD: Final = 0.1  # of the gaps; on TPU it is tables of tuples that hold less
+
+
+def find_missed_donations(evidence: Evidence) -> Iterator[Finding]:
+    """Find parameters with a result of their shape in memory of its own, 1 MiB of them or more.
+
+    One finding for all. A warning where the program donates other parameters; a program
+    that donates none may be meant so. Its bytes are what the program would reserve less, and
+    where that is under 1 MiB there is none; where nobody knows, the sizes of the parameters.
+    """
+    rows = evidence.donations
+    missed = [row for row in rows if row.status == "not-donated"]
+    gain = (
+        measure_donation(evidence.memory, evidence.module) if missed and evidence.memory else None
+    )
+    if missed and (gain is None or gain >= LEAST_BYTES):
+        donates = any(row.status != "not-donated" for row in rows)
+        yield Finding(
+            sum(row.size_bytes for row in missed) if gain is None else gain,
+            "warning" if donates else "info",
+            "donation-missed",
+            _missed_message(missed, is_gain=gain is not None),
+            count=len(missed),
+            parameter=_name(missed[0]),
+        )
+    for row in rows:
+        if row.status == "copied":
+            message = f"{_name(row)} is donated, but {row.copy_instruction} copies it first."
+            yield Finding(
+                row.size_bytes, "warning", "donation-copied", message, row.copy_instruction
+            )
+
+
+def _missed_message(missed: list[DonationRow], *, is_gain: bool) -> str:
+    is_one = len(missed) == 1
+    said = (
+        f"{_name(missed[0])} is not donated, although a result has its shape"
+        if is_one
+        else f"{len(missed)} parameters, the largest {_name(missed[0])}, are not donated, although "
+        "results have their shapes"
+    )
+    if is_gain:
+        less = "with donation the allocated size would be up to that much less"
+        return f"{said}: {less}. {GAIN_CAVEAT}"
+    them, whose = ("it", "its") if is_one else ("them", "their")
+    return f"{said}: donating {them} saves at most {whose} size."
+
+
+def _name(row: DonationRow) -> str:
+    return row.parameter_name or f"parameter {row.parameter_number}"
+
+
+def find_padding(evidence: Evidence) -> Iterator[Finding]:
+    """Find spaces of which more than 10 % at the peak, and 1 MiB, is tile padding.
+
+    A warning for space 0, which is what runs out.
+    """
+    for space in _spaces(evidence):
+        padding, peak = space.padding_bytes or 0, space.peak_bytes or 0
+        if padding > LEAST_BYTES and padding > LEAST_PADDING_SHARE * peak:
+            yield Finding(
+                padding,
+                "info" if space.space else "warning",
+                "padding",
+                f"{percent(padding, peak)} of what {_space_name(space)} holds at its peak is tile "
+                "padding.",
+                space.peak_instruction,
+            )
+
+
+def find_fragmentation(evidence: Evidence) -> Iterator[Finding]:
+    """Find spaces of which more than 5 %, and 1 MiB, is never in use at once.
+
+    Not on TPU where temporaries hold a tenth of it at most: each table of a tuple, of some
+    hundred bytes, lies 16 KiB behind the one before, and no other order helps.
+    """
+    is_tpu = evidence.memory is not None and evidence.memory.figures.backend == "tpu"
+    for space in _spaces(evidence):
+        gaps, allocated = space.fragmentation_bytes or 0, space.allocated_bytes or 0
+        if is_tpu and (space.temp_peak_bytes or 0) <= _LEAST_HELD * gaps:
+            continue
+        if gaps > LEAST_BYTES and gaps > LEAST_FRAGMENTATION_SHARE * allocated:
+            yield Finding(
+                gaps,
+                "info",
+                "fragmentation",
+                f"{percent(gaps, allocated)} of {_space_name(space)} is reserved for temporaries "
+                "that never need it all at once.",
+            )
+
+
+def _spaces(evidence: Evidence) -> tuple[SpaceRow, ...]:
+    return evidence.memory.figures.spaces if evidence.memory else ()
+
+
+def _space_name(space: SpaceRow) -> str:
+    return f"space {space.space}" + (f" ({space.name})" if space.name else "")
+
+
+_TIMES: Final = 3  # what is so many times the estimate is worth a look
+_LEAST_SHARE: Final = 0.01  # of a run
+
+
+class _Slow(Struct, frozen=True):
+    """A row, how long it took and how long it should have."""
+
+    row: FusionRow | CollectiveRow
+    size_bytes: int
+    measured: float
+    estimated: float
+
+    @property
+    def lost(self) -> float:
+        """How much longer it took than it should have."""
+        return self.measured - self.estimated
+
+
+def find_slow_fusions(evidence: Evidence) -> Iterator[Finding]:
+    """Find fusions that took three times what the chip needs for their bytes and flops.
+
+    With a profile and a chip. Those count that lose a hundredth of a run, and 10 µs. The estimate
+    is at the chip's peaks, and leaves out launches: small fusions are below it anyway.
+    """
+    found = [
+        _Slow(row, row.known_memory_bytes_per_run, row.measured_seconds, row.estimated_seconds)
+        for row in evidence.fusions
+        if row.measured_seconds is not None and row.estimated_seconds is not None
+    ]
+    yield from _find_slow(evidence, found, "slow-fusion", "at the chip's peaks")
+
+
+def find_slow_collectives(evidence: Evidence) -> Iterator[Finding]:
+    """Find collectives that took three times what the link needs for their bytes.
+
+    With a profile and a chip, as `find_slow_fusions`.
+    """
+    found = [
+        _Slow(row, row.known_wire_bytes_per_run, row.measured_seconds, row.transfer_seconds)
+        for row in (evidence.collectives.rows if evidence.collectives and evidence.chip else ())
+        if row.measured_seconds is not None and row.transfer_seconds is not None
+    ]
+    yield from _find_slow(evidence, found, "slow-collective", "at the speed of the link")
+
+
+def _find_slow(
+    evidence: Evidence, found: Iterable[_Slow], code: FindingCode, speed: str
+) -> Iterator[Finding]:
+    """Write one finding about all rows that are slow, the one that loses most first."""
+    run = evidence.measured.run_seconds if evidence.measured else None
+    least = max(LEAST_SECONDS, _LEAST_SHARE * (run or 0))
+    slow = [each for each in found if each.measured > _TIMES * each.estimated and each.lost > least]
+    if not slow:
+        return
+    slow.sort(key=lambda each: (-each.lost, each.row.name))
+    measured, estimated = (sum(each.measured for each in slow), sum(e.estimated for e in slow))
+    lost, first = measured - estimated, slow[0].row
+    share = f", {percent(measured, run)} of a run" if run else ""
+    yield Finding(
+        sum(each.size_bytes for each in slow),
+        "warning",
+        code,
+        f"{name_all([each.row.name for each in slow])} took {measured * 1e6:,.0f} µs in one run"
+        f"{share}, where {estimated * 1e6:,.0f} µs are enough {speed}.",
+        first.name,
+        write_source(first.source_file, first.source_line),
+        estimated_seconds=lost,
+        weighted_bytes=round(lost * evidence.pricing.chip.hbm_bytes_per_second),
+        count=len(slow),
+    )
+
 
 # Adding a finding is adding a function: its docstring says when it speaks.
 FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
@@ -48,31 +378,21 @@ FINDERS: Final[tuple[Callable[[Evidence], Iterable[Finding]], ...]] = (
 )
 
 
-def find_findings(evidence: Evidence) -> tuple[Finding, ...]:
+def collect_findings(evidence: Evidence) -> tuple[Finding, ...]:
     """Ask every function of `FINDERS`; add advice and, for traffic, its weight and its time.
 
     Warnings come first, then what takes most time, by the chip or at the ratios of the one that
-    stands for the backend, then what has most bytes.
+    stands for the backend, then what has most bytes. Traffic goes at the peak rate of the memory.
     """
-    found = [finding for find in FINDERS for finding in find(evidence)]
-    weighted = [
-        replace(
-            one,
-            advice=one.advice or ADVICE[one.code],
-            estimated_seconds=_estimate(one, evidence.chip),
-            weighted_bytes=one.bytes if one.code in TRAFFIC else one.weighted_bytes,
-        )
-        for one in found
-    ]
-    weighted.sort(key=_rank)
-    return tuple(weighted)
-
-
-def _estimate(one: Finding, chip: Chip | None) -> float | None:
-    """Return the time a finding is about; traffic goes at the peak rate of the chip's memory."""
-    if chip is None or one.code not in TRAFFIC or one.bytes is None:
-        return one.estimated_seconds
-    return one.bytes / chip.hbm_bytes_per_second
+    weighted = []
+    for one in (finding for find in FINDERS for finding in find(evidence)):
+        found = replace(one, advice=one.advice or ADVICE[one.code])
+        if found.code in TRAFFIC and found.bytes is not None:
+            chip = evidence.chip
+            seconds = found.bytes / chip.hbm_bytes_per_second if chip else found.estimated_seconds
+            found = replace(found, weighted_bytes=found.bytes, estimated_seconds=seconds)
+        weighted.append(found)
+    return tuple(sorted(weighted, key=_rank))
 
 
 def _rank(one: Finding) -> tuple[bool, int, int, str, str]:

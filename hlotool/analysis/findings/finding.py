@@ -1,13 +1,13 @@
-"""What is a finding? One sentence about a module, of one of few kinds.
+"""A finding: one sentence about a module, of one of few kinds, with its size and an advice.
 
-Shares, names and places as findings write them.
-
-What are findings made from, and from which size on is anything worth one?
+`FINDING_MEANINGS` says when there is one of a code, `ADVICE` what to try; both are printed by
+`hlotool explain` and docs/findings.md. `Evidence` is what the finders read: the analyses of one
+module, and the sizes below which nothing is worth a finding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -18,9 +18,8 @@ from hlotool.analysis.collectives.report import CollectiveReport
 from hlotool.analysis.cost.chips import Chip
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.report import CostReport
-from hlotool.analysis.fusions.missed import MissedRow, find_missed
-from hlotool.analysis.fusions.rows import FusionRow
-from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.fusions.missed import find_missed
+from hlotool.analysis.fusions.rows import FusionRow, MissedRow
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import MeasuredFacts
 from hlotool.analysis.memory.donation import DonationRow, list_donations
@@ -47,17 +46,13 @@ FindingCode: TypeAlias = Literal[
     "unknown-trip-count",
 ]
 Severity: TypeAlias = Literal["info", "warning"]
-
-
 # Their bytes are traffic, which takes time.
 TRAFFIC: Final[frozenset[FindingCode]] = frozenset(("large-copy", "missed-fusion"))
-
 # What to try where nothing can be computed meanwhile: without a start and a done, and with both.
 SYNCHRONOUS_ADVICE: Final = "turn on asynchronous collectives and the latency-hiding scheduler"
 MARKED_ADVICE: Final = (
     "turn on the latency-hiding scheduler, or give it work that does not need the result"
 )
-
 # When there is one, beside the sizes below which none is worth a look.
 FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "a loop's printed trip count is not what its condition, step and "
@@ -95,7 +90,6 @@ FINDING_MEANINGS: Final[Mapping[FindingCode, str]] = {
     "for all",
     "unknown-trip-count": "loops that count once in every total; one finding for all",
 }
-
 # What to try, as the end of a sentence.
 ADVICE: Final[Mapping[FindingCode, str]] = {
     "contradicted-trip-count": "trust no total of this loop before you know which count is right",
@@ -116,7 +110,7 @@ ADVICE: Final[Mapping[FindingCode, str]] = {
 
 
 class Finding(Struct, frozen=True):
-    """One finding. `source` is `file:line`; `advice` is set by `find_findings`."""
+    """One finding. `source` is `file:line`; `advice` is set by `collect_findings`."""
 
     bytes: Annotated[
         int | None,
@@ -226,11 +220,6 @@ def write_source(file: str | None, line: int | None) -> str | None:
     return f"{file}:{line}" if line else file
 
 
-def first_source(places: Iterable[tuple[str | None, int | None]]) -> str | None:
-    """Return the first place that is known."""
-    return next((write_source(*place) for place in places if place[0] is not None), None)
-
-
 LEAST_BYTES: Final = 1 << 20
 LEAST_SECONDS: Final = 10e-6
 LEAST_SHARE: Final = 0.01  # of all that crosses memory in one run
@@ -259,16 +248,15 @@ class Evidence(Struct, frozen=True, dict=True):
         """The chip that times are shown for."""
         return self.machine.chip if self.machine else None
 
-    @cached_property
-    def backend(self) -> Backend | None:
-        """The backend whose marks the text bears."""
-        return find_backend(self.module)
+    @property
+    def sent_bytes(self) -> int:
+        """What all collectives send in one run."""
+        return self.collectives.totals.wire_bytes_per_run if self.collectives else 0
 
     @cached_property
     def least_traffic_bytes(self) -> int:
         """From so many bytes in one run on, traffic is worth a finding."""
-        share = self.cost.memory_bytes_per_run * LEAST_SHARE
-        return max(LEAST_BYTES, int(share))
+        return max(LEAST_BYTES, int(self.cost.memory_bytes_per_run * LEAST_SHARE))
 
     @cached_property
     def missed(self) -> tuple[MissedRow, ...]:

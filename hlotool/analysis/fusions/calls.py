@@ -1,122 +1,27 @@
-"""Which custom calls does a module run, how often, and what do they cost, as far as known?
+"""The census of custom calls: which targets run, how often, and what they cost as far as known.
 
-What do all custom calls cost together, and of how many is that unknown?
+A call may compute anything, and its text says nothing of it. What tells its flops and its traffic
+(`CostSource`) is a cost estimate in the call, the computation it offloads, or a rule of the user;
+figures of calls that nothing tells are None, and `known_*` leave them out. A call in the body of a
+fusion moves nothing itself: its fusion does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from hlotool.analysis.cost.arithmetic import find_offloaded
-from hlotool.analysis.cost.cost import (
-    OF_TYPES,
-    TYPES,
-    add_typed_flops,
-    list_flops,
-    list_types,
-    repeat_typed_flops,
-)
+from hlotool.analysis.cost.cost import add_typed_flops, list_flops, list_types, repeat_typed_flops
 from hlotool.analysis.cost.custom_calls import CostSource, CustomCall
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.report import CostReport
-from hlotool.analysis.fusions.rows import (
-    FLOATING_POINT,
-    MEMORY,
-    FirstOpName,
-    FirstSourceFile,
-    FirstSourceLine,
-    IsConditional,
-    KnownExecutions,
-    KnownMemoryPerRun,
-    Members,
-    SharedScope,
-    TotalExecutions,
-    known_per_run,
-)
+from hlotool.analysis.fusions.rows import CustomCallRow, CustomCallTotals
 from hlotool.analysis.graph.calls import CallGraph
-from hlotool.analysis.graph.executions import Executions, count_runs
-from hlotool.analysis.measured import MeasuredCount, MeasuredSeconds
-from hlotool.analysis.origin import Origin, find_common_scope, find_origin
+from hlotool.analysis.graph.executions import Executions, Runs, count_runs
+from hlotool.analysis.origin import Origin, find_common_scope, read_origin
 from hlotool.hlo import Computation, Instruction
-from hlotool.table import BYTES, COUNT, FLOPS, PERCENT, SECONDS, TIMES, column, figure
-
-_UNKNOWN: Final = "in one run of the entry; null where unknown, or under an unknown loop"
-_TELLS: Final = (
-    "what tells their {}: target and shapes, a cost estimate in the call, the computation that "
-    "it calls, or a rule in hlotool.toml; null where nothing does"
-)
-
-
-class CustomCallRow(Struct, frozen=True, kw_only=True):
-    """Custom calls of one target, on the same shapes, whose cost is known in the same way.
-
-    The name and what is said of its place are those of the first; `scope` is what all share,
-    `members` names them all. `known_*` leave out what is unknown, and take unknown trip counts
-    as one.
-    """
-
-    target: Annotated[str, column("the target", wants=26)]
-    count: Annotated[
-        int, column("custom calls with this target and these shapes", TIMES, heading="×")
-    ]
-    executions: TotalExecutions
-    known_executions: KnownExecutions
-    operand_shapes: Annotated[
-        tuple[str, ...], column("shapes of the operands", heading="operands", give_way=1)
-    ]
-    shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
-    known: Annotated[CostSource | None, column(_TELLS.format("flops"), give_way=2)]
-    flops_per_run: Annotated[
-        int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, once="known_flops_per_run")
-    ]
-    known_flops_per_run: Annotated[int, known_per_run(FLOATING_POINT, FLOPS)]
-    product_types: Annotated[tuple[str, ...], figure(f"of known_flops_per_run, {TYPES}")]
-    product_flops_per_run: Annotated[tuple[int, ...], figure(f"of known_flops_per_run, {OF_TYPES}")]
-    memory_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
-    memory_bytes_per_run: Annotated[
-        int | None,
-        column(
-            f"{MEMORY} {_UNKNOWN}",
-            BYTES,
-            heading="memory/run",
-            once="known_memory_bytes_per_run",
-        ),
-    ]
-    known_memory_bytes_per_run: KnownMemoryPerRun
-    estimated_seconds: Annotated[
-        float | None,
-        figure(
-            "with --chip: estimated time of all of them in one run, at the chip's peaks; null "
-            "where flops or traffic are unknown",
-            SECONDS,
-            heading="estimate/run",
-            is_summed=True,
-        ),
-    ] = None
-    measured_count: MeasuredCount = None
-    measured_seconds: MeasuredSeconds = None
-    name: Annotated[str, figure("the first of these")]
-    computation: Annotated[str, figure("the computation that holds the first")]
-    scope: SharedScope
-    op_name: FirstOpName
-    source_file: FirstSourceFile
-    source_line: FirstSourceLine
-    is_conditional: IsConditional
-    is_upper_bound: Annotated[bool, figure("whether lengths known only at run time may lessen it")]
-    members: Members
-
-
-class _Kind(Struct, frozen=True):
-    """What the calls of one row have in common."""
-
-    target: str
-    operand_shapes: tuple[str, ...]
-    shape: str
-    known: CostSource | None
-    memory_known: CostSource | None
 
 
 class _Found(Struct, frozen=True):
@@ -126,17 +31,7 @@ class _Found(Struct, frozen=True):
     runner: Instruction
     known: CustomCall
     memory_bytes: int | None
-
-    @property
-    def kind(self) -> _Kind:
-        """What the calls of one row have in common."""
-        return _Kind(
-            self.call.custom_call_target,
-            tuple(str(one.shape) for one in self.call.operands),
-            str(self.call.shape),
-            self.known.flops_from,
-            None if self.memory_bytes is None else self.known.bytes_from or "shape",
-        )
+    origin: Origin
 
 
 def count_custom_calls(
@@ -149,63 +44,71 @@ def count_custom_calls(
     What a call stands for says where it comes from, if the call does not; if it `tells_places`,
     calls that come from different places have rows of their own. Rows come in dump order.
     """
-    groups: dict[tuple[_Kind, object], list[_Found]] = {}
-    calls: list[_Found] = []
-    inside: dict[Computation, list[Instruction]] = {}
+    groups: dict[object, list[_Found]] = {}
+    inside: dict[Computation, list[Instruction]] = {}  # many fusions may share a body
     for computation in executions.executed:
-        for instruction in computation.instructions:
-            if instruction.opcode == "custom-call":
-                calls.append(_read(instruction, instruction, costs))
-            elif instruction.opcode == "fusion":
-                for body in graph.callees.get(instruction, ()):
-                    if body not in inside:
-                        inside[body] = [
-                            one for one in body.instructions if one.opcode == "custom-call"
-                        ]
-                    calls += [_read(call, instruction, costs) for call in inside[body]]
-    for one in calls:
-        place = (one.call.computation, _find_origin(one.call)) if tells_places else None
-        groups.setdefault((one.kind, place), []).append(one)
-    return tuple(_make_row(kind, found, executions) for (kind, _), found in groups.items())
+        for runner in computation.instructions:
+            calls = [runner] if runner.opcode == "custom-call" else []
+            for body in graph.callees.get(runner, ()) if runner.opcode == "fusion" else ():
+                if body not in inside:
+                    inside[body] = [one for one in body.instructions if one.opcode == "custom-call"]
+                calls += inside[body]
+            for call in calls:
+                found = _read_call(call, runner, costs)
+                place = (call.computation, found.origin) if tells_places else None
+                shapes = str(call.shape), *(str(each.shape) for each in call.operands)
+                tells = found.known.flops_from, _memory_source(found)
+                key = call.custom_call_target, shapes, tells, place
+                groups.setdefault(key, []).append(found)
+    return tuple(_make_row(found, executions) for found in groups.values())
 
 
-def _read(call: Instruction, runner: Instruction, costs: CostModel) -> _Found:
+def _read_call(call: Instruction, runner: Instruction, costs: CostModel) -> _Found:
+    offloaded = find_offloaded(call)
+    origin = read_origin(call, reversed(offloaded.instructions if offloaded else ()))
     known = costs.read_call(call)
+    # Its fusion moves its operands and result, and counts them.
     if call is not runner:
-        return _Found(call, runner, known, 0)
+        return _Found(call, runner, known, 0, origin)
     cost = costs.of(call)
-    return _Found(call, call, known, None if cost.unknown_traffic_count else cost.memory_bytes)
+    own_bytes = None if cost.unknown_traffic_count else cost.memory_bytes
+    return _Found(call, runner, known, own_bytes, origin)
 
 
-def _make_row(kind: _Kind, found: list[_Found], executions: Executions) -> CustomCallRow:
-    first = found[0].call
-    flops = _add_up(found, [one.known.flops for one in found], executions)
-    memory = _add_up(found, [one.memory_bytes for one in found], executions)
+def _memory_source(found: _Found) -> CostSource | None:
+    return None if found.memory_bytes is None else found.known.bytes_from or "shape"
+
+
+def _make_row(found: list[_Found], executions: Executions) -> CustomCallRow:
+    first = found[0]
+    call, origin = first.call, first.origin
+    each_runs = [count_runs((one.runner,), executions) for one in found]
     runs = count_runs((one.runner for one in found), executions)
-    origins = [_find_origin(one.call) for one in found]
+    flops, known_flops = _add_up([one.known.flops for one in found], each_runs)
+    memory, known_memory = _add_up([one.memory_bytes for one in found], each_runs)
     products = add_typed_flops(
-        repeat_typed_flops(one.known.products, count_runs((one.runner,), executions).known)
-        for one in found
+        repeat_typed_flops(one.known.products, times.known)
+        for one, times in zip(found, each_runs, strict=True)
     )
     return CustomCallRow(
-        target=kind.target,
+        target=call.custom_call_target,
         count=len(found),
         executions=runs.exact,
         known_executions=runs.known,
-        operand_shapes=kind.operand_shapes,
-        shape=kind.shape,
-        known=kind.known,
-        flops_per_run=flops.exact,
-        known_flops_per_run=flops.known,
-        memory_known=kind.memory_known,
-        memory_bytes_per_run=memory.exact,
-        known_memory_bytes_per_run=memory.known,
-        name=first.full_name,
-        computation=first.computation.name,
-        scope=find_common_scope(one.scope for one in origins),
-        op_name=origins[0].op_name,
-        source_file=origins[0].source_file,
-        source_line=origins[0].source_line,
+        operand_shapes=tuple(str(one.shape) for one in call.operands),
+        shape=str(call.shape),
+        known=first.known.flops_from,
+        flops_per_run=flops,
+        known_flops_per_run=known_flops,
+        memory_known=_memory_source(first),
+        memory_bytes_per_run=memory,
+        known_memory_bytes_per_run=known_memory,
+        name=call.full_name,
+        computation=call.computation.name,
+        scope=find_common_scope(one.origin.scope for one in found),
+        op_name=origin.op_name,
+        source_file=origin.source_file,
+        source_line=origin.source_line,
         is_conditional=runs.is_conditional,
         is_upper_bound=any(one.known.is_upper_bound for one in found),
         members=tuple(one.call.full_name for one in found),
@@ -214,78 +117,16 @@ def _make_row(kind: _Kind, found: list[_Found], executions: Executions) -> Custo
     )
 
 
-def _find_origin(call: Instruction) -> Origin:
-    offloaded = find_offloaded(call)
-    return find_origin(call, reversed(offloaded.instructions if offloaded else ()))
-
-
-class _PerRun(Struct, frozen=True):
-    """A figure of all calls in one run: exact, or None; and what is known of it."""
-
-    exact: int | None
-    known: int
-
-
-def _add_up(found: list[_Found], figures: list[int | None], executions: Executions) -> _PerRun:
-    """Add up a figure of one execution over all calls, each as often as it runs."""
-    exact: int | None = 0
+def _add_up(figures: Sequence[int | None], runs: Sequence[Runs]) -> tuple[int | None, int]:
+    """Add up a figure of one execution over all calls: exact, or None, and the known part."""
+    exact: list[int] = []
     known = 0
-    for one, value in zip(found, figures, strict=True):
-        runs = count_runs((one.runner,), executions)
-        more = None if value is None else runs.times(value)
-        exact = None if exact is None or more is None else exact + more
-        known += (value or 0) * runs.known
-    return _PerRun(exact, known)
-
-
-_LOWER_FLOPS: Final = "is_flops_lower_bound"
-_LOWER_MEMORY: Final = "is_memory_lower_bound"
-
-
-def _count_of(calls: str) -> Meta:
-    return figure(calls, COUNT, is_summed=False)
-
-
-class CustomCallTotals(Struct, frozen=True, kw_only=True):
-    """All custom calls of a module together, unknown trip counts taken as one."""
-
-    call_count: Annotated[int, _count_of("custom calls in executed computations and fusions")]
-    distinct_count: Annotated[int, _count_of("rows that they make")]
-    computing_count: Annotated[int, _count_of("those that are known to do flops")]
-    moving_count: Annotated[int, _count_of("those that are known to move memory")]
-    unknown_flops_count: Annotated[int, _count_of("those whose flops nothing tells")]
-    unknown_traffic_count: Annotated[int, _count_of("those whose traffic nothing tells")]
-    flops_per_run: Annotated[
-        int, figure("their known flops in one run of the entry", FLOPS, lower_if=_LOWER_FLOPS)
-    ]
-    flops_share: Annotated[
-        float | None,
-        figure("their part of all flops known of the program; null where none are", PERCENT),
-    ]
-    memory_bytes_per_run: Annotated[
-        int,
-        figure(
-            "their known bytes that cross memory space 0 in one run, fusions left out",
-            BYTES,
-            lower_if=_LOWER_MEMORY,
-        ),
-    ]
-    estimated_seconds: Annotated[
-        float | None,
-        figure(
-            "with --chip: their estimated time in one run, at the chip's peaks",
-            SECONDS,
-            lower_if="is_time_lower_bound",
-        ),
-    ]
-    is_flops_lower_bound: Annotated[
-        bool, figure("whether a trip count, or the flops of a call, is unknown")
-    ]
-    is_memory_lower_bound: Annotated[
-        bool, figure("whether a trip count, or the traffic of a call, is unknown")
-    ]
-    is_time_lower_bound: Annotated[bool, figure("whether the time of a call is unknown")]
-    is_upper_bound: Annotated[bool, figure("whether something counted may not happen")]
+    for value, times in zip(figures, runs, strict=True):
+        if value is not None:
+            known += value * times.known
+            if times.exact is not None:
+                exact.append(value * times.exact)
+    return sum(exact) if len(exact) == len(figures) else None, known
 
 
 def add_up_calls(rows: Sequence[CustomCallRow], cost: CostReport) -> CustomCallTotals:

@@ -1,48 +1,24 @@
-"""Which operations run on their own that a fusion could have taken in?
+"""Work that fusions miss: operations that one could have taken in, and values several recompute.
 
-Which expensive operations are computed again, in another fusion, from the same values?
+Both lists are of executed computations, in dump order, and keep only what is large in one run with
+unknown trip counts taken as one: `LEAST_BYTES` that cross memory, `LEAST_OPERATIONS` repeated.
+Neither says that XLA could have fused more: a copy may be there to change a layout, and a value is
+cheaper to recompute than to store as long as it is small.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Final, TypeAlias
-
-from msgspec import Struct
+from typing import Final, TypeAlias
 
 from hlotool.analysis.cost.model import CostModel
-from hlotool.analysis.fusions.rows import (
-    ACCESSED,
-    BytesPerRun,
-    FirstOpName,
-    FirstSourceFile,
-    FirstSourceLine,
-    Flops,
-    IsConditional,
-    KnownBytesPerRun,
-    KnownExecutions,
-    KnownMemoryPerRun,
-    Members,
-    MemoryBytes,
-    MemoryPerRun,
-    Opcode,
-    OperandBytes,
-    ResultBytes,
-    ResultShape,
-    SharedScope,
-    TotalExecutions,
-    Transcendentals,
-    known_per_run,
-    once,
-    per_run,
-)
+from hlotool.analysis.fusions.rows import MissedRow, RecomputeRow
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.equality import Fingerprints, Numbering, allow_visits
 from hlotool.analysis.graph.executions import Executions, count_runs
-from hlotool.analysis.origin import Origin, Stack, StackFrame, find_common_scope, find_origin
-from hlotool.hlo import Computation, Instruction
+from hlotool.analysis.origin import Origin, find_common_scope, read_origin
+from hlotool.hlo import Instruction
 from hlotool.hlo.opcodes import ELEMENTWISE, MATRIX_PRODUCTS, MOVES, TRANSCENDENTAL
-from hlotool.table import BYTES, FLOPS, TIMES, column, figure
 
 # Everything a loop fusion can hold at no cost but reading and writing.
 FUSIBLE: Final = ELEMENTWISE | MOVES | {"broadcast"}
@@ -52,41 +28,7 @@ _PARTNERS: Final = FUSIBLE | {
     "concatenate", "dynamic-slice", "dynamic-update-slice", "fusion", "gather", "iota", "pad",
     "reduce", "reduce-window", "scatter", "slice",
 }  # fmt: skip
-
 _Located: TypeAlias = tuple[Instruction, Origin]
-
-
-class MissedRow(Struct, frozen=True):
-    """Equal operations outside fusions; figures of one execution of one, or of all per run."""
-
-    name: Annotated[str, column("the first of these", heading="instruction", wants=26)]
-    count: Annotated[int, column("equal operations from the same source line", TIMES, heading="×")]
-    opcode: Opcode
-    shape: ResultShape
-    computation: Annotated[str, figure("the computation that holds them")]
-    operand_bytes: OperandBytes
-    result_bytes: ResultBytes
-    memory_bytes: MemoryBytes
-    bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
-    flops: Flops
-    transcendentals: Transcendentals
-    executions: TotalExecutions
-    known_executions: KnownExecutions
-    memory_bytes_per_run: MemoryPerRun
-    known_memory_bytes_per_run: KnownMemoryPerRun
-    bytes_accessed_per_run: BytesPerRun
-    known_bytes_accessed_per_run: KnownBytesPerRun
-    scope: SharedScope
-    op_name: FirstOpName
-    source_file: FirstSourceFile
-    source_line: FirstSourceLine
-    is_conditional: IsConditional
-    is_alone: Annotated[
-        bool, figure("whether nothing beside them, operand or user, could be in a fusion too")
-    ]
-    members: Members
-    stack: Stack = None
-    stack_frame: StackFrame = None
 
 
 def find_missed(
@@ -105,43 +47,26 @@ def find_missed(
     moved: Counter[int] = Counter()  # what all operations of a key move
     for computation in executions.executed:
         runs = executions.lower_bound(computation)
-        for instruction in computation.instructions:
-            if instruction.opcode in FUSIBLE and (size := costs.of(instruction).memory_bytes):
-                number = numbers.setdefault(_key(instruction), len(numbers))
-                found.append((number, instruction))
+        for one in computation.instructions:
+            if one.opcode in FUSIBLE and (size := costs.of(one).memory_bytes):
+                shapes = one.shape, *(each.shape for each in one.operands)
+                number = numbers.setdefault((one.opcode, computation, *shapes), len(numbers))
+                found.append((number, one))
                 moved[number] += size * runs
     groups: dict[tuple[object, ...], list[_Located]] = {}
-    for number, instruction in found:
+    for number, one in found:
         if moved[number] >= least_bytes:  # only then are its places in the source worth reading
-            origin = _find_origin(instruction)
+            # Copies have no origin of their own: what they copy, or who uses it, stands in.
+            origin = read_origin(one, (*one.operands, *one.users))
             place = origin.scope, origin.source_file, origin.source_line
-            groups.setdefault((number, *place), []).append((instruction, origin))
-    rows = (_make_row(members, executions, costs) for members in groups.values())
+            groups.setdefault((number, *place), []).append((one, origin))
+    rows = (_make_missed_row(members, executions, costs) for members in groups.values())
     return tuple(row for row in rows if row.known_memory_bytes_per_run >= least_bytes)
 
 
-def _is_alone(instruction: Instruction) -> bool:
-    """Whether nothing stands beside it that a fusion could hold."""
-    near = (*instruction.operands, *instruction.users)
-    return not any(one.opcode in _PARTNERS for one in near)
-
-
-def _key(instruction: Instruction) -> tuple[object, ...]:
-    """Return what equal operations have in common beside their place in the source."""
-    return (
-        instruction.opcode,
-        instruction.computation,
-        instruction.shape,
-        *(one.shape for one in instruction.operands),
-    )
-
-
-def _find_origin(instruction: Instruction) -> Origin:
-    """Return the origin; copies have none, and take that of what they copy or who uses it."""
-    return find_origin(instruction, (*instruction.operands, *instruction.users))
-
-
-def _make_row(members: list[_Located], executions: Executions, costs: CostModel) -> MissedRow:
+def _make_missed_row(
+    members: list[_Located], executions: Executions, costs: CostModel
+) -> MissedRow:
     instructions = [instruction for instruction, _ in members]
     first, origin = members[0]
     cost = costs.of(first)
@@ -169,7 +94,9 @@ def _make_row(members: list[_Located], executions: Executions, costs: CostModel)
         source_file=origin.source_file,
         source_line=origin.source_line,
         is_conditional=runs.is_conditional,
-        is_alone=all(map(_is_alone, instructions)),
+        is_alone=not any(
+            near.opcode in _PARTNERS for one in instructions for near in (*one.operands, *one.users)
+        ),
         members=tuple(one.full_name for one in instructions),
         stack_frame=origin.frame or None,
     )
@@ -177,40 +104,9 @@ def _make_row(members: list[_Located], executions: Executions, costs: CostModel)
 
 EXPENSIVE: Final = TRANSCENDENTAL | MATRIX_PRODUCTS
 LEAST_OPERATIONS: Final = 1 << 20
-_REPEATED: Final = "flops and transcendentals of all but the first"
 
 
-class RecomputeRow(Struct, frozen=True):
-    """One value that several fusions compute for themselves.
-
-    `flops` and `transcendentals` are those of computing it once; `repeated_per_run` what all
-    but the first computation cost in one run, both kinds together.
-    """
-
-    name: Annotated[str, column("the first of these operations", heading="operation", wants=26)]
-    count: Annotated[int, column("how many instructions compute this value", TIMES, heading="×")]
-    opcode: Opcode
-    shape: ResultShape
-    computation: Annotated[str, figure("the computation that holds them")]
-    flops: Annotated[int, once("floating-point operations to compute it once", FLOPS)]
-    transcendentals: Annotated[int, once("transcendentals to compute it once", FLOPS)]
-    executions: TotalExecutions
-    known_executions: KnownExecutions
-    repeated_per_run: Annotated[int | None, per_run(_REPEATED, FLOPS, "known_repeated_per_run")]
-    known_repeated_per_run: Annotated[int, known_per_run(_REPEATED, FLOPS)]
-    scope: SharedScope
-    op_name: FirstOpName
-    source_file: FirstSourceFile
-    source_line: FirstSourceLine
-    is_conditional: IsConditional
-    members: Annotated[
-        tuple[str, ...], column("the instructions that compute it", heading="computed in")
-    ]
-    stack: Stack = None
-    stack_frame: StackFrame = None
-
-
-def find_recomputed(
+def list_recomputed(
     graph: CallGraph,
     prints: Fingerprints,
     executions: Executions,
@@ -227,24 +123,21 @@ def find_recomputed(
     computations. A row is kept when it repeats `least_operations` in one run.
     """
     visits = allow_visits(graph)
-    rows = (
-        _make_recompute_row(members, executions, costs)
-        for computation in executions.executed
-        for members in _find_repeated(computation, Numbering(graph, prints, visits))
-    )
+    rows = []
+    for computation in executions.executed:
+        numbering = Numbering(graph, prints, visits)
+        # By value: which fusions compute it, and by which instruction in each.
+        occurrences: dict[int, dict[Instruction, Instruction]] = {}
+        for outer in computation.instructions:
+            for inner, value in numbering.visit(outer):
+                if inner.opcode in EXPENSIVE:
+                    occurrences.setdefault(value, {}).setdefault(outer, inner)
+        rows += [
+            _make_recompute_row(found, executions, costs)
+            for found in occurrences.values()
+            if len(found) > 1
+        ]
     return tuple(row for row in rows if row.known_repeated_per_run >= least_operations)
-
-
-def _find_repeated(
-    computation: Computation, numbering: Numbering
-) -> list[dict[Instruction, Instruction]]:
-    """Return who computes each value that several do: the fusion, and what in it."""
-    occurrences: dict[int, dict[Instruction, Instruction]] = {}
-    for outer in computation.instructions:
-        for inner, value in numbering.visit(outer):
-            if inner.opcode in EXPENSIVE:
-                occurrences.setdefault(value, {}).setdefault(outer, inner)
-    return [found for found in occurrences.values() if len(found) > 1]
 
 
 def _make_recompute_row(
@@ -254,7 +147,7 @@ def _make_recompute_row(
     cost = costs.of(first)
     runs = count_runs((next(iter(repeats)),), executions)
     repeated = (cost.flops + cost.transcendentals) * (len(repeats) - 1)
-    origins = [find_origin(one) for one in repeats.values()]
+    origins = [read_origin(one) for one in repeats.values()]
     return RecomputeRow(
         name=first.full_name,
         count=len(repeats),

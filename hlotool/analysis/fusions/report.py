@@ -1,18 +1,15 @@
-"""How long did fusions and custom calls take in a profile?
+"""The costs of the fusions of a module, and of the instructions inside one: `hlotool fusions`.
 
-How much of the measured time lies outside fusions, where their list does not show it?
-
-What does each fusion of a module cost, and what does it save?
-
-How long would fusions and calls take on a chip at its peaks? An estimate, a lower bound.
-
-What `hlotool fusions` answers.
+Fusions with equal bodies share a row. What a fusion saves are the results inside its body that
+reach no memory: all but its root, or what the root's tuple holds, behind bitcasts. Times are
+estimates at a chip's peaks, and what a profile measured; the two never mix in one column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Final
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,101 +18,42 @@ from hlotool.analysis.cost.chips import Chip, weigh_flops
 from hlotool.analysis.cost.cost import list_flops, list_types, pair_types
 from hlotool.analysis.cost.model import CostModel
 from hlotool.analysis.cost.traffic import MAIN_SPACE
-from hlotool.analysis.fusions.body import BodyRow, find_intermediates
-from hlotool.analysis.fusions.calls import CustomCallRow, CustomCallTotals
-from hlotool.analysis.fusions.missed import MissedRow, RecomputeRow
 from hlotool.analysis.fusions.rows import (
+    BodyRole,
+    BodyRow,
     Bound,
+    CustomCallRow,
     Flag,
     FusionRow,
     FusionTotals,
-    add_up_fusions,
+    OutsideFusions,
     find_backend_kind,
-    find_flags,
     find_kind,
+    flag_body,
 )
 from hlotool.analysis.graph.backend import Backend, find_backend, find_space_name
 from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.equality import Fingerprints
 from hlotool.analysis.graph.executions import Executions, count_runs
 from hlotool.analysis.measured import MeasuredInstruction, join_times
-from hlotool.analysis.origin import Origin, find_common_scope, find_origin
-from hlotool.hlo import Computation, Instruction
+from hlotool.analysis.origin import Origin, find_common_scope, read_origin
+from hlotool.errors import UsageError
+from hlotool.hlo import Computation, Instruction, Module
 from hlotool.hlo.measurement import Measurement
-from hlotool.table import PERCENT, SECONDS, Block, DocumentSpec, RowList, figure
+from hlotool.hlo.opcodes import ASYNC_DONES, ASYNC_STARTS, FREE, LATER_STEPS
 
-
-def add_measured_times(rows: Iterable[FusionRow], measured: Measurement) -> tuple[FusionRow, ...]:
-    """Set what was measured of every row: all fusions of equal bodies together."""
-    return tuple(_add(row, measured) for row in rows)
-
-
-def _add(row: FusionRow, measured: Measurement) -> FusionRow:
-    time = join_times(measured, row.members)
-    return replace(row, measured_count=time.count, measured_seconds=time.seconds)
-
-
-def add_measured_calls(
-    rows: Iterable[CustomCallRow], measured: Measurement
-) -> tuple[CustomCallRow, ...]:
-    """Set what was measured of every row of the census; calls in fusions have no times."""
-    return tuple(_add_to_call(row, measured) for row in rows)
-
-
-def _add_to_call(row: CustomCallRow, measured: Measurement) -> CustomCallRow:
-    time = join_times(measured, row.members)
-    return replace(row, measured_count=time.count, measured_seconds=time.seconds)
-
-
-class OutsideFusions(Struct, frozen=True):
-    """The measured time of what is no fusion, in one run on one device."""
-
-    measured_seconds: Annotated[
-        float, figure("time of all instructions that are no fusions, in one run", SECONDS)
-    ]
-    share: Annotated[
-        float, figure("its share of the time of all instructions, fusions too", PERCENT)
-    ]
-    longest: Annotated[str | None, figure("the instruction that takes most of it; null if none")]
-    longest_seconds: Annotated[
-        float | None, figure("how long that takes in one run; null if there is none", SECONDS)
-    ]
-
-
-OUTSIDE: Final = Block(
-    "outside",
-    OutsideFusions,
-    "with a profile: what was measured outside fusions; null where runs are unknown",
-    is_optional=True,
-    is_nullable=True,
-)
-
-
-def measure_outside(rows: Iterable[MeasuredInstruction]) -> OutsideFusions | None:
-    """Add up what took time outside fusions; None where no time of a run is known.
-
-    Of `rank_instructions`, so that no time counts twice. What runs side by side is added up.
-    """
-    timed = [(row, row.measured_seconds) for row in rows if row.measured_seconds is not None]
-    total = sum(seconds for _, seconds in timed)
-    if not total:
-        return None
-    outside = [(row, seconds) for row, seconds in timed if row.opcode != "fusion"]
-    longest, longest_seconds = max(outside, key=lambda each: each[1], default=(None, None))
-    seconds = sum(each for _, each in outside)
-    return OutsideFusions(
-        seconds, seconds / total, longest.name if longest else None, longest_seconds
-    )
+# What is started has no result before it is done.
+_MAKES_NONE = FREE | ASYNC_STARTS | (LATER_STEPS - ASYNC_DONES)
 
 
 class FusionReport(Struct, frozen=True):
-    """Answer of `find_fusions`."""
+    """Answer of `list_fusions`."""
 
     totals: FusionTotals
     rows: tuple[FusionRow, ...]
 
 
-def find_fusions(
+def list_fusions(
     graph: CallGraph,
     prints: Fingerprints,
     executions: Executions,
@@ -142,20 +80,11 @@ def find_fusions(
                 bodies = graph.callees.get(instruction)
                 same = prints.of(bodies[0]) if bodies else instruction
                 kinds = find_kind(instruction), find_backend_kind(instruction)
-                place = _place(instruction, inside) if tells_places else None
+                place = (computation.name, inside.origin(instruction)) if tells_places else None
                 groups.setdefault((same, kinds, place), []).append(instruction)
     backend = find_backend(graph.callees_first[0].module)
-    rows = tuple(
-        _make_row(members, executions, costs, backend, inside) for members in groups.values()
-    )
+    rows = tuple(_make_row(each, executions, costs, backend, inside) for each in groups.values())
     return FusionReport(add_up_fusions(rows), rows)
-
-
-class _Body(Struct, frozen=True):
-    """What the instructions of a fused computation say of the fusions that call it."""
-
-    saved_bytes: int
-    flags: tuple[Flag, ...]
 
 
 class _Bodies:
@@ -163,27 +92,30 @@ class _Bodies:
 
     def __init__(self, costs: CostModel) -> None:
         self._costs = costs
-        self._known: dict[Computation | None, _Body] = {None: _Body(0, ())}
+        self._known: dict[Computation | None, tuple[int, tuple[Flag, ...]]] = {None: (0, ())}
         self._origins: dict[Computation | None, Origin] = {None: Origin()}
 
-    def of(self, fusion: Instruction) -> _Body:
-        """Return what the body of a fusion says."""
-        body = fusion.callee()
+    def saved_and_flags(self, body: Computation | None) -> tuple[int, tuple[Flag, ...]]:
+        """Return the bytes that a body keeps from memory, and its flags."""
         if body is not None and body not in self._known:
-            saved = sum(self._costs.size_bytes(one.shape) for one in find_intermediates(body))
-            self._known[body] = _Body(saved, find_flags(body))
+            saved = sum(self._costs.size_bytes(one.shape) for one in _list_intermediates(body))
+            self._known[body] = saved, flag_body(body)
         return self._known[body]
 
-    def find_origin(self, fusion: Instruction) -> Origin:
+    def origin(self, fusion: Instruction) -> Origin:
         """Return where a fusion comes from; its body says what it does not say itself."""
-        own = find_origin(fusion)
+        own = read_origin(fusion)
         if own.scope is not None and own.source_file is not None:
             return own
         body = fusion.callee()
         if body is not None and body not in self._origins:
             last, *others = reversed(body.instructions)
-            self._origins[body] = find_origin(last, others)
-        return _join_origins(own, self._origins[body])
+            self._origins[body] = read_origin(last, others)
+        inside = self._origins[body]
+        scope = own.scope or inside.scope
+        if own.source_file is not None:
+            return replace(own, scope=scope)
+        return replace(inside, op_name=own.op_name, scope=scope)
 
 
 def _make_row(
@@ -196,11 +128,11 @@ def _make_row(
     fusion = members[0]
     by_space = costs.memory_by_space(fusion)
     body = fusion.callee()
-    inside = bodies.of(fusion)
+    saved, flags = bodies.saved_and_flags(body)
     cost = costs.of(fusion)
-    saved = inside.saved_bytes
     runs = count_runs(members, executions)
-    origin = _find_origin(members, bodies)
+    origins = [bodies.origin(one) for one in members]
+    origin = origins[0]
     # Those of custom calls inside are not among the flops.
     products = () if cost.custom_call_flops else cost.products
     return FusionRow(
@@ -236,8 +168,8 @@ def _make_row(
         known_flops_per_run=cost.flops * runs.known,
         saved_bytes_per_run=runs.times(saved),
         known_saved_bytes_per_run=saved * runs.known,
-        flags=inside.flags,
-        scope=origin.scope,
+        flags=flags,
+        scope=find_common_scope(one.scope for one in origins),
         op_name=origin.op_name,
         source_file=origin.source_file,
         source_line=origin.source_line,
@@ -249,75 +181,151 @@ def _make_row(
     )
 
 
-def _place(fusion: Instruction, bodies: _Bodies) -> tuple[str, Origin]:
-    """Say where a fusion stands, and where in the user's program it comes from."""
-    return fusion.computation.name, bodies.find_origin(fusion)
+def _list_outputs(body: Computation) -> frozenset[Instruction]:
+    """Return the instructions of a fused computation whose results reach memory.
+
+    They are the root, or what its tuple holds; a bitcast's result is its operand's.
+    """
+    root = body.root
+    outputs: set[Instruction] = set()
+    for output in (root, *(root.operands if root.opcode == "tuple" else ())):
+        found = output
+        while found not in outputs:
+            outputs.add(found)
+            if found.opcode == "bitcast" and found.operands:
+                found = found.operands[0]
+    return frozenset(outputs)
 
 
-def _find_origin(members: list[Instruction], bodies: _Bodies) -> Origin:
-    """Return the first fusion's origin, with the scope that all have in common."""
-    origins = [bodies.find_origin(one) for one in members]
-    return replace(origins[0], scope=find_common_scope(one.scope for one in origins))
+def _list_intermediates(body: Computation) -> list[Instruction]:
+    """Return the instructions of a fused computation whose results reach no memory.
+
+    What is `FREE` makes none, fused or not; of asynchronous steps the last makes the result.
+    """
+    outputs = _list_outputs(body)
+    return [
+        one for one in body.instructions if one.opcode not in _MAKES_NONE and one not in outputs
+    ]
 
 
-def _join_origins(own: Origin, inside: Origin) -> Origin:
-    """Take from the body what a fusion does not say itself."""
-    scope = own.scope or inside.scope
-    if own.source_file is not None:
-        return replace(own, scope=scope)
-    return replace(inside, op_name=own.op_name, scope=scope)
+_NAMED: Final = 3  # fusions named where several could be meant
+
+
+def expand_fusion(name: str, module: Module, costs: CostModel) -> tuple[BodyRow, ...]:
+    """List the body of the fusion that `expect_fusion` finds, in dump order.
+
+    An operand's `bytes_accessed` is what the fusion reads of it: its slices where it is only
+    sliced. Names are those of the text. Raises UsageError when there is no such fusion.
+    """
+    fusion = expect_fusion(name, module)
+    body = fusion.callees("calls")[0]
+    touched: Counter[Instruction] = Counter()  # traffic by the instruction that causes it
+    traffic = costs.fusion_traffic(fusion)
+    if traffic is not None:
+        for part in (traffic.operands, traffic.constants, traffic.results):
+            for instruction, size in part:
+                touched[instruction] += size
+    outputs = _list_outputs(body)
+    kept = frozenset(_list_intermediates(body))
+    return tuple(
+        _make_body_row(one, costs, touched[one], _role_of(one, outputs, kept))
+        for one in body.instructions
+    )
+
+
+def expect_fusion(name: str, module: Module) -> Instruction:
+    """Return the fusion of this full name, else the first that calls a computation of this name.
+
+    An asynchronous fusion has the name of its start, too. Raises UsageError when there is no
+    such fusion.
+    """
+    wanted = name.removeprefix("%")
+    fusions = [
+        one for one in module.instructions() if one.opcode == "fusion" and one.callees("calls")
+    ]
+    for fusion in fusions:
+        if fusion.full_name == wanted:
+            return fusion
+    for fusion in fusions:
+        if fusion.callees("calls")[0].name == wanted:
+            return fusion
+    found = module.find_instruction(wanted)
+    if found is not None:
+        callee = found.callee() if found.opcode == "async-start" else None
+        if callee and callee.root in fusions:
+            return callee.root
+        if found.opcode == "fusion":
+            raise UsageError(f"--body: {wanted!r} names no computation.")
+        raise UsageError(f"--body: {wanted!r} is not a fusion; its opcode is {found.opcode}.")
+    alike = [one.full_name for one in fusions if one.name == wanted]
+    if alike:
+        several = " or ".join(alike[:_NAMED])
+        raise UsageError(f"--body: several computations have a {wanted!r}; give {several}.")
+    raise UsageError(f"--body: there is no fusion {wanted!r}.")
+
+
+def _role_of(
+    instruction: Instruction, outputs: frozenset[Instruction], kept: frozenset[Instruction]
+) -> BodyRole:
+    if instruction.opcode == "parameter":
+        return "operand"
+    if instruction.opcode == "constant":
+        return "constant"
+    if instruction in kept:
+        return "on chip"
+    return "result" if instruction in outputs and instruction.opcode != "tuple" else "alias"
+
+
+def _make_body_row(
+    instruction: Instruction, costs: CostModel, touched_bytes: int, role: BodyRole
+) -> BodyRow:
+    cost = costs.of(instruction)
+    origin = read_origin(instruction)
+    size = costs.size_bytes(instruction.shape)
+    return BodyRow(
+        name=instruction.name,
+        opcode=instruction.opcode,
+        shape=str(instruction.shape),
+        operands=tuple(one.name for one in instruction.operands),
+        role=role,
+        result_bytes=size,
+        bytes_accessed=touched_bytes,
+        saved_bytes=size if role == "on chip" else 0,
+        flops=cost.flops,
+        transcendentals=cost.transcendentals,
+        scope=origin.scope,
+        op_name=origin.op_name,
+        source_file=origin.source_file,
+        source_line=origin.source_line,
+        stack_frame=origin.frame or None,
+    )
 
 
 _VMEM: Final = 1  # the memory space of TPU's vector memory
 
 
 def estimate_fusions(found: FusionReport, chip: Chip) -> FusionReport:
-    """Set the estimates of a report: those of its rows, and in `totals` their sum.
-
-    The sum leaves out the rows without one, whose executions are unknown; `totals` is a lower
-    bound then.
-    """
-    rows = estimate_fusion_times(found.rows, chip)
-    times = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
-    total = sum(times) if times or not rows else None
-    return FusionReport(replace(found.totals, estimated_seconds=total), rows)
-
-
-def estimate_fusion_times(rows: Iterable[FusionRow], chip: Chip) -> tuple[FusionRow, ...]:
     """Set `bound` and `estimated_seconds` of every row, for all its executions in one run.
 
     A fusion takes the longest of `flops` at the chip's matrix peaks, by the types that products
     compute in, and of the bytes of each memory space at its bandwidth; a space whose bandwidth
     nobody states limits nothing. Nothing is said of launch latency, of caches, nor of
     transcendentals and custom calls, which have no flops. None where the executions are unknown.
+    The sum in `totals` leaves these rows out, and is a lower bound then.
     """
     bandwidths: dict[int, tuple[Bound, float]] = {MAIN_SPACE: ("memory", chip.hbm_bytes_per_second)}
     if chip.vmem_bytes_per_second is not None:
         bandwidths[_VMEM] = ("vmem", chip.vmem_bytes_per_second)
-    return tuple(_estimate(row, chip, bandwidths) for row in rows)
-
-
-def estimate_call_times(rows: Iterable[CustomCallRow], chip: Chip) -> tuple[CustomCallRow, ...]:
-    """Set `estimated_seconds` of every row of the census, as of fusions.
-
-    Flops and space 0 alone are known of calls. None where either is unknown.
-    """
-    return tuple(replace(row, estimated_seconds=_estimate_calls(row, chip)) for row in rows)
-
-
-def _estimate_calls(row: CustomCallRow, chip: Chip) -> float | None:
-    if row.flops_per_run is None or row.memory_bytes_per_run is None:
-        return None
-    products = pair_types(row.product_types, row.product_flops_per_run)
-    return max(
-        weigh_flops(row.flops_per_run, products, chip) / chip.flops_per_second,
-        row.memory_bytes_per_run / chip.hbm_bytes_per_second,
-    )
+    rows = tuple(_estimate(row, chip, bandwidths) for row in found.rows)
+    times = [row.estimated_seconds for row in rows if row.estimated_seconds is not None]
+    total = sum(times) if times or not rows else None
+    return FusionReport(replace(found.totals, estimated_seconds=total), rows)
 
 
 def _estimate(
     row: FusionRow, chip: Chip, bandwidths: Mapping[int, tuple[Bound, float]]
 ) -> FusionRow:
+    # The order breaks ties: memory before vmem before compute.
     times: dict[Bound, float] = {"memory": row.memory_bytes / chip.hbm_bytes_per_second}
     for space, size in row.memory_bytes_by_space:
         if space in bandwidths:
@@ -334,103 +342,68 @@ def _estimate(
     )
 
 
-FUSION_ROWS: Final = RowList(
-    "rows",
-    FusionRow,
-    "fusions in executed computations, one row for equal bodies",
-    sort="-known_memory_bytes_per_run",
-    size="memory_bytes_per_run",
-    lower_if=("is_lower_bound",),
-    upper_if=("is_conditional",),
-)
+def estimate_call_times(rows: Iterable[CustomCallRow], chip: Chip) -> tuple[CustomCallRow, ...]:
+    """Set `estimated_seconds` of every row of the census, as of fusions.
 
-MISSED: Final = RowList(
-    "missed",
-    MissedRow,
-    "elementwise operations, copies, transposes, broadcasts and reshapes outside fusions",
-    sort="-known_memory_bytes_per_run",
-    size="memory_bytes_per_run",
-    upper_if=("is_conditional",),
-    is_optional=True,
-    option="--missed",
-    title="Not fused",
-)
-
-RECOMPUTE: Final = RowList(
-    "recompute",
-    RecomputeRow,
-    "dots, convolutions and transcendentals that several fusions compute from the same values",
-    sort="-known_repeated_per_run",
-    size="repeated_per_run",
-    upper_if=("is_conditional",),
-    is_optional=True,
-    option="--recompute",
-    title="Computed again",
-)
-
-CUSTOM_CALLS: Final = RowList(
-    "custom_calls",
-    CustomCallRow,
-    "custom calls in executed computations and their fusions, one row for a target and shapes",
-    sort="-known_flops_per_run,-known_memory_bytes_per_run,-known_executions",
-    size="flops_per_run",
-    upper_if=("is_conditional", "is_upper_bound"),
-    title="Custom calls",
-)
-
-BODY: Final = RowList(
-    "body",
-    BodyRow,
-    "the body of one fusion, in the order of the dump; figures of one execution",
-    size="bytes_accessed",
-    is_optional=True,
-    option="--body NAME",
-    limit=0,
-    title="Body",
-)
-
-FUSION_TOTALS: Final = Block("totals", FusionTotals, "all fusions together")
-
-CALL_TOTALS: Final = Block("custom_call_totals", CustomCallTotals, "all custom calls together")
-
-FUSIONS: Final = DocumentSpec(
-    "fusions",
-    "what each fusion costs",
-    blocks=(FUSION_TOTALS, CALL_TOTALS, OUTSIDE),
-    row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, BODY),
-)
-
-_WITH_ESTIMATES: Final = FUSION_ROWS.shown() | {"bound", "estimated_seconds"}
-_WITH_TIMES: Final = {"measured_count", "measured_seconds"}
-# The same document with the estimates among the columns of its table, and sorted by them.
-_ON_CHIP: Final = replace(
-    FUSIONS,
-    row_lists=(
-        replace(
-            FUSION_ROWS.showing(_WITH_ESTIMATES),
-            sort="-estimated_seconds",
-            size="estimated_seconds",
-        ),
-        CUSTOM_CALLS.showing(CUSTOM_CALLS.shown() | {"estimated_seconds"}),
-        MISSED,
-        RECOMPUTE,
-        BODY,
-    ),
-)
-
-
-def choose_fusion_columns(*, has_chip: bool, is_measured: bool) -> DocumentSpec:
-    """Return the answer with estimates and measured times among its columns, if there are any.
-
-    What took longest comes first, else what is estimated to.
+    Flops and space 0 alone are known of calls. None where either is unknown.
     """
-    spec = _ON_CHIP if has_chip else FUSIONS
-    if not is_measured:
-        return spec
-    row_lists = tuple(
-        replace(each.showing(each.shown() | _WITH_TIMES), sort=f"-measured_seconds,{each.sort}")
-        if each.name in {FUSION_ROWS.name, CUSTOM_CALLS.name}
-        else each
-        for each in spec.row_lists
+    estimated = []
+    for row in rows:
+        seconds = None
+        if row.flops_per_run is not None and row.memory_bytes_per_run is not None:
+            products = pair_types(row.product_types, row.product_flops_per_run)
+            seconds = max(
+                weigh_flops(row.flops_per_run, products, chip) / chip.flops_per_second,
+                row.memory_bytes_per_run / chip.hbm_bytes_per_second,
+            )
+        estimated.append(replace(row, estimated_seconds=seconds))
+    return tuple(estimated)
+
+
+_Timed = TypeVar("_Timed", FusionRow, CustomCallRow)
+
+
+def add_measured_times(rows: Iterable[_Timed], measured: Measurement) -> tuple[_Timed, ...]:
+    """Set what was measured of every row, all its members together.
+
+    Calls in fusions have no times: a profile sees the fusion alone.
+    """
+    timed = ((row, join_times(measured, row.members)) for row in rows)
+    return tuple(
+        replace(row, measured_count=time.count, measured_seconds=time.seconds)
+        for row, time in timed
     )
-    return replace(spec, row_lists=row_lists)
+
+
+def measure_outside(rows: Iterable[MeasuredInstruction]) -> OutsideFusions | None:
+    """Add up what took time outside fusions; None where no time of a run is known.
+
+    Of `rank_instructions`, so that no time counts twice. What runs side by side is added up.
+    """
+    timed = [(row, row.measured_seconds) for row in rows if row.measured_seconds is not None]
+    total = sum(seconds for _, seconds in timed)
+    if not total:
+        return None
+    outside = [(row, seconds) for row, seconds in timed if row.opcode != "fusion"]
+    longest, longest_seconds = max(outside, key=lambda each: each[1], default=(None, None))
+    seconds = sum(each for _, each in outside)
+    return OutsideFusions(
+        seconds, seconds / total, longest.name if longest else None, longest_seconds
+    )
+
+
+def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:
+    """Add up all fusions of a module, unknown trip counts taken as one."""
+    return FusionTotals(
+        fusion_count=sum(row.count for row in rows),
+        distinct_count=len(rows),
+        flops_per_run=sum(row.known_flops_per_run for row in rows),
+        memory_bytes_per_run=sum(row.known_memory_bytes_per_run for row in rows),
+        bytes_accessed_per_run=sum(row.known_bytes_accessed_per_run for row in rows),
+        saved_bytes_per_run=sum(row.known_saved_bytes_per_run for row in rows),
+        is_lower_bound=any(row.executions is None or row.is_lower_bound for row in rows),
+        is_flops_lower_bound=any(
+            row.executions is None or row.is_flops_lower_bound for row in rows
+        ),
+        is_upper_bound=any(row.is_conditional for row in rows),
+    )

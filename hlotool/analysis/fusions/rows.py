@@ -1,25 +1,41 @@
-"""Which figures do several lists of fusions have? Each is declared here, once.
+"""The records and lists that `hlotool fusions` answers with, and the figures that they share.
 
-Of which kind is a fusion, and which emitter of the backend makes it?
-
-What is odd about a fusion?
-
-What is said of fusions with equal bodies, and of all fusions together?
+`once` declares a figure of one execution, `per_run` one of all executions in one run of the entry,
+`known_per_run` what is known of that where a trip count is not. Bytes are those of shapes without
+tile padding. A column that several lists have is declared once, under a name of its own. Kinds are
+those of xla/hlo/ir/hlo_instruction.h. `report`, `missed` and `calls` make the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.cost.cost import OF_TYPES, TYPES
+from hlotool.analysis.cost.custom_calls import CostSource
 from hlotool.analysis.measured import MeasuredCount, MeasuredSeconds
 from hlotool.analysis.origin import Stack, StackFrame
 from hlotool.hlo import Computation, Instruction
 from hlotool.hlo.opcodes import FREE, MOVES, OPCODES
-from hlotool.table import BYTES, COUNT, FLOPS, NUMBER, RATIO, SECONDS, TIMES, Unit, column, figure
+from hlotool.table import (
+    BYTES,
+    COUNT,
+    FLOPS,
+    NUMBER,
+    PERCENT,
+    RATIO,
+    SECONDS,
+    TIMES,
+    Block,
+    DocumentSpec,
+    RowList,
+    Unit,
+    column,
+    figure,
+)
 
 FLOATING_POINT: Final = "floating-point operations"
 ELEMENTARY: Final = "exponentials, logarithms and the like, one per element"
@@ -54,13 +70,12 @@ def known_per_run(meaning: str, unit: Unit) -> Meta:
 Opcode: TypeAlias = Annotated[str, column("the opcode", words=OPCODES)]
 ResultShape: TypeAlias = Annotated[str, column("the result's shape")]
 Members: TypeAlias = Annotated[tuple[str, ...], figure("names of all of them")]
-
 # Of one execution.
 OperandBytes: TypeAlias = Annotated[int, once("size of all operands", BYTES)]
 ResultBytes: TypeAlias = Annotated[int, once("size of all results", BYTES)]
 Flops: TypeAlias = Annotated[int, once(FLOATING_POINT, FLOPS)]
 Transcendentals: TypeAlias = Annotated[int, once(ELEMENTARY, FLOPS)]
-
+MemoryBytes: TypeAlias = Annotated[int, once(MEMORY, BYTES)]
 # Of all executions in one run.
 TotalExecutions: TypeAlias = Annotated[
     int | None,
@@ -75,7 +90,6 @@ TotalExecutions: TypeAlias = Annotated[
 KnownExecutions: TypeAlias = Annotated[
     int, figure("the same with unknown trip counts taken as one", COUNT, is_summed=False)
 ]
-MemoryBytes: TypeAlias = Annotated[int, once(MEMORY, BYTES)]
 MemoryPerRun: TypeAlias = Annotated[
     int | None, per_run(MEMORY, BYTES, "known_memory_bytes_per_run", "memory/run")
 ]
@@ -93,7 +107,6 @@ KnownBytesPerRun: TypeAlias = Annotated[int, known_per_run(ACCESSED, BYTES)]
 IsConditional: TypeAlias = Annotated[
     bool, figure("whether one of them is in a branch that may not be taken")
 ]
-
 # Where in the user's program they come from.
 SharedScope: TypeAlias = Annotated[
     str | None,
@@ -110,7 +123,6 @@ FirstSourceFile: TypeAlias = Annotated[
 FirstSourceLine: TypeAlias = Annotated[
     int | None, figure("the first one's source line", NUMBER, null_text="")
 ]
-
 # Those of xla/hlo/ir/hlo_instruction.h.
 KIND_MEANINGS: Final[Mapping[str, str]] = {
     "kLoop": "a fusion in which all operations run in one loop over the elements of the result",
@@ -132,6 +144,7 @@ def find_backend_kind(fusion: Instruction) -> str | None:
     GPU prints it as `fusion_backend_config.kind` (`__triton_gemm`), CPU as
     `fusion_config.kind`.
     """
+    # To look for the word first spares reading configs without it as JSON.
     if "kind" not in fusion.attributes.get("backend_config", ""):
         return None
     config = fusion.backend_config()
@@ -155,45 +168,33 @@ FLAG_MEANINGS: Final[Mapping[Flag, str]] = {
 }
 
 
-def find_flags(body: Computation) -> tuple[Flag, ...]:
+def flag_body(body: Computation) -> tuple[Flag, ...]:
     """Return the flags of a fused computation, in the order of `FLAGS`.
 
     A real operation is anything but parameter, constant, tuple, get-tuple-element and
     bitcast. `FLAG_MEANINGS` says what each flag means.
     """
     real = [one.opcode for one in body.instructions if one.opcode not in FREE]
-    opcodes = set(real)
-    root = body.root
-    outputs = _find_outputs(body) if root.opcode == "tuple" else []
+    # What each result is behind bitcasts, which rename a value and make none.
+    behind: dict[Instruction, Instruction] = {}
+    for one in body.instructions:
+        is_bitcast = one.opcode == "bitcast" and one.operands
+        behind[one] = behind[one.operands[0]] if is_bitcast else one
+    outputs = [behind[one] for one in body.root.operands] if body.root.opcode == "tuple" else []
     found: dict[Flag, bool] = {
         "trivial": len(real) <= 1,
         "multi-output": len(outputs) > 1,
         "duplicate-output": len(set(outputs)) < len(outputs),
-        "convert-only": opcodes == {"convert"},
+        "convert-only": set(real) == {"convert"},
         "copy-only": is_copy_only(body),
     }
     return tuple(flag for flag in FLAGS if found[flag])
 
 
 def is_copy_only(body: Computation) -> bool:
-    """Whether a fused computation has the flag `copy-only`."""
-    moves = False
-    for instruction in body.instructions:
-        opcode = instruction.opcode
-        if opcode in MOVES:
-            moves = True
-        elif opcode not in FREE:
-            return False
-    return moves
-
-
-def _find_outputs(body: Computation) -> list[Instruction]:
-    """Return what the operands of the root are, behind bitcasts."""
-    behind: dict[Instruction, Instruction] = {}
-    for one in body.instructions:
-        is_bitcast = one.opcode == "bitcast" and one.operands
-        behind[one] = behind[one.operands[0]] if is_bitcast else one
-    return [behind[one] for one in body.root.operands]
+    """Whether all real operations of a fused computation move data, and there is one."""
+    real = {one.opcode for one in body.instructions} - FREE
+    return bool(real) and real <= MOVES
 
 
 Bound: TypeAlias = Literal["compute", "memory", "vmem"]
@@ -356,18 +357,319 @@ class FusionTotals(Struct, frozen=True):
     ] = None
 
 
-def add_up_fusions(rows: Sequence[FusionRow]) -> FusionTotals:
-    """Add up all fusions of a module, unknown trip counts taken as one."""
-    return FusionTotals(
-        fusion_count=sum(row.count for row in rows),
-        distinct_count=len(rows),
-        flops_per_run=sum(row.known_flops_per_run for row in rows),
-        memory_bytes_per_run=sum(row.known_memory_bytes_per_run for row in rows),
-        bytes_accessed_per_run=sum(row.known_bytes_accessed_per_run for row in rows),
-        saved_bytes_per_run=sum(row.known_saved_bytes_per_run for row in rows),
-        is_lower_bound=any(row.executions is None or row.is_lower_bound for row in rows),
-        is_flops_lower_bound=any(
-            row.executions is None or row.is_flops_lower_bound for row in rows
+class MissedRow(Struct, frozen=True):
+    """Equal operations outside fusions; figures of one execution of one, or of all per run."""
+
+    name: Annotated[str, column("the first of these", heading="instruction", wants=26)]
+    count: Annotated[int, column("equal operations from the same source line", TIMES, heading="×")]
+    opcode: Opcode
+    shape: ResultShape
+    computation: Annotated[str, figure("the computation that holds them")]
+    operand_bytes: OperandBytes
+    result_bytes: ResultBytes
+    memory_bytes: MemoryBytes
+    bytes_accessed: Annotated[int, once(ACCESSED, BYTES)]
+    flops: Flops
+    transcendentals: Transcendentals
+    executions: TotalExecutions
+    known_executions: KnownExecutions
+    memory_bytes_per_run: MemoryPerRun
+    known_memory_bytes_per_run: KnownMemoryPerRun
+    bytes_accessed_per_run: BytesPerRun
+    known_bytes_accessed_per_run: KnownBytesPerRun
+    scope: SharedScope
+    op_name: FirstOpName
+    source_file: FirstSourceFile
+    source_line: FirstSourceLine
+    is_conditional: IsConditional
+    is_alone: Annotated[
+        bool, figure("whether nothing beside them, operand or user, could be in a fusion too")
+    ]
+    members: Members
+    stack: Stack = None
+    stack_frame: StackFrame = None
+
+
+_REPEATED: Final = "flops and transcendentals of all but the first"
+
+
+class RecomputeRow(Struct, frozen=True):
+    """One value that several fusions compute for themselves.
+
+    `flops` and `transcendentals` are those of computing it once; `repeated_per_run` what all
+    but the first computation cost in one run, both kinds together.
+    """
+
+    name: Annotated[str, column("the first of these operations", heading="operation", wants=26)]
+    count: Annotated[int, column("how many instructions compute this value", TIMES, heading="×")]
+    opcode: Opcode
+    shape: ResultShape
+    computation: Annotated[str, figure("the computation that holds them")]
+    flops: Annotated[int, once("floating-point operations to compute it once", FLOPS)]
+    transcendentals: Annotated[int, once("transcendentals to compute it once", FLOPS)]
+    executions: TotalExecutions
+    known_executions: KnownExecutions
+    repeated_per_run: Annotated[int | None, per_run(_REPEATED, FLOPS, "known_repeated_per_run")]
+    known_repeated_per_run: Annotated[int, known_per_run(_REPEATED, FLOPS)]
+    scope: SharedScope
+    op_name: FirstOpName
+    source_file: FirstSourceFile
+    source_line: FirstSourceLine
+    is_conditional: IsConditional
+    members: Annotated[
+        tuple[str, ...], column("the instructions that compute it", heading="computed in")
+    ]
+    stack: Stack = None
+    stack_frame: StackFrame = None
+
+
+_UNKNOWN: Final = "in one run of the entry; null where unknown, or under an unknown loop"
+_TELLS: Final = (
+    "what tells their {}: target and shapes, a cost estimate in the call, the computation that "
+    "it calls, or a rule in hlotool.toml; null where nothing does"
+)
+
+
+class CustomCallRow(Struct, frozen=True, kw_only=True):
+    """Custom calls of one target, on the same shapes, whose cost is known in the same way.
+
+    The name and what is said of its place are those of the first; `scope` is what all share,
+    `members` names them all. `known_*` leave out what is unknown, and take unknown trip counts
+    as one.
+    """
+
+    target: Annotated[str, column("the target", wants=26)]
+    count: Annotated[
+        int, column("custom calls with this target and these shapes", TIMES, heading="×")
+    ]
+    executions: TotalExecutions
+    known_executions: KnownExecutions
+    operand_shapes: Annotated[
+        tuple[str, ...], column("shapes of the operands", heading="operands", give_way=1)
+    ]
+    shape: Annotated[str, column("shape of the result", heading="result", is_shape=True)]
+    known: Annotated[CostSource | None, column(_TELLS.format("flops"), give_way=2)]
+    flops_per_run: Annotated[
+        int | None, column(f"{FLOATING_POINT} {_UNKNOWN}", FLOPS, once="known_flops_per_run")
+    ]
+    known_flops_per_run: Annotated[int, known_per_run(FLOATING_POINT, FLOPS)]
+    product_types: Annotated[tuple[str, ...], figure(f"of known_flops_per_run, {TYPES}")]
+    product_flops_per_run: Annotated[tuple[int, ...], figure(f"of known_flops_per_run, {OF_TYPES}")]
+    memory_known: Annotated[CostSource | None, figure(_TELLS.format("traffic"))]
+    memory_bytes_per_run: Annotated[
+        int | None,
+        column(
+            f"{MEMORY} {_UNKNOWN}",
+            BYTES,
+            heading="memory/run",
+            once="known_memory_bytes_per_run",
         ),
-        is_upper_bound=any(row.is_conditional for row in rows),
-    )
+    ]
+    known_memory_bytes_per_run: KnownMemoryPerRun
+    estimated_seconds: Annotated[
+        float | None,
+        figure(
+            "with --chip: estimated time of all of them in one run, at the chip's peaks; null "
+            "where flops or traffic are unknown",
+            SECONDS,
+            heading="estimate/run",
+            is_summed=True,
+        ),
+    ] = None
+    measured_count: MeasuredCount = None
+    measured_seconds: MeasuredSeconds = None
+    name: Annotated[str, figure("the first of these")]
+    computation: Annotated[str, figure("the computation that holds the first")]
+    scope: SharedScope
+    op_name: FirstOpName
+    source_file: FirstSourceFile
+    source_line: FirstSourceLine
+    is_conditional: IsConditional
+    is_upper_bound: Annotated[bool, figure("whether lengths known only at run time may lessen it")]
+    members: Members
+
+
+_LOWER_MEMORY: Final = "is_memory_lower_bound"
+
+
+def _count_of(calls: str) -> Meta:
+    return figure(calls, COUNT, is_summed=False)
+
+
+class CustomCallTotals(Struct, frozen=True, kw_only=True):
+    """All custom calls of a module together, unknown trip counts taken as one."""
+
+    call_count: Annotated[int, _count_of("custom calls in executed computations and fusions")]
+    distinct_count: Annotated[int, _count_of("rows that they make")]
+    computing_count: Annotated[int, _count_of("those that are known to do flops")]
+    moving_count: Annotated[int, _count_of("those that are known to move memory")]
+    unknown_flops_count: Annotated[int, _count_of("those whose flops nothing tells")]
+    unknown_traffic_count: Annotated[int, _count_of("those whose traffic nothing tells")]
+    flops_per_run: Annotated[
+        int, figure("their known flops in one run of the entry", FLOPS, lower_if=_LOWER_FLOPS)
+    ]
+    flops_share: Annotated[
+        float | None,
+        figure("their part of all flops known of the program; null where none are", PERCENT),
+    ]
+    memory_bytes_per_run: Annotated[
+        int,
+        figure(
+            "their known bytes that cross memory space 0 in one run, fusions left out",
+            BYTES,
+            lower_if=_LOWER_MEMORY,
+        ),
+    ]
+    estimated_seconds: Annotated[
+        float | None,
+        figure(
+            "with --chip: their estimated time in one run, at the chip's peaks",
+            SECONDS,
+            lower_if="is_time_lower_bound",
+        ),
+    ]
+    is_flops_lower_bound: Annotated[
+        bool, figure("whether a trip count, or the flops of a call, is unknown")
+    ]
+    is_memory_lower_bound: Annotated[
+        bool, figure("whether a trip count, or the traffic of a call, is unknown")
+    ]
+    is_time_lower_bound: Annotated[bool, figure("whether the time of a call is unknown")]
+    is_upper_bound: Annotated[bool, figure("whether something counted may not happen")]
+
+
+BodyRole: TypeAlias = Literal["operand", "constant", "on chip", "result", "alias"]
+
+
+class BodyRow(Struct, frozen=True):
+    """One instruction of a fused computation.
+
+    `bytes_accessed` adds up to the fusion's.
+    """
+
+    name: Annotated[str, column("the instruction", heading="instruction", wants=26)]
+    opcode: Opcode
+    shape: ResultShape
+    operands: Annotated[tuple[str, ...], column("its operands by name")]
+    role: Annotated[
+        BodyRole,
+        column(
+            "an operand or constant read from memory, a value that stays on chip, a result "
+            "written to memory, or an alias of another value"
+        ),
+    ]
+    result_bytes: Annotated[int, figure("size of the result", BYTES, is_summed=False)]
+    bytes_accessed: Annotated[
+        int,
+        column("bytes of it read from or written to memory", BYTES, heading="memory"),
+    ]
+    saved_bytes: Annotated[int, column("bytes that stay on chip", BYTES, heading="on chip")]
+    flops: Annotated[int, column(FLOATING_POINT, FLOPS)]
+    transcendentals: Annotated[int, figure(ELEMENTARY, FLOPS)]
+    scope: SharedScope
+    op_name: FirstOpName
+    source_file: FirstSourceFile
+    source_line: FirstSourceLine
+    stack: Stack = None
+    stack_frame: StackFrame = None
+
+
+class OutsideFusions(Struct, frozen=True):
+    """The measured time of what is no fusion, in one run on one device."""
+
+    measured_seconds: Annotated[
+        float, figure("time of all instructions that are no fusions, in one run", SECONDS)
+    ]
+    share: Annotated[
+        float, figure("its share of the time of all instructions, fusions too", PERCENT)
+    ]
+    longest: Annotated[str | None, figure("the instruction that takes most of it; null if none")]
+    longest_seconds: Annotated[
+        float | None, figure("how long that takes in one run; null if there is none", SECONDS)
+    ]
+
+
+FUSION_ROWS: Final = RowList(
+    "rows",
+    FusionRow,
+    "fusions in executed computations, one row for equal bodies",
+    sort="-known_memory_bytes_per_run",
+    size="memory_bytes_per_run",
+    lower_if=("is_lower_bound",),
+    upper_if=("is_conditional",),
+)
+MISSED: Final = RowList(
+    "missed",
+    MissedRow,
+    "elementwise operations, copies, transposes, broadcasts and reshapes outside fusions",
+    sort="-known_memory_bytes_per_run",
+    size="memory_bytes_per_run",
+    upper_if=("is_conditional",),
+    is_optional=True,
+    option="--missed",
+    title="Not fused",
+)
+RECOMPUTE: Final = RowList(
+    "recompute",
+    RecomputeRow,
+    "dots, convolutions and transcendentals that several fusions compute from the same values",
+    sort="-known_repeated_per_run",
+    size="repeated_per_run",
+    upper_if=("is_conditional",),
+    is_optional=True,
+    option="--recompute",
+    title="Computed again",
+)
+CUSTOM_CALLS: Final = RowList(
+    "custom_calls",
+    CustomCallRow,
+    "custom calls in executed computations and their fusions, one row for a target and shapes",
+    sort="-known_flops_per_run,-known_memory_bytes_per_run,-known_executions",
+    size="flops_per_run",
+    upper_if=("is_conditional", "is_upper_bound"),
+    title="Custom calls",
+)
+BODY: Final = RowList(
+    "body",
+    BodyRow,
+    "the body of one fusion, in the order of the dump; figures of one execution",
+    size="bytes_accessed",
+    is_optional=True,
+    option="--body NAME",
+    limit=0,
+    title="Body",
+)
+OUTSIDE: Final = Block(
+    "outside",
+    OutsideFusions,
+    "with a profile: what was measured outside fusions; null where runs are unknown",
+    is_optional=True,
+    is_nullable=True,
+)
+FUSION_TOTALS: Final = Block("totals", FusionTotals, "all fusions together")
+CALL_TOTALS: Final = Block("custom_call_totals", CustomCallTotals, "all custom calls together")
+FUSIONS: Final = DocumentSpec(
+    "fusions",
+    "what each fusion costs",
+    blocks=(FUSION_TOTALS, CALL_TOTALS, OUTSIDE),
+    row_lists=(FUSION_ROWS, CUSTOM_CALLS, MISSED, RECOMPUTE, BODY),
+)
+
+
+def choose_fusion_columns(*, has_chip: bool, is_measured: bool) -> DocumentSpec:
+    """Return the answer with estimates and measured times among its columns, if there are any.
+
+    What took longest comes first, else what is estimated to.
+    """
+    rows, calls = FUSION_ROWS, CUSTOM_CALLS
+    if has_chip:
+        estimated = rows.showing(rows.shown() | {"bound", "estimated_seconds"})
+        rows = replace(estimated, sort="-estimated_seconds", size="estimated_seconds")
+        calls = calls.showing(calls.shown() | {"estimated_seconds"})
+    if is_measured:
+        times = {"measured_count", "measured_seconds"}
+        rows, calls = (
+            replace(each.showing(each.shown() | times), sort=f"-measured_seconds,{each.sort}")
+            for each in (rows, calls)
+        )
+    return replace(FUSIONS, row_lists=(rows, calls, MISSED, RECOMPUTE, BODY))

@@ -1,21 +1,16 @@
-"""What is an instruction to someone who reads a program as it runs?
+"""The modelled clock of one run: how long each instruction keeps what is behind it waiting.
 
-How long does something take, and what does that time go to?
-
-Which of the copies and transfers under way does idle memory move?
-
-They share the memory with the work: it moves for them while work computes, or waits for a link.
-As transfers share a link (`overlap/open_transfers`), the one that started first goes first.
-
-How long does each instruction take, on the modelled clock of one run?
-
-How long does one run take, by estimate: its work, and what no work hides?
+Seconds, of one execution, on the chip and links of `Pricing`; without a chip only their ratios mean
+anything. Work takes the longer of its arithmetic and its bytes. Copies and transfers under way
+share the memory with the work (`MemoryLane`): it moves for them while work computes, or waits for a
+link, and the one that started first goes first, as transfers share a link in
+`collectives.overlap`. Launches and caches take no time.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
@@ -47,7 +42,6 @@ from hlotool.hlo.opcodes import (
 StepKind: TypeAlias = Literal[
     "loop", "conditional", "branch", "call", "repeat", "collective", "wait", "compute", "memory"
 ]
-
 _RUNS_OTHERS: Final[Mapping[str, StepKind]] = {
     "while": "loop",
     "conditional": "conditional",
@@ -114,18 +108,16 @@ def find_kind(instruction: Instruction, evidence: OutlineEvidence) -> StepKind |
     if opcode in _RUNS_OTHERS:
         called = instruction.called_computations()
         is_run = any(one in evidence.executions.counts for one in called)
-        is_move = opcode == "async-start" and all(map(_only_moves, called))
+        # What is started and only copies, or communicates, is a lane beside the work.
+        is_move = opcode == "async-start" and all(
+            one.opcode in _MOVING for each in called for one in each.instructions
+        )
         return _RUNS_OTHERS[opcode] if is_run and not is_move else None
     if opcode in _PASSING or opcode in ASYNC_DONES:
         return None
     cost = evidence.costs.of(instruction)
     is_unknown = cost.unknown_custom_call_count > 0
     return "compute" if cost.total_flops or cost.transcendentals or is_unknown else "memory"
-
-
-def _only_moves(computation: Computation) -> bool:
-    """Whether what is started only copies, or communicates: a lane beside the work."""
-    return all(one.opcode in _MOVING for one in computation.instructions)
 
 
 class Duration(Struct, frozen=True):
@@ -218,6 +210,9 @@ class Clock:
     What ends in another computation is waited for where it begins. So no run is shorter than all
     its traffic takes memory.
 
+    Example: a copy starts that takes memory 5 s. Work that computes 4 s and moves 1 s of bytes
+    leaves memory idle for 3 s, in which 3 of the 5 are moved; the copy's done waits for 2 s.
+
     Of a conditional the longest branch counts, an unknown trip count as one round, a condition as
     often as its body. The speed of the link to the host is unknown: what goes over it takes as
     long as memory does, and makes the time a lower bound. Names, views and constants take no time.
@@ -227,8 +222,16 @@ class Clock:
         self._evidence = evidence
         self._steps: dict[Instruction, Duration] = {}
         self._runs: dict[Computation, Duration] = {}
-        for computation in reversed(evidence.executions.executed):  # what is called comes first
-            self._runs[computation] = self._walk(computation)
+        # What is called comes first, so that its time is known to its callers.
+        for computation in reversed(evidence.executions.executed):
+            lane = MemoryLane()
+            total = NO_TIME
+            for one in computation.instructions:
+                taken = self._measure(one, lane)
+                if taken is not NO_TIME:
+                    self._steps[one] = taken
+                    total = total.plus(taken)
+            self._runs[computation] = total
 
     def of(self, instruction: Instruction) -> Duration:
         """Return how long one execution of an instruction keeps what is behind it waiting."""
@@ -238,27 +241,23 @@ class Clock:
         """Return how long one execution of a computation takes."""
         return self._runs.get(computation, NO_TIME)
 
-    def _walk(self, computation: Computation) -> Duration:
-        lane = MemoryLane()
-        total = NO_TIME
-        for one in computation.instructions:
-            taken = self._measure(one, lane)
-            if taken is not NO_TIME:
-                self._steps[one] = taken
-                total = total.plus(taken)
-        return total
-
     def _measure(self, one: Instruction, lane: MemoryLane) -> Duration:
         """Measure an instruction, and let what is under way go on meanwhile."""
         kind = find_kind(one, self._evidence)
         if kind in {"collective", "wait"}:
-            return self._move(one, lane, self._find_exposed(one, is_end=kind == "wait"))
+            return self._move(one, lane, self._measure_exposed(one, is_end=kind == "wait"))
         if kind is None:
             return self._move(one, lane, NO_TIME) if one.opcode in _BESIDE else NO_TIME
         if kind == "conditional":
-            taken = _take_longest(map(self.of_run, list_branches(one)))
+            branches = list(map(self.of_run, list_branches(one)))
+            taken = max(branches, key=lambda each: each.total, default=NO_TIME)
+            # Memory may be as busy as in any of them.
+            taken = replace(taken, moving=max((each.moving for each in branches), default=0.0))
         elif kind in {"loop", "call"}:
-            taken = self._repeat(one)
+            rounds = self._evidence.trips.get(one, 1)
+            taken = Duration(is_known=rounds is not None)
+            for called in one.called_computations():
+                taken = taken.plus(self.of_run(called), 1 if rounds is None else rounds)
         else:
             taken = self._work(self._evidence.costs.of(one))
         lane.give(taken.idle)
@@ -274,14 +273,6 @@ class Clock:
             return Duration(compute=compute, is_known=is_known, moving=memory)
         return Duration(memory=memory, is_known=is_known, moving=memory)
 
-    def _repeat(self, one: Instruction) -> Duration:
-        """Add up the rounds of a loop, or what else runs computations."""
-        rounds = self._evidence.trips.get(one, 1)
-        total = Duration(is_known=rounds is not None)
-        for called in one.called_computations():
-            total = total.plus(self.of_run(called), 1 if rounds is None else rounds)
-        return total
-
     def _move(self, one: Instruction, lane: MemoryLane, exposed: Duration) -> Duration:
         """Begin what runs beside the work, or wait for it; `exposed` is the wait for a link.
 
@@ -296,11 +287,12 @@ class Clock:
             return exposed.plus(replace(own, is_known=is_known))
         done = _find_done(one)
         if done is not None:
-            lane.begin(done, own.memory + self._work(costs.of(done)).memory)
-            moving = own.moving + self._work(costs.of(done)).moving
-            return replace(exposed, is_known=is_known, moving=moving)
+            rest = self._work(costs.of(done))
+            lane.begin(done, own.memory + rest.memory)
+            return replace(exposed, is_known=is_known, moving=own.moving + rest.moving)
         is_begun = one.opcode in ASYNC_DONES and lane.has(one)
         left = lane.end(one) if is_begun else own.memory
+        # While the work waits for the link, memory moves what is left.
         waited = max(left - exposed.exposed, 0.0)
         lane.give(exposed.exposed - left)
         return Duration(
@@ -310,7 +302,7 @@ class Clock:
             moving=0.0 if is_begun else own.moving,
         )
 
-    def _find_exposed(self, one: Instruction, *, is_end: bool) -> Duration:
+    def _measure_exposed(self, one: Instruction, *, is_end: bool) -> Duration:
         """Return how long a collective stops the work for its link, where it ends."""
         evidence = self._evidence
         row = (evidence.ends if is_end else evidence.begins)[one.full_name]
@@ -322,19 +314,10 @@ class Clock:
         return Duration(exposed=float(seconds) * row.exposed_share)
 
 
-def _take_longest(branches: Iterable[Duration]) -> Duration:
-    """Return the longest branch; memory may be as busy as in any."""
-    found = list(branches)
-    longest = max(found, key=lambda each: each.total, default=NO_TIME)
-    return replace(longest, moving=max((each.moving for each in found), default=0.0))
-
-
 def _find_done(start: Instruction) -> Instruction | None:
     """Return what waits for an asynchronous step in its computation; None where nothing does."""
     if start.opcode == "async-start":
-        last = start
-        for step in list_later_steps(start):
-            last = step
+        *_, last = (start, *list_later_steps(start))
         return last if last.opcode in ASYNC_DONES else None
     if start.opcode not in _BESIDE - ASYNC_DONES:
         return None
@@ -371,19 +354,14 @@ def estimate_run_time(evidence: OutlineEvidence) -> RunTime | None:
     is said of launches and caches. None where no chip stands for the backend, and where the text is
     no schedule, as it is not what runs.
     """
-    pricing = evidence.pricing
+    pricing, entry = evidence.pricing, evidence.module.entry
     if not evidence.module.header.is_scheduled or not pricing.is_rated:
         return None
-    entry = evidence.module.entry
-    products = evidence.costs.of_computation(entry).products
+    links = (pricing.links.inside, pricing.links.between)
     return RunTime(
         pricing.chip.name,
         pricing.is_timed,
         Clock(evidence).of_run(entry),
-        list_unstated(products, pricing.chip),
-        tuple(
-            str(link)
-            for link in (pricing.links.inside, pricing.links.between)
-            if link is not None and link.is_as_given
-        ),
+        list_unstated(evidence.costs.of_computation(entry).products, pricing.chip),
+        tuple(str(link) for link in links if link is not None and link.is_as_given),
     )

@@ -1,14 +1,15 @@
-"""Which steps does a program have, in the order in which they run? A tree of nodes.
+"""The steps of a program in the order in which they run: a tree, their labels and own figures.
 
-What is a step called? Without names of instructions, which differ between compilations.
-
-What of a step's figures is in no step that is listed below it, so that steps add up?
+Loops, branches and calls hold what they run; a collective under way holds the work beside it; work
+of one scope in a row is one node. Labels name no instructions, whose names differ between
+compilations. A node's figures include those of its children; its own figures (`OwnFigures`) leave
+out what is listed below it, so that all listed steps come to the figures of the run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -18,7 +19,7 @@ from hlotool.analysis.collectives.machine import Pricing
 from hlotool.analysis.collectives.rows import CollectiveRow
 from hlotool.analysis.cost.cost import NOTHING, Cost, add_costs, largest_cost
 from hlotool.analysis.graph.calls import list_branches
-from hlotool.analysis.origin import find_origin
+from hlotool.analysis.origin import read_origin
 from hlotool.analysis.outline.clock import Clock, Duration, OutlineEvidence, StepKind, find_kind
 from hlotool.hlo import Computation, Instruction
 from hlotool.table.names import fold_numbers, share_path
@@ -74,76 +75,68 @@ class OutlineNode(Struct, eq=False, kw_only=True):
         )
 
 
-def grow_tree(evidence: OutlineEvidence) -> list[OutlineNode]:
+def build_tree(evidence: OutlineEvidence) -> list[OutlineNode]:
     """Return the steps of the entry; those of a computation that is run twice stand where first.
 
     Where an asynchronous copy ends, work may wait for memory: that is a step, or part of the work
     beside it. `Clock` says how long each takes; a part that nobody knows takes no time.
     """
-    return _Grower(evidence).grow(evidence.module.entry, 0, 0.0)
+    return _TreeBuilder(evidence).build(evidence.module.entry, 0, 0.0)
 
 
-class _Grower:
+class _TreeBuilder:
     """Walks computations in schedule order."""
 
     def __init__(self, evidence: OutlineEvidence) -> None:
         self._evidence = evidence
         self._clock = Clock(evidence)
-        self._grown: set[Computation] = set()
+        self._built: set[Computation] = set()
 
-    def grow(self, computation: Computation, level: int, now: float) -> list[OutlineNode]:
+    def build(self, computation: Computation, level: int, now: float) -> list[OutlineNode]:
         """Return the steps of a computation that first runs at a time."""
-        self._grown.add(computation)
+        self._built.add(computation)
         return _nest_windows(list(self._list_steps(computation, level, now)))
 
     def _list_steps(
         self, computation: Computation, level: int, now: float
     ) -> Iterator[OutlineNode]:
         evidence = self._evidence
+        runs = evidence.executions.of(computation)
+        known = evidence.executions.lower_bound(computation)
         for one in computation.instructions:
             taken = self._clock.of(one)
-            kind = find_kind(one, evidence) or self._find_wait(taken, computation)
+            own_kind = find_kind(one, evidence)
+            kind = own_kind or self._find_wait(taken, known)
             if kind is None:
                 continue
-            node = OutlineNode(
-                kind=kind,
-                names=[one.full_name],
-                runs=evidence.executions.of(computation),
-                begins_seconds=now,
-            )
-            origin = find_origin(one, _inside(one))
+            node = OutlineNode(kind=kind, names=[one.full_name], runs=runs, begins_seconds=now)
+            body = one.callee() if one.opcode == "fusion" else None
+            origin = read_origin(one, body.instructions if body else ())
             if origin.scope:
                 node.scopes[origin.scope] = None
             node.opcodes[one.custom_call_target or one.opcode] += 1
             if kind in {"loop", "conditional", "call"}:
-                self._hang_below(node, one, level)
+                self._attach_children(node, one, level)
             elif kind in {"collective", "wait"}:
                 found = evidence.begins if kind == "collective" else evidence.ends
                 if one.full_name in found:
                     node.collectives.append(found[one.full_name])
-                node.own_seconds = taken.work * evidence.executions.lower_bound(computation)
+                node.own_seconds = taken.work * known
                 add_up(node)
             else:
-                self._measure(node, one, taken.work)
+                node.seconds = taken.work * known
+                if own_kind is not None:  # what runs beside the work has time alone
+                    node.cost = self._count(evidence.costs.of(one), computation)
             now += taken.total
             node.ends_seconds = now
             yield node
 
-    def _find_wait(self, taken: Duration, computation: Computation) -> StepKind | None:
+    def _find_wait(self, taken: Duration, known_runs: int) -> StepKind | None:
         """Say what the end of a copy is: a wait, with other work where it is short, or nothing."""
+        if not taken.total:
+            return None
         run = self._clock.of_run(self._evidence.module.entry)
-        known = self._evidence.executions.lower_bound(computation)
-        if taken.total * known >= run.total * SMALL:
-            return "wait" if taken.total else None
-        return "memory" if taken.total else None
-
-    def _measure(self, node: OutlineNode, one: Instruction, seconds: float) -> None:
-        """Note what work costs; what runs beside it has time alone."""
-        executions = self._evidence.executions
-        known = executions.lower_bound(one.computation)
-        node.seconds = seconds * known
-        if find_kind(one, self._evidence) is not None:
-            node.cost = self._count(self._evidence.costs.of(one), one.computation)
+        return "wait" if taken.total * known_runs >= run.total * SMALL else "memory"
 
     def _count(self, once: Cost, computation: Computation) -> Cost:
         """Return the cost of all executions; at most that where branches may not be taken."""
@@ -154,69 +147,51 @@ class _Grower:
             return replace(cost, is_upper_bound=True)
         return cost
 
-    def _hang_below(self, node: OutlineNode, one: Instruction, level: int) -> None:
+    def _attach_children(self, node: OutlineNode, one: Instruction, level: int) -> None:
         """Add what an instruction runs; a loop's condition is its own."""
-        now = node.begins_seconds
+        evidence = self._evidence
         if one.opcode == "conditional":
+            now = node.begins_seconds
+            for number, branch in enumerate(list_branches(one)):
+                child = OutlineNode(
+                    kind="branch",
+                    names=[branch.name],
+                    runs=evidence.executions.of(branch),
+                    branch=number,
+                    begins_seconds=now,
+                    ends_seconds=now + self._clock.of_run(branch).total,
+                )
+                child.children = self._build_once(branch, child, level)
+                add_up(child)
+                node.children.append(child)
+        else:
+            called = one.callees("body") or one.called_computations()
+            node.trip_count = evidence.trips.get(one, 1)
             node.children = [
-                self._make_branch(branch, number, level, now)
-                for number, branch in enumerate(list_branches(one))
+                step for each in called for step in self._build_once(each, node, level)
             ]
-            add_up(node)
-            return
-        called = one.callees("body") or one.called_computations()
-        node.trip_count = self._evidence.trips.get(one, 1)
-        node.children = [step for body in called for step in self._grow_once(body, node, level)]
-        for condition in () if node.is_shown_elsewhere else one.callees("condition"):
-            known = self._evidence.executions.lower_bound(condition)
-            node.own_cost = self._count(self._evidence.costs.of_computation(condition), condition)
-            node.own_seconds = self._clock.of_run(condition).work * known
+            for condition in () if node.is_shown_elsewhere else one.callees("condition"):
+                known = evidence.executions.lower_bound(condition)
+                node.own_cost = self._count(evidence.costs.of_computation(condition), condition)
+                node.own_seconds = self._clock.of_run(condition).work * known
         add_up(node)
 
-    def _make_branch(self, branch: Computation, number: int, level: int, now: float) -> OutlineNode:
-        node = OutlineNode(
-            kind="branch",
-            names=[branch.name],
-            runs=self._evidence.executions.of(branch),
-            branch=number,
-            begins_seconds=now,
-        )
-        node.children = self._grow_once(branch, node, level)
-        node.ends_seconds = now + self._clock.of_run(branch).total
-        add_up(node)
-        return node
-
-    def _grow_once(
+    def _build_once(
         self, computation: Computation, above: OutlineNode, level: int
     ) -> list[OutlineNode]:
-        if computation in self._grown or level >= MOST_LEVELS:
+        if computation in self._built or level >= MOST_LEVELS:
             above.is_shown_elsewhere = True
             return []
-        return self.grow(computation, level + 1, above.begins_seconds)
-
-
-def add_up(node: OutlineNode) -> None:
-    """Give a node its own work, and that of what it holds: of a conditional the largest branch."""
-    if node.kind == "conditional":
-        node.cost = largest_cost(child.cost for child in node.children)
-        node.seconds = max((child.seconds for child in node.children), default=0.0)
-    else:
-        node.cost = add_costs((node.own_cost, *(child.cost for child in node.children)))
-        node.seconds = node.own_seconds + sum(child.seconds for child in node.children)
-
-
-def _inside(one: Instruction) -> list[Instruction]:
-    """Return the body of a fusion, which may say where it comes from if the fusion does not."""
-    callee = one.callee() if one.opcode == "fusion" else None
-    return callee.instructions if callee else []
+        return self.build(computation, level + 1, above.begins_seconds)
 
 
 def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
     """Hang what runs between start and done of a collective below its start, and drop the done.
 
-    Where two such windows cross, neither in the other, the second keeps its done as a step.
+    Where two such windows cross, neither in the other, the second keeps its done as a step: of
+    `start a, start b, done a, done b` the window of `a` holds `start b`, and `done b` stands below.
     """
-    ends = _find_windows(steps)
+    ends = _list_windows(steps)
     open_lists: list[list[OutlineNode]] = [[]]
     dropped = set(ends.values())
     closing: list[int] = []
@@ -228,16 +203,16 @@ def _nest_windows(steps: list[OutlineNode]) -> list[OutlineNode]:
             open_lists.append([])
         while closing and closing[-1] == place:
             closing.pop()
-            inside = list(_merge_work(open_lists.pop()))
+            inside = join_work(open_lists.pop(), _is_of_scope)
             window = open_lists[-1][-1]
             window.children = inside
             window.ends_seconds = step.ends_seconds
             window.own_seconds += step.own_seconds
             add_up(window)
-    return list(_merge_work(open_lists[0]))
+    return join_work(open_lists[0], _is_of_scope)
 
 
-def _find_windows(steps: list[OutlineNode]) -> dict[int, int]:
+def _list_windows(steps: list[OutlineNode]) -> dict[int, int]:
     """Return where windows begin and end, those that cross one begun before left out."""
     done = {
         row.name: place
@@ -257,27 +232,28 @@ def _find_windows(steps: list[OutlineNode]) -> dict[int, int]:
     return found
 
 
-def _merge_work(steps: Iterable[OutlineNode]) -> Iterator[OutlineNode]:
-    """Make one node of work of one scope in a row; what has no scope goes with what is before."""
-    last: OutlineNode | None = None
+def _is_of_scope(last: OutlineNode, step: OutlineNode) -> bool:
+    """Whether work goes on in the same scope; what has none goes with what is before it."""
+    return not step.scopes or not last.scopes or step.scopes.keys() <= last.scopes.keys()
+
+
+def is_work(node: OutlineNode) -> bool:
+    """Whether a node is work of one scope, and runs nothing else."""
+    return node.kind in {"compute", "memory"}
+
+
+def join_work(
+    steps: Iterable[OutlineNode], goes_with: Callable[[OutlineNode, OutlineNode], bool]
+) -> list[OutlineNode]:
+    """Make one node of work in a row where the later `goes_with` the one before it."""
+    joined: list[OutlineNode] = []
     for step in steps:
-        if step.kind not in {"compute", "memory"}:
-            if last is not None:
-                yield last
-            last = None
-            yield step
-        elif last is not None and _goes_with(step, last):
+        last = joined[-1] if joined else None
+        if last and is_work(last) and is_work(step) and goes_with(last, step):
             merge_into(last, step)
         else:
-            if last is not None:
-                yield last
-            last = step
-    if last is not None:
-        yield last
-
-
-def _goes_with(step: OutlineNode, last: OutlineNode) -> bool:
-    return not step.scopes or not last.scopes or step.scopes.keys() <= last.scopes.keys()
+            joined.append(step)
+    return joined
 
 
 def merge_into(node: OutlineNode, other: OutlineNode) -> None:
@@ -298,43 +274,36 @@ def merge_into(node: OutlineNode, other: OutlineNode) -> None:
         merge_into(mine, theirs)
 
 
+def add_up(node: OutlineNode) -> None:
+    """Give a node its own work, and that of what it holds: of a conditional the largest branch."""
+    if node.kind == "conditional":
+        node.cost = largest_cost(child.cost for child in node.children)
+        node.seconds = max((child.seconds for child in node.children), default=0.0)
+    else:
+        node.cost = add_costs((node.own_cost, *(child.cost for child in node.children)))
+        node.seconds = node.own_seconds + sum(child.seconds for child in node.children)
+
+
 _MOST_OPCODES: Final = 4  # named in a step
 
 
 def write_step(node: OutlineNode) -> str:
     """Say what a node is."""
+    elsewhere = ", listed where it runs first" if node.is_shown_elsewhere else ""
     if node.kind == "loop":
         rounds = "?" if node.trip_count is None else f"{node.trip_count:,}"
-        return f"loop, {rounds} rounds{_elsewhere(node)}"
+        return f"loop, {rounds} rounds{elsewhere}"
     if node.kind == "conditional":
         return f"conditional, {len(node.children)} branches"
     if node.kind == "branch":
-        return f"branch {node.branch}{_elsewhere(node)}"
+        return f"branch {node.branch}{elsewhere}"
     if node.kind == "call":
-        return f"call{_elsewhere(node)}"
+        return f"call{elsewhere}"
     if node.kind == "repeat":
-        return f"{node.count} in a row: {_name_repeated(node)}"
-    if node.collectives:
-        return _name_collective(node)
-    return _count_opcodes(node.opcodes)
-
-
-def _count_opcodes(opcodes: Counter[str]) -> str:
-    listed = [
-        f"{opcode} ×{count}" if count > 1 else opcode for opcode, count in opcodes.most_common()
-    ]
-    return list_some(listed, _MOST_OPCODES)
-
-
-def _elsewhere(node: OutlineNode) -> str:
-    return ", listed where it runs first" if node.is_shown_elsewhere else ""
-
-
-def _name_repeated(node: OutlineNode) -> str:
-    return share_path(list(map(fold_numbers, node.scopes))) if node.scopes else "the same"
-
-
-def _name_collective(node: OutlineNode) -> str:
+        shared = share_path(list(map(fold_numbers, node.scopes))) if node.scopes else "the same"
+        return f"{node.count} in a row: {shared}"
+    if not node.collectives:
+        return _count_opcodes(node.opcodes)
     row = node.collectives[0]
     over = f" over {', '.join(row.axes)}" if row.axes else ""
     if node.kind == "wait":
@@ -344,6 +313,13 @@ def _name_collective(node: OutlineNode) -> str:
     start = " starts" if row.is_async and not row.is_sync and not node.children else ""
     beside = ", beside:" if node.children else ""
     return f"{row.kind}{start}{over}, {row.dtype}{beside}"
+
+
+def _count_opcodes(opcodes: Counter[str]) -> str:
+    listed = [
+        f"{opcode} ×{count}" if count > 1 else opcode for opcode, count in opcodes.most_common()
+    ]
+    return list_some(listed, _MOST_OPCODES)
 
 
 class Own(Struct, frozen=True):
@@ -371,7 +347,7 @@ class OwnFigures(Struct, frozen=True):
     wire_bytes: Own | None
 
 
-def find_own(
+def own_figures(
     node: OutlineNode, listed: Sequence[OutlineNode], all_seconds: float, pricing: Pricing
 ) -> OwnFigures:
     """Return what of a node is in none of the nodes listed below it."""
@@ -380,13 +356,15 @@ def find_own(
     memory = node.cost.memory_bytes - sum(each.cost.memory_bytes for each in listed)
     below = {row.name for each in listed for row in list_collectives(each)}
     sent = [row for row in list_collectives(node) if row.name not in below]
+    exposed = sum_known([row.exposed_seconds for row in sent]) if pricing.is_timed else None
+    wire = sum_known([row.wire_bytes_per_run for row in sent])
     return OwnFigures(
         Own(seconds) if pricing.is_timed else None,
-        _add_known([row.exposed_seconds for row in sent]) if pricing.is_timed else None,
+        None if exposed is None else Own(exposed),
         Own(seconds / all_seconds) if all_seconds and pricing.is_rated else None,
         Own(max(flops, 0)),
         Own(max(memory, 0)),
-        _add_known([row.wire_bytes_per_run for row in sent]),
+        None if wire is None else Own(wire),
     )
 
 
@@ -398,6 +376,7 @@ def list_collectives(node: OutlineNode) -> Iterator[CollectiveRow]:
         yield from list_collectives(child)
 
 
-def _add_known(values: Sequence[float | None]) -> Own | None:
+def sum_known(values: Sequence[float | None]) -> float | None:
+    """Add values up; None where one of them is unknown."""
     known = [value for value in values if value is not None]
-    return Own(sum(known)) if len(known) == len(values) else None
+    return sum(known) if len(known) == len(values) else None

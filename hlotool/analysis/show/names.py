@@ -1,4 +1,9 @@
-"""Which instructions or computation does a name mean that a user typed?"""
+"""What a name that a user typed means: instructions, or one computation.
+
+Names are taken as users have them: from a table, which folds numbers (`fusion.*`), from their own
+program (`params['wq']`, `model.py:120`), or from a dump of another compilation, whose endings
+differ. `expect_meant` tries the exact ways first, so that a name never means less than it says.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,7 @@ from hlotool.table.words import join_words, list_some
 
 _MOST_CANDIDATES: Final = 8
 _MOST_LINES: Final = 4
+# Nine digits hold any index; more would only make the conversion of a typed name slow.
 _INDEX: Final = r"[0-9]{1,9}(?:,\s*[0-9]{1,9})*|"
 _VALUE: Final = re.compile(rf"(?P<name>.+)\{{(?P<index>{_INDEX})\}}")
 _PLACE: Final = re.compile(r"(?P<file>[^:]+):(?P<line>\d+)")
@@ -58,8 +64,17 @@ class Names:
                 found.setdefault(name, []).append(one)
         return found
 
+    @cached_property
+    def parameters(self) -> dict[str, list[Instruction]]:
+        """The entry's parameters by the program's names for them."""
+        found: dict[str, list[Instruction]] = {}
+        for one in self.module.entry.parameters:
+            if name := one.metadata().op_name:
+                found.setdefault(name, []).append(one)
+        return found
 
-def find_meant(name: str, names: Names) -> Meant:
+
+def expect_meant(name: str, names: Names) -> Meant:
     """Return what a name means, in the first of these ways in which it means anything.
 
     An instruction by its full name or its name, a leading `%` ignored; a computation; a value
@@ -69,29 +84,56 @@ def find_meant(name: str, names: Names) -> Meant:
     more the endings `.clone` and `.remat`; the only name that begins so. Raises UsageError with
     candidates where nothing fits, or several names begin so.
     """
-    module = names.module
     wanted = name.removeprefix("%")
+    if found := _find_named(name, wanted, names):
+        return found
     value = _VALUE.fullmatch(wanted)
-    place = _PLACE.fullmatch(wanted)
-    found = _find_named(name, wanted, names)
-    if found is None and value and (whole := _find_named(name, value["name"], names)):
+    if value and (whole := _find_named(name, value["name"], names)):
         index = _read_index(value["index"])
         _expect_part(name, index, whole)
-        found = Meant(name, whole.instructions, whole.computation, index)
-    if found is None:
-        found = _find_parameter(name, wanted, module)
-    if found is None and place:
-        found = _find_made_by(name, place["file"], int(place["line"]), module)
-    return found or _find_folded(name, wanted, names) or _find_alike(name, wanted, names)
+        return Meant(name, whole.instructions, whole.computation, index)
+    if wanted in names.parameters:
+        return Meant(name, tuple(names.parameters[wanted]))
+    if place := _PLACE.fullmatch(wanted):
+        lines = _list_lines(place["file"], names.module)
+        if made := tuple(one for line, one in lines if line == int(place["line"])):
+            return Meant(name, made)
+    return _find_folded(name, wanted, names) or _expect_alike(name, wanted, names)
 
 
-def count_called(folded: str, module: Module) -> int:
-    """Return of how many instructions `fusion.*` may be some: those of the opcode it names."""
-    found = find_folded(folded.removeprefix("%"))
-    return sum(one.opcode == found[0] for one in module.instructions()) if found else 0
+def _find_named(name: str, wanted: str, names: Names) -> Meant | None:
+    """Return the instruction of a full name, else those of a name, else the computation of it."""
+    called = tuple(names.called.get(wanted, ()))
+    if called:
+        return Meant(name, tuple(one for one in called if one.full_name == wanted) or called)
+    computation = names.module.computations.get(wanted)
+    return Meant(name, computation=computation) if computation else None
 
 
-def find_part(shape: Shape, index: ShapeIndex) -> Shape:
+def _read_index(text: str) -> ShapeIndex:
+    return tuple(map(int, text.split(","))) if text else ()
+
+
+def _expect_part(name: str, index: ShapeIndex, whole: Meant) -> None:
+    """Raise UsageError unless all that is named has such a part."""
+    if index and not whole.instructions:
+        raise UsageError(f"{name!r}: a computation has no parts; name its root.")
+    for one in whole.instructions:
+        if not _has_part(one.shape, index):
+            parts = len(one.shape.elements) if isinstance(one.shape, TupleShape) else 0
+            is_what = f"a tuple of {parts}" if parts else "which is no tuple"
+            raise UsageError(f"{name!r}: there is no such part in {one.full_name}, {is_what}.")
+
+
+def _has_part(shape: Shape, index: ShapeIndex) -> bool:
+    try:
+        part_of(shape, index)
+    except IndexError:
+        return False
+    return True
+
+
+def part_of(shape: Shape, index: ShapeIndex) -> Shape:
     """Return the part of a tuple at an index, which is there."""
     for number in index:
         if not isinstance(shape, TupleShape):
@@ -100,46 +142,13 @@ def find_part(shape: Shape, index: ShapeIndex) -> Shape:
     return shape
 
 
-def _expect_part(name: str, index: ShapeIndex, whole: Meant) -> None:
-    """Raise UsageError unless all that is named has such a part."""
-    if index and not whole.instructions:
-        raise UsageError(f"{name!r}: a computation has no parts; name its root.")
-    for one in whole.instructions:
-        try:
-            find_part(one.shape, index)
-        except IndexError:
-            raise UsageError(f"{name!r}: there is no such part in {_say_shape(one)}.") from None
-
-
-def _say_shape(one: Instruction) -> str:
-    parts = len(one.shape.elements) if isinstance(one.shape, TupleShape) else 0
-    return f"{one.full_name}, " + (f"a tuple of {parts}" if parts else "which is no tuple")
-
-
-def _find_named(name: str, wanted: str, names: Names) -> Meant | None:
-    """Return the instruction of a full name, else those of a name, else the computation of it."""
-    called = tuple(names.called.get(wanted, ()))
-    exact = tuple(one for one in called if one.full_name == wanted)
-    if called:
-        return Meant(name, exact or called)
-    computation = names.module.computations.get(wanted)
-    return Meant(name, computation=computation) if computation else None
-
-
-def _find_parameter(name: str, wanted: str, module: Module) -> Meant | None:
-    found = [one for one in module.entry.parameters if one.metadata().op_name == wanted]
-    return Meant(name, tuple(found)) if found else None
-
-
-def _find_made_by(name: str, file: str, line: int, module: Module) -> Meant | None:
-    """Return the instructions of a source line; the file may be given without directories."""
+def _list_lines(file: str, module: Module) -> list[tuple[int, Instruction]]:
+    """Return what a source file made, by its lines; it may be given without directories."""
     ending = f"/{file}"
-    found = []
-    for one in module.instructions():
-        location = one.source_location()
-        if location and location.line == line and f"/{location.file}".endswith(ending):
-            found.append(one)
-    return Meant(name, tuple(found)) if found else None
+    located = ((one.source_location(), one) for one in module.instructions())
+    return [
+        (place.line, one) for place, one in located if place and f"/{place.file}".endswith(ending)
+    ]
 
 
 def _find_folded(name: str, wanted: str, names: Names) -> Meant | None:
@@ -158,27 +167,22 @@ def _find_folded(name: str, wanted: str, names: Names) -> Meant | None:
     return Meant(name, found, index=index) if found else None
 
 
-def _read_index(text: str) -> ShapeIndex:
-    return tuple(map(int, text.split(","))) if text else ()
+def count_called(folded: str, module: Module) -> int:
+    """Return of how many instructions `fusion.*` may be some: those of the opcode it names."""
+    found = find_folded(folded.removeprefix("%"))
+    return sum(one.opcode == found[0] for one in module.instructions()) if found else 0
 
 
-def _has_part(shape: Shape, index: ShapeIndex) -> bool:
-    try:
-        find_part(shape, index)
-    except IndexError:
-        return False
-    return True
-
-
-def _find_alike(name: str, wanted: str, names: Names) -> Meant:
+def _expect_alike(name: str, wanted: str, names: Names) -> Meant:
     """Return the only thing whose name differs in its ending alone; raise UsageError otherwise."""
-    known = _list_names(names.module)
+    listed = (one.name for one in names.module.instructions())
+    known = dict.fromkeys(filter(None, (*listed, *names.module.computations, *names.parameters)))
     stem = _COPIES.sub("", wanted)
     alike = [one for one in known if _COPIES.sub("", one) == stem]
     if len(alike) != 1:
         alike = alike or [one for one in known if one.startswith(wanted)]
     if len(alike) == 1:
-        return find_meant(alike[0], names)
+        return expect_meant(alike[0], names)
     if alike:
         raise UsageError(f"{name!r} is the beginning of {_list(alike)}; give one of them.")
     inside = [one for one in known if wanted and wanted in one]
@@ -191,36 +195,18 @@ def _find_alike(name: str, wanted: str, names: Names) -> Meant:
 def _hint(wanted: str, names: Names) -> str:
     """Say what may be meant by a name that means nothing, and that no name holds."""
     place = _PLACE.fullmatch(wanted)
-    lines = _find_lines(place["file"], names.module) if place else []
+    lines = {line for line, _ in _list_lines(place["file"], names.module)} if place else ()
     if place and lines:
         near = sorted(lines, key=lambda line: abs(line - int(place["line"])))[:_MOST_LINES]
         return f"of {place['file']} there are other lines, such as {_list(map(str, sorted(near)))}."
-    parameters = (one.metadata().op_name for one in names.module.entry.parameters)
-    known = [*(_call(base, ones) for base, ones in names.folded.items()), *filter(None, parameters)]
-    near_names = find_near(wanted.rstrip("*"), dict.fromkeys(known))
+    folded = (f"{base}.*" if len(ones) > 1 else ones[0].name for base, ones in names.folded.items())
+    near_names = find_near(wanted.rstrip("*"), dict.fromkeys((*folded, *names.parameters)))
     hint = "nor does any name hold it."
     if near_names:
         hint = f"did you mean {join_words(near_names, 'or')}?"
     if "*" in wanted and find_folded(wanted) is None:
         hint += " The only pattern is NAME.*, of which only numbers and endings differ."
     return hint
-
-
-def _call(base: str, ones: list[Instruction]) -> str:
-    return f"{base}.*" if len(ones) > 1 else ones[0].name
-
-
-def _find_lines(file: str, module: Module) -> list[int]:
-    """Return the lines of a source file that made instructions."""
-    places = (one.source_location() for one in module.instructions())
-    ending = f"/{file}"
-    return list({one.line for one in places if one and f"/{one.file}".endswith(ending)})
-
-
-def _list_names(module: Module) -> list[str]:
-    parameters = (one.metadata().op_name for one in module.entry.parameters)
-    names = (one.name for one in module.instructions())
-    return list(dict.fromkeys(filter(None, (*names, *module.computations, *parameters))))
 
 
 def _list(names: Iterable[str]) -> str:

@@ -1,10 +1,8 @@
-"""Which figures do several lists of this answer have? Each is declared here, once.
+"""What a named thing is, where it runs and what it costs: one row an instruction or computation.
 
-What is an answer about one thing made from? The analyses of its program.
-
-How is an instruction written so that it can be read? Without what tables show better.
-
-What is the thing that was named, where does it run, and what does it cost?
+`ShowEvidence` is what the answer is made from. Figures of a thing inside a fusion are those of the
+runs of the fusion; nothing crosses memory there. A part of a tuple has the place in the user's
+program of what made it, which for a loop's result is a line inside the loop.
 """
 
 from __future__ import annotations
@@ -25,10 +23,10 @@ from hlotool.analysis.graph.calls import CallGraph
 from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import JoinedTime, MeasuredCount, MeasuredSeconds, join_times
 from hlotool.analysis.memory.memory_map import list_holdings
-from hlotool.analysis.memory.producers import ValueOrigin, ValueOrigins
+from hlotool.analysis.memory.producers import ValueOrigins
 from hlotool.analysis.memory.report import MemoryReport
-from hlotool.analysis.origin import Origin, Stack, StackFrame, find_origin
-from hlotool.analysis.show.names import Meant, Names, find_part
+from hlotool.analysis.origin import Origin, Stack, StackFrame, read_origin
+from hlotool.analysis.show.names import Meant, Names, part_of
 from hlotool.hlo import Computation, Instruction, Module, Shape
 from hlotool.hlo.buffers import Allocation, BufferValue, format_position
 from hlotool.hlo.measurement import Measurement
@@ -84,36 +82,29 @@ class ShowEvidence(Struct, frozen=True, dict=True):
     def values(self) -> dict[str, list[tuple[Allocation, BufferValue]]]:
         """The values that each instruction defines, with their allocations."""
         found: dict[str, list[tuple[Allocation, BufferValue]]] = {}
-        if self.memory is not None:
-            for allocation in self.memory.map.assignment.allocations:
-                for value in allocation.values:
-                    found.setdefault(value.instruction, []).append((allocation, value))
+        for allocation in self.memory.map.assignment.allocations if self.memory else ():
+            for value in allocation.values:
+                found.setdefault(value.instruction, []).append((allocation, value))
         return found
 
     @cached_property
-    def _origins(self) -> ValueOrigins | None:
-        """Finds where values come from."""
+    def origins(self) -> ValueOrigins | None:
+        """Finds where values come from; None where nothing tells of memory."""
         if self.memory is None:
             return None
         return ValueOrigins(self.module, self.memory.map.assignment, self.memory.flow)
 
-    def find_part_origin(self, instruction: Instruction, index: ShapeIndex) -> ValueOrigin | None:
-        """Return where a part of a result comes from, None where it has no value of its own."""
-        for _, value in self.values.get(instruction.name, ()):
-            if value.index == index and self._origins is not None:
-                return self._origins.of(value)
-        return None
-
     @cached_property
     def peak_bytes(self) -> dict[int, dict[BufferValue, int]]:
         """What values hold at the peak of each space; a space without a known peak is absent."""
-        if self.memory is None:
+        memory = self.memory
+        if memory is None:
             return {}
         found = {}
-        for space in self.memory.map.colors():
-            position = self.memory.peak_of(space).position
+        for space in memory.map.colors():
+            position = memory.peak_of(space).position
             if position is not None:
-                held = list_holdings(self.memory.map, position, space)
+                held = list_holdings(memory.map, position, space)
                 found[space] = {one.value: one.occupied_bytes for one in held}
         return found
 
@@ -145,41 +136,8 @@ class ShowEvidence(Struct, frozen=True, dict=True):
         """The trip counts of loops, None where unknown."""
         return {loop.instruction: loop.trip_count for loop in self.executions.loops}
 
-    def cost_per_run(self, instruction: Instruction) -> Cost:
-        """Return what all executions of an instruction cost in one run of the entry."""
-        once = self.costs.of_with_trip_counts(instruction, self.trips)
-        runs = self.runs[instruction.computation]
-        return once.times(runs.known, is_exact=runs.is_exact)
-
-
-# What other lines of the answer say, or nobody reads.
-_LEFT_OUT: Final = frozenset(("metadata", "sharding", "frontend_attributes", "origin"))
-
-
-def write_definition(instruction: Instruction, index: ShapeIndex | None = None) -> tuple[str, ...]:
-    """Return `name = shape opcode(operands)` and, a line each, the attributes.
-
-    Operands are names, shapes are without layout. Metadata is left out. Of a part of a tuple it is
-    `name{13} = shape of opcode(operands)`, with the shape of that part.
-    """
-    inside = ", ".join(one.name for one in instruction.operands) or instruction.literal
-    root = "ROOT " if instruction.is_root else ""
-    made = f"{instruction.opcode}({inside})"
-    if index:
-        name = format_position(instruction.name, index)
-        first = f"{root}{name} = {find_part(instruction.shape, index)} of {made}"
-    else:
-        first = f"{root}{instruction.name} = {instruction.shape} {made}"
-    attributes = (
-        f"{key}={' '.join(text.split())}"
-        for key, text in instruction.attributes.items()
-        if key not in _LEFT_OUT
-    )
-    return (first, *attributes)
-
 
 SubjectKind: TypeAlias = Literal["instruction", "computation"]
-
 _MOST_CALLS: Final = 64  # of a way from the entry; a program has a handful
 _MAKERS: Final = frozenset(("own", "maker"))  # who tells where a part comes from, not for what
 _LOWER_FLOPS: Final = "is_flops_lower_bound"
@@ -294,18 +252,14 @@ class _Subject(Struct, frozen=True, kw_only=True):
     """What instructions and computations say of themselves in different ways."""
 
     name: str
-    kind: SubjectKind
-    opcode: str | None
+    instruction: Instruction | None  # None of a computation
     shape: Shape
-    holder: str | None  # the computation that holds it
     place: Computation  # the one whose runs count
     once: Cost
-    run: Cost
-    is_inside: bool  # of a fusion or reducer, where nothing crosses memory
+    in_a_run: Cost  # of one execution, loops in it with all their rounds
     instruction_count: int | None
     definition: tuple[str, ...]
     origin: Origin
-    op_name: str | None
     time: JoinedTime = JoinedTime()
 
 
@@ -315,35 +269,37 @@ def describe_instruction(
     """Say what an instruction, or a part of its tuple, is, where it runs and what it costs."""
     called = instruction.called_computations()
     inside = [one for each in called for one in each.instructions]
-    origin = find_origin(instruction, inside)
-    if meant.index:
-        origin = _prefer(evidence.find_part_origin(instruction, meant.index), origin)
     subject = _Subject(
         name=format_position(instruction.full_name, meant.index),
-        kind="instruction",
-        opcode=instruction.opcode,
-        shape=find_part(instruction.shape, meant.index or ()),
-        holder=instruction.computation.name,
+        instruction=instruction,
+        shape=part_of(instruction.shape, meant.index or ()),
         place=instruction.computation,
         once=evidence.costs.of(instruction),
-        run=evidence.cost_per_run(instruction),
-        is_inside=instruction.computation not in evidence.executions.counts,
+        in_a_run=evidence.costs.of_with_trip_counts(instruction, evidence.trips),
         instruction_count=len(inside) if called else None,
-        definition=write_definition(instruction, meant.index),
-        origin=origin,
-        op_name=origin.op_name,
+        definition=_write_definition(instruction, meant.index),
+        origin=_read_part_origin(instruction, inside, meant.index, evidence),
         time=join_times(evidence.measured, (instruction.name,)),
     )
     return _describe(subject, meant, evidence)
 
 
-def _prefer(part: ValueOrigin | None, whole: Origin) -> Origin:
+def _read_part_origin(
+    instruction: Instruction,
+    inside: Sequence[Instruction],
+    index: ShapeIndex | None,
+    evidence: ShowEvidence,
+) -> Origin:
     """Return where a part of a result comes from, as far as it or what makes it tells.
 
     A part of a loop's result is made in the loop, by other lines of the program than the loop is.
     """
-    if part is None:
+    whole = read_origin(instruction, inside)
+    values = (one for _, one in evidence.values.get(instruction.name, ()) if one.index == index)
+    value = next(values, None) if index else None
+    if value is None or evidence.origins is None:
         return whole
+    part = evidence.origins.of(value)
     if part.scope_from in _MAKERS:
         whole = replace(whole, scope=part.scope)
     if part.source_from in _MAKERS:
@@ -352,44 +308,64 @@ def _prefer(part: ValueOrigin | None, whole: Origin) -> Origin:
     return whole
 
 
+# What other lines of the answer say, or nobody reads.
+_LEFT_OUT: Final = frozenset(("metadata", "sharding", "frontend_attributes", "origin"))
+
+
+def _write_definition(instruction: Instruction, index: ShapeIndex | None) -> tuple[str, ...]:
+    """Return `name = shape opcode(operands)` and, a line each, the attributes.
+
+    Operands are names, shapes are without layout. Metadata is left out. Of a part of a tuple it is
+    `name{13} = shape of opcode(operands)`, with the shape of that part.
+    """
+    inside = ", ".join(one.name for one in instruction.operands) or instruction.literal
+    root = "ROOT " if instruction.is_root else ""
+    name = format_position(instruction.name, index) if index else instruction.name
+    shape = f"{part_of(instruction.shape, index or ())}{' of' if index else ''}"
+    attributes = (
+        f"{key}={' '.join(text.split())}"
+        for key, text in instruction.attributes.items()
+        if key not in _LEFT_OUT
+    )
+    return (f"{root}{name} = {shape} {instruction.opcode}({inside})", *attributes)
+
+
 def describe_computation(
     computation: Computation, meant: Meant, evidence: ShowEvidence
 ) -> SubjectRow:
     """Say what a computation is, where it runs and what it costs."""
-    runs = evidence.runs.get(computation, Runs())
-    in_a_run = evidence.costs.with_trip_counts(computation, evidence.trips)
+    given = ", ".join(f"{one.name}: {one.shape}" for one in computation.parameters)
     subject = _Subject(
         name=computation.name,
-        kind="computation",
-        opcode=None,
+        instruction=None,
         shape=computation.root.shape,
-        holder=None,
         place=computation,
         once=evidence.costs.of_computation(computation),
-        run=in_a_run.times(runs.known, is_exact=runs.is_exact),
-        is_inside=False,
+        in_a_run=evidence.costs.with_trip_counts(computation, evidence.trips),
         instruction_count=len(computation.instructions),
-        definition=(_write_signature(computation),),
-        origin=find_origin(computation.root, computation.instructions),
-        op_name=None,
+        definition=(f"{computation.name} ({given}) -> {computation.root.shape}",),
+        origin=read_origin(computation.root, computation.instructions),
     )
     return _describe(subject, meant, evidence)
 
 
 def _describe(subject: _Subject, meant: Meant, evidence: ShowEvidence) -> SubjectRow:
     """Put the row together: all that is the same for instructions and computations."""
-    place, once, run, origin = subject.place, subject.once, subject.run, subject.origin
+    place, once, origin, one = subject.place, subject.once, subject.origin, subject.instruction
     runs = evidence.runs.get(place, Runs())
+    run = subject.in_a_run.times(runs.known, is_exact=runs.is_exact)
     is_conditional = evidence.executions.is_conditional(place)
-    memory_per_run = 0 if subject.is_inside else run.memory_bytes
+    # Inside a fusion or a reducer nothing crosses memory.
+    is_inside = one is not None and place not in evidence.executions.counts
+    memory_per_run = 0 if is_inside else run.memory_bytes
     return SubjectRow(
         name=subject.name,
-        subject_kind=subject.kind,
+        subject_kind="instruction" if one else "computation",
         asked=meant.name,
-        opcode=subject.opcode,
+        opcode=one.opcode if one else None,
         shape=str(subject.shape),
         size_bytes=evidence.costs.find_size_bytes(subject.shape),
-        executions=runs.count,
+        executions=runs.known if runs.is_exact else None,
         known_executions=runs.known,
         flops_per_run=run.total_flops,
         flops_share=_share(run.total_flops, evidence.cost.total_flops_per_run),
@@ -398,14 +374,14 @@ def _describe(subject: _Subject, meant: Meant, evidence: ShowEvidence) -> Subjec
         measured_count=subject.time.count,
         measured_seconds=subject.time.seconds,
         flops=once.total_flops,
-        memory_bytes=0 if subject.is_inside else once.memory_bytes,
-        computation=subject.holder,
-        call_path=find_call_path(place, evidence),
+        memory_bytes=0 if is_inside else once.memory_bytes,
+        computation=place.name if one else None,
+        call_path=_call_path(place, evidence),
         caller_count=len(evidence.callers.get(place, [])),
         instruction_count=subject.instruction_count,
         definition=subject.definition,
         scope=origin.scope,
-        op_name=subject.op_name,
+        op_name=origin.op_name if one else None,
         source_file=origin.source_file,
         source_line=origin.source_line,
         stack_frame=origin.frame or None,
@@ -417,7 +393,7 @@ def _describe(subject: _Subject, meant: Meant, evidence: ShowEvidence) -> Subjec
     )
 
 
-def find_call_path(computation: Computation, evidence: ShowEvidence) -> tuple[str, ...]:
+def _call_path(computation: Computation, evidence: ShowEvidence) -> tuple[str, ...]:
     """Return how a computation is reached: `main`, `while.3`, `body.1`, `fusion.2`, `fused.2`.
 
     Of several callers the first counts. What no caller reaches begins its own path; where more
@@ -430,11 +406,6 @@ def find_call_path(computation: Computation, evidence: ShowEvidence) -> tuple[st
         path += [caller.name, caller.computation.name]
         callers = evidence.callers.get(caller.computation)
     return tuple(reversed(path))
-
-
-def _write_signature(computation: Computation) -> str:
-    given = ", ".join(f"{one.name}: {one.shape}" for one in computation.parameters)
-    return f"{computation.name} ({given}) -> {computation.root.shape}"
 
 
 def _share(part: int, whole: int) -> float | None:

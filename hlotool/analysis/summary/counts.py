@@ -1,26 +1,137 @@
-"""How many results of each shape does every opcode have? Counted once, for several lists.
+"""What is in a module, counted: its facts, opcodes, element types and loops.
 
-Which opcodes does a module have, how often do they run, and how much do they make?
-
-Which element types do a module's results have, and how many bytes of each?
-
-What is in a module, counted, before any question about time or memory?
+Bytes are those of shapes with tile padding (docs/numbers.md), None where a shape's size is unknown.
+`ResultCounts` counts all results once, by how often they run, opcode and shape; opcodes and element
+types are sums over it. `executions` of None are those under a loop of unknown trip count, which
+`known_executions` take as one.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from typing import Annotated, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
-from hlotool.analysis.graph.executions import Executions
-from hlotool.analysis.summary.module_facts import ModuleFacts, describe_module
-from hlotool.hlo import Computation, Module, Shape
+from hlotool.analysis.collectives.rows import CollectiveRow
+from hlotool.analysis.cost.model import CostModel
+from hlotool.analysis.graph.backend import Backend, find_backend
+from hlotool.analysis.graph.calls import CallGraph, reach
+from hlotool.analysis.graph.executions import Executions, Loop
+from hlotool.analysis.graph.trip_counts import TripCountSource
+from hlotool.analysis.measured import join_times
+from hlotool.hlo import ArrayShape, Computation, Instruction, Module, Shape
+from hlotool.hlo.measurement import Measurement
 from hlotool.hlo.opcodes import OPCODES, PASSES_ON
 from hlotool.hlo.shape import DTYPES
-from hlotool.table import BYTES, COUNT, SECONDS, column, figure
+from hlotool.table import BYTES, COUNT, NUMBER, SECONDS, column, figure
+
+
+class ModuleFacts(Struct, frozen=True):
+    """The module itself. Bytes are those of shapes, per device."""
+
+    name: Annotated[str, figure("the module's name")]
+    backend: Annotated[
+        Backend | None,
+        figure("the backend, recognized by its marks in the text; null before optimization"),
+    ]
+    is_scheduled: Annotated[bool, figure("whether the order of instructions is a schedule")]
+    num_partitions: Annotated[
+        int | None, figure("partitions the program is split into; null if nothing says", COUNT)
+    ]
+    replica_count: Annotated[
+        int | None, figure("copies of the program that run; null if nothing says", COUNT)
+    ]
+    entry: Annotated[str, figure("the entry computation")]
+    computation_count: Annotated[int, figure("computations in the text", COUNT)]
+    instruction_count: Annotated[int, figure("instructions in the text", COUNT)]
+    executed_instruction_count: Annotated[
+        int,
+        figure(
+            "instructions of computations that run on their own: entry, loop bodies, branches",
+            COUNT,
+        ),
+    ]
+    parameter_count: Annotated[int, figure("parameters of the entry", COUNT)]
+    parameter_bytes: Annotated[
+        int | None, figure("size of the parameters, tile padding included", BYTES)
+    ]
+    result_bytes: Annotated[int | None, figure("the size of the entry's result", BYTES)]
+    donated_parameter_count: Annotated[
+        int,
+        figure(
+            "parameters whose memory is donated: aliased with a result, or buffer donors", COUNT
+        ),
+    ]
+    donated_bytes: Annotated[int | None, figure("the size of the donated memory", BYTES)]
+
+
+def describe_module(module: Module, executions: Executions) -> ModuleFacts:
+    """Return what is known of a module; sizes are None where a shape's is unknown."""
+    parameters = module.entry.parameters
+    header = module.header
+    # A parameter may be donated in parts, and both be aliased and a donor: each part counts once.
+    donated = {(one.number, one.index) for one in header.aliases}
+    donated |= {(one.parameter, one.index) for one in header.donors}
+    shapes = {one.parameter_number: one.shape for one in parameters}
+    return ModuleFacts(
+        name=module.name,
+        backend=find_backend(module),
+        is_scheduled=header.is_scheduled,
+        num_partitions=header.num_partitions,
+        replica_count=header.replica_count,
+        entry=module.entry.name,
+        computation_count=len(module.computations),
+        instruction_count=module.instruction_count(),
+        executed_instruction_count=sum(len(one.instructions) for one in executions.executed),
+        parameter_count=len(parameters),
+        parameter_bytes=_add_sizes(one.shape for one in parameters),
+        result_bytes=module.entry.root.shape.size_bytes,
+        donated_parameter_count=len({number for number, _ in donated}),
+        donated_bytes=_add_sizes(
+            _find_part(shapes.get(number), index) for number, index in donated
+        ),
+    )
+
+
+def _find_part(shape: Shape | None, index: tuple[int, ...]) -> Shape | None:
+    """Return one element of a parameter; None where there is no such element."""
+    for place in index:
+        if shape is None or isinstance(shape, ArrayShape) or place >= len(shape.elements):
+            return None
+        shape = shape.elements[place]
+    return shape
+
+
+def _add_sizes(shapes: Iterable[Shape | None]) -> int | None:
+    """Add the sizes of shapes up; None as soon as one is unknown."""
+    total: int | None = 0
+    for shape in shapes:
+        total = _add_known(total, shape.size_bytes if shape else None)
+    return total
+
+
+def _add_known(total: int | None, part: int | None) -> int | None:
+    """Add a part to a total; None as soon as one is unknown."""
+    return None if total is None or part is None else total + part
+
+
+class ModuleCounts(Struct, frozen=True):
+    """Answer of `count_module`."""
+
+    module: ModuleFacts
+    opcodes: tuple[OpcodeRow, ...]
+    dtypes: tuple[DtypeRow, ...]
+
+
+def count_module(module: Module, executions: Executions) -> ModuleCounts:
+    """Count instructions and result bytes of a module; each part says what it counts."""
+    results = ResultCounts(module, executions)
+    facts = describe_module(module, executions)
+    return ModuleCounts(facts, count_opcodes(results), count_dtypes(results))
+
 
 _ShapeCounts: TypeAlias = Counter[int]  # results by the id of their shape
 
@@ -86,11 +197,6 @@ class ResultCounts:
         if key not in self._sizes:
             self._sizes[key] = shape.size_bytes
         return self._sizes[key]
-
-
-def add_known(total: int | None, part: int | None) -> int | None:
-    """Add a part to a total; None as soon as one is unknown."""
-    return None if total is None or part is None else total + part
 
 
 class OpcodeRow(Struct, frozen=True):
@@ -163,17 +269,6 @@ class OpcodeRow(Struct, frozen=True):
     ] = None
 
 
-class _OpcodeTally(Struct, eq=False):
-    """Counts of one opcode while they are taken; None as soon as a part is unknown."""
-
-    count: int = 0
-    executed_count: int = 0
-    executions: int | None = 0
-    known_executions: int = 0
-    result_bytes: int | None = 0
-    executed_bytes: int | None = 0
-
-
 def count_opcodes(results: ResultCounts) -> tuple[OpcodeRow, ...]:
     """Count instructions, executions and bytes of each opcode; in alphabetical order.
 
@@ -185,34 +280,41 @@ def count_opcodes(results: ResultCounts) -> tuple[OpcodeRow, ...]:
     get-tuple-element, while, …) make nothing in `executed_bytes`. Bytes are those of the
     shapes with tile padding (docs/numbers.md); None where a shape's size is unknown.
     """
-    tallies: defaultdict[str, _OpcodeTally] = defaultdict(_OpcodeTally)
+    rows: dict[str, OpcodeRow] = {}
     for group in results.groups:
-        runs, known_runs = group.executions, group.known_executions
         for opcode, counts in group.by_opcode.items():
-            tally, count, size = tallies[opcode], counts.total(), results.sum_bytes(counts)
-            tally.count += count
-            tally.result_bytes = add_known(tally.result_bytes, size)
+            row = rows.get(opcode) or OpcodeRow(opcode, 0, 0, 0, 0, 0, 0, 0)
+            count, size = counts.total(), results.sum_bytes(counts)
+            row = replace(
+                row, count=row.count + count, result_bytes=_add_known(row.result_bytes, size)
+            )
             if group.is_executed:
-                tally.executed_count += count
-                tally.executions = add_known(
-                    tally.executions, None if runs is None else runs * count
+                runs = None if group.executions is None else group.executions * count
+                made = 0 if opcode in PASSES_ON else size
+                rows[opcode] = replace(
+                    row,
+                    executed_count=row.executed_count + count,
+                    executions=_add_known(row.executions, runs),
+                    known_executions=row.known_executions + group.known_executions * count,
+                    executed_bytes=_add_known(row.executed_bytes, made),
                 )
-                tally.known_executions += known_runs * count
-                if opcode not in PASSES_ON:
-                    tally.executed_bytes = add_known(tally.executed_bytes, size)
-    return tuple(_row(opcode, tally) for opcode, tally in sorted(tallies.items()))
+            else:
+                rows[opcode] = replace(row, fused_count=row.fused_count + count)
+    return tuple(row for _, row in sorted(rows.items()))
 
 
-def _row(opcode: str, tally: _OpcodeTally) -> OpcodeRow:
-    return OpcodeRow(
-        opcode=opcode,
-        count=tally.count,
-        executed_count=tally.executed_count,
-        fused_count=tally.count - tally.executed_count,
-        executions=tally.executions,
-        known_executions=tally.known_executions,
-        result_bytes=tally.result_bytes,
-        executed_bytes=tally.executed_bytes,
+def measure_opcodes(
+    rows: Iterable[OpcodeRow], executions: Executions, measured: Measurement
+) -> tuple[OpcodeRow, ...]:
+    """Set what was measured of the executed instructions of every opcode."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for computation in executions.executed:
+        for instruction in computation.instructions:
+            names[instruction.opcode].append(instruction.name)
+    timed = ((row, join_times(measured, names[row.opcode])) for row in rows)
+    return tuple(
+        replace(row, measured_count=time.count, measured_seconds=time.seconds)
+        for row, time in timed
     )
 
 
@@ -225,11 +327,6 @@ class DtypeRow(Struct, frozen=True):
         int | None,
         column("size of these results, each instruction counted once", BYTES, heading="results"),
     ]
-
-
-class _DtypeTally(Struct, eq=False):
-    count: int = 0
-    result_bytes: int | None = 0
 
 
 def count_dtypes(results: ResultCounts) -> tuple[DtypeRow, ...]:
@@ -245,31 +342,156 @@ def count_dtypes(results: ResultCounts) -> tuple[DtypeRow, ...]:
             for key, count in counts.items():
                 if not (passes_on and results.shapes[key].is_tuple):
                     made[key] += count
-    tallies: defaultdict[str, _DtypeTally] = defaultdict(_DtypeTally)
+    totals: Counter[str] = Counter()
+    sizes: dict[str, int | None] = {}
     for key, count in made.items():
         for leaf in results.shapes[key].leaves():
-            tally, size = tallies[leaf.dtype], results.size_of(leaf)
-            tally.count += count
+            size = results.size_of(leaf)
             part = None if size is None else size * count
-            tally.result_bytes = add_known(tally.result_bytes, part)
-    return tuple(
-        DtypeRow(dtype, tally.count, tally.result_bytes) for dtype, tally in sorted(tallies.items())
-    )
+            totals[leaf.dtype] += count
+            sizes[leaf.dtype] = _add_known(sizes.get(leaf.dtype, 0), part)
+    return tuple(DtypeRow(dtype, totals[dtype], sizes[dtype]) for dtype in sorted(totals))
 
 
-class ModuleCounts(Struct, frozen=True):
-    """Answer of `count_module`."""
+class LoopLoad(Struct, frozen=True, kw_only=True):
+    """What one loop moves and sends in one run, known parts alone."""
 
-    module: ModuleFacts
-    opcodes: tuple[OpcodeRow, ...]
-    dtypes: tuple[DtypeRow, ...]
+    memory_bytes_per_run: Annotated[
+        int | None,
+        column(
+            "bytes that all its iterations move in memory space 0 in one run, inner loops too",
+            BYTES,
+            heading="moves/run",
+            is_summed=False,
+            lower_if="is_memory_lower_bound",
+        ),
+    ] = None
+    wire_bytes_per_run: Annotated[
+        int | None,
+        column(
+            "bytes that a device sends in them in one run",
+            BYTES,
+            heading="sends/run",
+            is_summed=False,
+            lower_if="is_wire_lower_bound",
+        ),
+    ] = None
+    is_memory_lower_bound: Annotated[
+        bool, figure("whether a trip count, or what an instruction moves, is unknown")
+    ] = False
+    is_wire_lower_bound: Annotated[
+        bool, figure("whether a trip count, or what a collective sends, is unknown")
+    ] = False
+    is_upper_bound: Annotated[bool, figure("whether they count work that may not run")] = False
 
 
-def count_module(module: Module, executions: Executions) -> ModuleCounts:
-    """Count instructions and result bytes of a module; each part says what it counts."""
-    results = ResultCounts(module, executions)
-    return ModuleCounts(
-        describe_module(module, executions),
-        count_opcodes(results),
-        count_dtypes(results),
-    )
+class LoopRow(LoopLoad, frozen=True):
+    """One while instruction that the entry reaches; what it moves and sends comes last."""
+
+    name: Annotated[str, column("the while instruction", heading="loop", indent_by="depth")]
+    computation: Annotated[str, figure("the computation that holds it")]
+    body: Annotated[str, figure("the computation it repeats")]
+    trip_count: Annotated[
+        int | None,
+        column("how often one execution runs the body; null when unknown", NUMBER, heading="trips"),
+    ]
+    trip_count_source: Annotated[
+        TripCountSource | None,
+        column(
+            "printed in the backend config, or derived from condition, step and init",
+            heading="from",
+            give_way=4,
+        ),
+    ]
+    contradicting_trip_count: Annotated[
+        int | None,
+        column(
+            "what condition, step and init come to, where another count is printed, which is "
+            "followed; null if none is",
+            NUMBER,
+            heading="but derived",
+            null_text="",
+        ),
+    ]
+    depth: Annotated[int, figure("number of loops around it", NUMBER)]
+    parent: Annotated[str | None, figure("the loop around it; null if there is none", null_text="")]
+    executions: Annotated[
+        int | None,
+        column(
+            "how often the loop itself is started in one run of the entry",
+            COUNT,
+            heading="runs",
+            give_way=2,
+        ),
+    ]
+    carried_bytes: Annotated[
+        int | None,
+        column(
+            "size of the state carried between iterations", BYTES, heading="carries", give_way=3
+        ),
+    ]
+
+
+_NO_LOADS: Final[Mapping[Instruction, LoopLoad]] = {}
+
+
+def list_loops(
+    executions: Executions, loads: Mapping[Instruction, LoopLoad] = _NO_LOADS
+) -> tuple[LoopRow, ...]:
+    """List the loops in the order of the program, each behind the loop around it."""
+    inside: defaultdict[Instruction | None, list[Loop]] = defaultdict(list)
+    for loop in executions.loops:
+        inside[loop.parent].append(loop)
+    rows: list[LoopRow] = []
+    # A stack, as loops may be nested deeper than Python recurses.
+    pending = inside[None][::-1]
+    while pending:
+        loop = pending.pop()
+        pending.extend(inside[loop.instruction][::-1])
+        rows.append(
+            LoopRow(
+                name=loop.instruction.full_name,
+                computation=loop.instruction.computation.name,
+                body=loop.body.name,
+                trip_count=loop.trip_count,
+                trip_count_source=loop.trip_count_source,
+                contradicting_trip_count=loop.contradicting_trip_count,
+                depth=loop.depth,
+                parent=loop.parent.full_name if loop.parent else None,
+                executions=executions.of(loop.instruction.computation),
+                carried_bytes=loop.instruction.shape.size_bytes,
+                **asdict(loads.get(loop.instruction, LoopLoad())),
+            )
+        )
+    return tuple(rows)
+
+
+def weigh_loops(
+    executions: Executions,
+    costs: CostModel,
+    graph: CallGraph,
+    collectives: Sequence[CollectiveRow],
+) -> Mapping[Instruction, LoopLoad]:
+    """Add up, for each loop, what all its iterations in one run of the entry move and send.
+
+    Moved bytes are those of `memory_traffic`, sent ones those of the collectives in the
+    computations that the loop reaches, each with all its executions; loops inside count too.
+    Unknown trip counts count once and make a lower bound.
+    """
+    trips = {loop.instruction: loop.trip_count for loop in executions.loops}
+    once = costs.of_loops(trips) if trips else {}
+    found: dict[Instruction, LoopLoad] = {}
+    for loop in executions.loops:
+        cost, computation = once[loop.instruction], loop.instruction.computation
+        inside = {one.name for one in reach((loop.body, loop.condition), graph.called_by)}
+        sent = [row for row in collectives if row.computation in inside]
+        found[loop.instruction] = LoopLoad(
+            memory_bytes_per_run=cost.memory_bytes * executions.lower_bound(computation),
+            wire_bytes_per_run=sum(row.known_wire_bytes_per_run for row in sent),
+            is_memory_lower_bound=cost.is_memory_lower_bound or executions.of(computation) is None,
+            is_wire_lower_bound=any(row.wire_bytes_per_run is None for row in sent),
+            is_upper_bound=cost.is_upper_bound
+            or executions.is_conditional(computation)
+            or any(row.is_upper_bound or row.is_conditional for row in sent),
+        )
+    return found

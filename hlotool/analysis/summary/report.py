@@ -1,10 +1,8 @@
-"""How long did the instructions of each opcode take in a profile?
+"""What is worth knowing first: of one module, from every analysis, and of the programs of a dump.
 
-By which figures are the programs of a directory ranked?
-
-What is worth knowing first about one module, from every analysis?
-
-What does `hlotool summary` answer, for a module and for a directory?
+`Summary` is the answer of `hlotool summary` for a module, declared by `SUMMARY`; a `ProgramRow` is
+one program of a directory, declared by `SUMMARY_DIRECTORY`. Nothing is computed here but which
+figure is the worst and which columns have anything in them.
 """
 
 from __future__ import annotations
@@ -21,13 +19,11 @@ from hlotool.analysis.collectives.totals import COLLECTIVE_TOTALS, CollectiveTot
 from hlotool.analysis.cost.report import COST, CostReport
 from hlotool.analysis.findings.finding import FINDINGS, Finding, FindingCode, choose_finding_columns
 from hlotool.analysis.graph.backend import Backend
-from hlotool.analysis.graph.executions import Executions
 from hlotool.analysis.measured import (
     MEASURED,
     MEASURED_INSTRUCTIONS,
     MeasuredFacts,
     MeasuredInstruction,
-    join_times,
 )
 from hlotool.analysis.memory.answer import ROWS
 from hlotool.analysis.memory.figures import (
@@ -38,39 +34,129 @@ from hlotool.analysis.memory.figures import (
     Headroom,
     MemoryFigures,
 )
-from hlotool.analysis.summary.counts import DtypeRow, OpcodeRow
-from hlotool.analysis.summary.loops import LoopRow
-from hlotool.analysis.summary.module_facts import Compilation, ModuleFacts
+from hlotool.analysis.summary.compilation import Compilation
+from hlotool.analysis.summary.counts import DtypeRow, LoopRow, ModuleFacts, OpcodeRow
 from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
-from hlotool.hlo.measurement import Measurement
-from hlotool.table import (
-    BYTES,
-    COUNT,
-    FLOPS,
-    SECONDS,
-    Block,
-    DocumentSpec,
-    Field,
-    RowList,
-    column,
-    figure,
+from hlotool.table import BYTES, COUNT, FLOPS, SECONDS, Block, DocumentSpec, RowList, column, figure
+
+
+class Summary(Struct, frozen=True):
+    """The answer of `hlotool summary`.
+
+    `memory` is None where nothing tells of it: `memory_unknown` is the reason. `bound` and
+    `run_time` are None without a chip, `headroom` without a limit. `instructions` are those that a
+    profile has times of, the longest first.
+    """
+
+    module: ModuleFacts
+    compilation: Compilation
+    opcodes: tuple[OpcodeRow, ...]
+    dtypes: tuple[DtypeRow, ...]
+    loops: tuple[LoopRow, ...]
+    cost: CostReport
+    memory: MemoryFigures | None
+    collectives: CollectiveTotals
+    host: HostTotals
+    findings: tuple[Finding, ...]
+    measured: MeasuredFacts | None = None
+    memory_unknown: str = ""
+    bound: RunBound | None = None
+    headroom: Headroom | None = None
+    worst_collective: CollectiveRow | None = None
+    instructions: tuple[MeasuredInstruction, ...] = ()
+    run_time: RunEstimate | None = None
+
+
+def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
+    """Return the collective of which most is exposed, in time or else in bytes; None if none is."""
+    by_time = [row for row in rows if row.exposed_seconds]
+    if by_time:
+        return max(by_time, key=lambda row: row.exposed_seconds or 0)
+    by_bytes = [row for row in rows if row.exposed_wire_bytes_per_run]
+    return max(by_bytes, key=lambda row: row.exposed_wire_bytes_per_run or 0, default=None)
+
+
+MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are per device")
+OPCODES: Final = RowList(
+    "opcodes",
+    OpcodeRow,
+    "opcodes, largest results first",
+    sort="-executed_bytes,-executed_count,-count",
+    size="executed_bytes",
+    title="Opcodes",
+    limit=12,
+)
+DTYPES: Final = RowList(
+    "dtypes",
+    DtypeRow,
+    "element types, most bytes first",
+    sort="-result_bytes",
+    size="result_bytes",
+    title="Element types of all results",
+    limit=8,
+)
+LOOPS: Final = RowList(
+    "loops",
+    LoopRow,
+    "loops in program order, inner loops after outer ones",
+    upper_if=("is_upper_bound",),
+    has_total=False,
+    title="Loops",
+    limit=3,
+)
+MEMORY: Final = Block(
+    "memory",
+    MemoryFigures,
+    "memory of space 0; null without a schedule, and on TPU without layouts, where nothing tells",
+    blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
+    is_nullable=True,
+)
+COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
+HOLDERS: Final = replace(
+    ROWS,
+    name="holders",
+    meaning="values that hold memory at the peak of space 0, as `hlotool buffers` lists them",
+    is_optional=True,
+    has_total=False,
+    limit=5,
+    title="Who holds memory at the peak",
+).showing({"occupied_bytes", "count", "class", "value", "source", "belongs_to"})
+COMPILATION: Final = Block(
+    "compilation", Compilation, "under what it was compiled, as far as its files tell"
+)
+BOUND: Final = Block(
+    "bound", RunBound, "with --chip: what limits a run at its peaks", is_optional=True
+)
+SUMMARY: Final = DocumentSpec(
+    "summary",
+    "one module: what it is and what is in it",
+    blocks=(
+        *(MODULE, COMPILATION, COST, BOUND, RUN_TIME, MEMORY),
+        replace(HEADROOM, meaning=f"with --hbm or --chip: {HEADROOM.meaning}"),
+        *(COLLECTIVES, HOST_TOTALS, MEASURED),
+    ),
+    row_lists=(
+        *(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
+        MEASURED_INSTRUCTIONS,
+    ),
 )
 
 
-def measure_opcodes(
-    rows: Iterable[OpcodeRow], executions: Executions, measured: Measurement
-) -> tuple[OpcodeRow, ...]:
-    """Set what was measured of the executed instructions of every opcode."""
-    names: dict[str, list[str]] = {}
-    for computation in executions.executed:
-        for instruction in computation.instructions:
-            names.setdefault(instruction.opcode, []).append(instruction.name)
-    return tuple(_add(row, names.get(row.opcode, []), measured) for row in rows)
+def choose_summary_columns(found: Summary) -> DocumentSpec:
+    """Return the answer with columns for contradicted trip counts and measured times if any.
 
-
-def _add(row: OpcodeRow, names: Iterable[str], measured: Measurement) -> OpcodeRow:
-    time = join_times(measured, names)
-    return replace(row, measured_count=time.count, measured_seconds=time.seconds)
+    Findings have the one that they are sorted by.
+    """
+    opcodes, shown = OPCODES, LOOPS
+    if all(loop.contradicting_trip_count is None for loop in found.loops):
+        shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
+    if found.measured is not None:
+        chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
+        opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
+    findings = replace(choose_finding_columns(found.findings), is_optional=True)
+    chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown, FINDINGS.name: findings}
+    row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
+    return replace(SUMMARY, row_lists=row_lists)
 
 
 ProgramStage: TypeAlias = Literal["before", "after"]
@@ -201,7 +287,7 @@ class Fit(Struct, frozen=True):
     unknown_count: int
 
 
-def find_too_large(rows: Iterable[ProgramRow], limit_bytes: int) -> Fit:
+def check_fit(rows: Iterable[ProgramRow], limit_bytes: int) -> Fit:
     """Hold programs against a limit; a lower bound below it, and no figure, tell nothing."""
     large, unknown = [], 0
     for row in rows:
@@ -210,125 +296,6 @@ def find_too_large(rows: Iterable[ProgramRow], limit_bytes: int) -> Fit:
         elif row.allocated_bytes is None or row.is_memory_lower_bound:
             unknown += 1
     return Fit(tuple(large), unknown)
-
-
-class Summary(Struct, frozen=True):
-    """The answer of `hlotool summary`.
-
-    `memory` is None where nothing tells of it: `memory_unknown` is the reason. `bound` and
-    `run_time` are None without a chip, `headroom` without a limit. `instructions` are those that a
-    profile has times of, the longest first.
-    """
-
-    module: ModuleFacts
-    compilation: Compilation
-    opcodes: tuple[OpcodeRow, ...]
-    dtypes: tuple[DtypeRow, ...]
-    loops: tuple[LoopRow, ...]
-    cost: CostReport
-    memory: MemoryFigures | None
-    collectives: CollectiveTotals
-    host: HostTotals
-    findings: tuple[Finding, ...]
-    measured: MeasuredFacts | None = None
-    memory_unknown: str = ""
-    bound: RunBound | None = None
-    headroom: Headroom | None = None
-    worst_collective: CollectiveRow | None = None
-    instructions: tuple[MeasuredInstruction, ...] = ()
-    run_time: RunEstimate | None = None
-
-
-def find_worst(rows: Sequence[CollectiveRow]) -> CollectiveRow | None:
-    """Return the collective of which most is exposed, in time or else in bytes; None if none is."""
-    by_time = [row for row in rows if row.exposed_seconds]
-    if by_time:
-        return max(by_time, key=lambda row: row.exposed_seconds or 0)
-    by_bytes = [row for row in rows if row.exposed_wire_bytes_per_run]
-    return max(by_bytes, key=lambda row: row.exposed_wire_bytes_per_run or 0, default=None)
-
-
-MODULE: Final = Block("module", ModuleFacts, "the module itself; all bytes are per device")
-OPCODES: Final = RowList(
-    "opcodes",
-    OpcodeRow,
-    "opcodes, largest results first",
-    sort="-executed_bytes,-executed_count,-count",
-    size="executed_bytes",
-    title="Opcodes",
-    limit=12,
-)
-DTYPES: Final = RowList(
-    "dtypes",
-    DtypeRow,
-    "element types, most bytes first",
-    sort="-result_bytes",
-    size="result_bytes",
-    title="Element types of all results",
-    limit=8,
-)
-LOOPS: Final = RowList(
-    "loops",
-    LoopRow,
-    "loops in program order, inner loops after outer ones",
-    upper_if=("is_upper_bound",),
-    has_total=False,
-    title="Loops",
-    limit=3,
-)
-MEMORY: Final = Block(
-    "memory",
-    MemoryFigures,
-    "memory of space 0; null without a schedule, and on TPU without layouts, where nothing tells",
-    blocks=(TOTALS, PEAK, replace(ESTIMATED, is_nullable=True, is_optional=False)),
-    is_nullable=True,
-)
-COLLECTIVES: Final = replace(COLLECTIVE_TOTALS, name="collectives")
-HOLDERS: Final = replace(
-    ROWS,
-    name="holders",
-    meaning="values that hold memory at the peak of space 0, as `hlotool buffers` lists them",
-    is_optional=True,
-    has_total=False,
-    limit=5,
-    title="Who holds memory at the peak",
-).showing({"occupied_bytes", "count", "class", "value", "source", "belongs_to"})
-COMPILATION: Final = Block(
-    "compilation", Compilation, "under what it was compiled, as far as its files tell"
-)
-BOUND: Final = Block(
-    "bound", RunBound, "with --chip: what limits a run at its peaks", is_optional=True
-)
-SUMMARY: Final = DocumentSpec(
-    "summary",
-    "one module: what it is and what is in it",
-    blocks=(
-        *(MODULE, COMPILATION, COST, BOUND, RUN_TIME, MEMORY),
-        replace(HEADROOM, meaning=f"with --hbm or --chip: {HEADROOM.meaning}"),
-        *(COLLECTIVES, HOST_TOTALS, MEASURED),
-    ),
-    row_lists=(
-        *(OPCODES, DTYPES, LOOPS, replace(FINDINGS, is_optional=True), HOLDERS),
-        MEASURED_INSTRUCTIONS,
-    ),
-)
-
-
-def choose_summary_columns(found: Summary) -> DocumentSpec:
-    """Return the answer with columns for contradicted trip counts and measured times if any.
-
-    Findings have the one that they are sorted by.
-    """
-    opcodes, shown = OPCODES, LOOPS
-    if all(loop.contradicting_trip_count is None for loop in found.loops):
-        shown = LOOPS.showing(LOOPS.shown() - {"contradicting_trip_count"})
-    if found.measured is not None:
-        chosen = OPCODES.showing(OPCODES.shown() | {"measured_count", "measured_seconds"})
-        opcodes = replace(chosen, sort=f"-measured_seconds,{OPCODES.sort}")
-    findings = replace(choose_finding_columns(found.findings), is_optional=True)
-    chosen_lists = {OPCODES.name: opcodes, LOOPS.name: shown, FINDINGS.name: findings}
-    row_lists = tuple(chosen_lists.get(one.name, one) for one in SUMMARY.row_lists)
-    return replace(SUMMARY, row_lists=row_lists)
 
 
 MODULES: Final = RowList(
@@ -340,27 +307,25 @@ MODULES: Final = RowList(
     key="place",
     has_total=False,
 )
-_MEASURED_COLUMNS: Final = {"measured_count", "measured_seconds"}
+SUMMARY_DIRECTORY: Final = DocumentSpec(
+    "summary-directory", "the programs of a dump directory", row_lists=(MODULES,)
+)
+# When a column leaves a table of measured programs: their times are the answer.
 _GIVE_WAY_TO_TIMES: Final = {
     "measured_count": 4,
     "allocated_bytes": 1,
     "finding_count": 1,
     "worst_finding": 1,
 }
-SUMMARY_DIRECTORY: Final = DocumentSpec(
-    "summary-directory", "the programs of a dump directory", row_lists=(MODULES,)
-)
 
 
 def choose_directory_columns(rows: Sequence[ProgramRow]) -> DocumentSpec:
     """Return the answer with columns for measured times if a profile has any."""
     if all(row.measured_count is None for row in rows):
         return SUMMARY_DIRECTORY
-    shown = MODULES.showing(MODULES.shown() | _MEASURED_COLUMNS)
-    fields = tuple(replace(each, give_way=_ways(each)) for each in shown.fields)
+    shown = MODULES.showing(MODULES.shown() | {"measured_count", "measured_seconds"})
+    fields = tuple(
+        replace(each, give_way=_GIVE_WAY_TO_TIMES.get(each.name, each.give_way))
+        for each in shown.fields
+    )
     return replace(SUMMARY_DIRECTORY, row_lists=(replace(shown, chosen=fields),))
-
-
-def _ways(field: Field) -> int:
-    """Return when a column leaves a table of measured programs: their times are the answer."""
-    return _GIVE_WAY_TO_TIMES.get(field.name, field.give_way)

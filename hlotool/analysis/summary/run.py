@@ -1,6 +1,8 @@
-"""What limits a run on a chip: its arithmetic or its memory?
+"""How long one run takes on a chip: the least time at its peaks, and an estimate of it.
 
-How long does one run take on a chip, as a figure that budgets and diffs can name?
+Both are of one device, in seconds. `RunBound` takes work and traffic to overlap in full and leaves
+communication aside, so that it is a bound; `RunEstimate` is what the modelled clock of
+`hlotool outline` shows at the end, waiting included. Launches and caches are in neither.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from msgspec import Struct
 from hlotool.analysis.cost.chips import PRICED_AS_BF16, Chip, list_unstated, weigh_flops
 from hlotool.analysis.cost.cost import pair_types
 from hlotool.analysis.cost.report import CostReport
-from hlotool.analysis.outline.clock import Duration, RunTime
+from hlotool.analysis.outline.clock import RunTime
 from hlotool.table import PERCENT, SECONDS, Block, figure
 
 RunLimit: TypeAlias = Literal["compute", "memory"]
@@ -140,27 +142,21 @@ def describe_run_time(found: RunTime | None, machine: str) -> RunEstimate | None
     """Return the figures of an estimate, None where there is none, or no chip was named."""
     if found is None or not found.is_timed:
         return None
-    part, share = _find_largest(found.duration)
-    return RunEstimate(
-        machine=machine,
-        estimated_seconds=found.duration.total,
-        memory_seconds=found.duration.memory,
-        exposed_seconds=found.duration.exposed,
-        largest_part=part,
-        largest_share=share,
-        is_lower_bound=not found.duration.is_known,
-        priced_as_bf16=found.priced_as_bf16,
-    )
-
-
-def _find_largest(found: Duration) -> tuple[RunPart, float] | tuple[None, None]:
-    """Return the part that takes most of a run, and its share; None where nobody knows."""
-    if not (found.is_known and found.total):
-        return None, None
+    taken = found.duration
     parts: dict[RunPart, float] = {
-        "compute": found.compute,
-        "memory": found.memory,
-        "exposed": found.exposed,
+        "compute": taken.compute,
+        "memory": taken.memory,
+        "exposed": taken.exposed,
     }
     part = max(parts, key=parts.__getitem__)
-    return part, parts[part] / found.total
+    largest = part if taken.is_known and taken.total else None  # one unknown could be the largest
+    return RunEstimate(
+        machine=machine,
+        estimated_seconds=taken.total,
+        memory_seconds=taken.memory,
+        exposed_seconds=taken.exposed,
+        largest_part=largest,
+        largest_share=parts[part] / taken.total if largest else None,
+        is_lower_bound=not taken.is_known,
+        priced_as_bf16=found.priced_as_bf16,
+    )

@@ -8,8 +8,7 @@ import click
 from msgspec.structs import replace
 
 from hlotool.analysis.memory.answer import BUFFERS
-from hlotool.analysis.out_of_memory import OUT_OF_MEMORY
-from hlotool.analysis.usage_report import USAGE_REPORT
+from hlotool.analysis.memory_text import OUT_OF_MEMORY, USAGE_REPORT
 from hlotool.commands.buffers.answer import (
     Asked,
     answer_program,

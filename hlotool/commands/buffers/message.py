@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hlotool.analysis.out_of_memory import (
-    FIGURES,
+from hlotool.analysis.memory_text import (
+    MESSAGE_FIGURES,
     MessageFigures,
     MessageReport,
     choose_message_columns,
@@ -96,11 +96,13 @@ def _heading(figures: MessageFigures) -> tuple[Line, ...]:
     ]
     said = ", ".join(figured) or "the message does not say what was asked"
     before = quote_braces(f"out of memory{where} when {_VERBS[figures.when]}{program}{device}: ")
-    lines = [Line(before + said, FIGURES, figures)]
+    lines = [Line(before + said, MESSAGE_FIGURES, figures)]
     if figures.listed_bytes is not None and figures.listed_count:
         is_padded = figures.listed_padding_bytes is not None
         padded = ", {listed_padding_bytes} of it padding" if is_padded else ""
-        lines.append(Line(f"the listed buffers hold {{listed_bytes}}{padded}", FIGURES, figures))
+        lines.append(
+            Line(f"the listed buffers hold {{listed_bytes}}{padded}", MESSAGE_FIGURES, figures)
+        )
     return tuple(lines)
 
 
@@ -110,7 +112,7 @@ def _notes(report: MessageReport) -> tuple[Line, ...]:
     notes = []
     if figures.message_count > 1:
         others = "{message_count} messages of different sizes; this is the last."
-        notes.append(Line(others, FIGURES, figures))
+        notes.append(Line(others, MESSAGE_FIGURES, figures))
     if not figures.is_complete:
         notes.append(Line("The message is cut: its beginning or the end of its list is missing."))
     if figures.is_rounded:

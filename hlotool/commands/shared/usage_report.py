@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hlotool.analysis.usage_report import FIGURES, USAGE_REPORT, compare_totals, list_usage
+from hlotool.analysis.memory_text import USAGE_FIGURES, USAGE_REPORT, compare_totals, list_usage
 from hlotool.commands.shared.messages import say
 from hlotool.commands.shared.request import Request
 from hlotool.dump.files import DumpFile
@@ -28,7 +28,7 @@ def describe_usage(file: DumpFile, request: Request, *shown: str) -> Document:
         lines=(
             Line(
                 f"{name}: {{total_bytes}} in all; {{allocation_count}} allocations are listed",
-                FIGURES,
+                USAGE_FIGURES,
                 found.figures,
             ),
         ),

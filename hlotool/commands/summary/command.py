@@ -11,17 +11,17 @@ from typing import Final
 
 import click
 
+from hlotool.analysis.memory_text import USAGE_REPORT
 from hlotool.analysis.summary.report import (
     MODULES,
     SUMMARY,
     SUMMARY_DIRECTORY,
     ProgramRow,
     Summary,
+    check_fit,
     choose_directory_columns,
     choose_summary_columns,
-    find_too_large,
 )
-from hlotool.analysis.usage_report import USAGE_REPORT
 from hlotool.commands.shared.command import document_command
 from hlotool.commands.shared.messages import fold_alike, say, say_all
 from hlotool.commands.shared.options import (
@@ -199,7 +199,7 @@ def _say_deeper(request: Request, rows: Sequence[ProgramRow]) -> tuple[Line, ...
 
 def _say_fits(rows: Sequence[ProgramRow], limit_bytes: int) -> Line:
     """Say which programs do not fit into so much memory, and of how many nobody can tell."""
-    found = find_too_large(rows, limit_bytes)
+    found = check_fit(rows, limit_bytes)
     limit = format_value(limit_bytes, Unit.BYTES)
     named = [f"{'~ ' * row.is_estimate}{row.module} ({row.place})" for row in found.too_large]
     said = f"do not fit in {limit}: {quote_braces(', '.join(named))}"

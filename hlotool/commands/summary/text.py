@@ -14,7 +14,7 @@ from hlotool.analysis.cost.report import COST, CostReport
 from hlotool.analysis.findings.finding import FINDING_ORDER, FINDINGS, Finding
 from hlotool.analysis.measured import MEASURED, MEASURED_INSTRUCTIONS, MeasuredInstruction
 from hlotool.analysis.memory.figures import ESTIMATED, TOTALS
-from hlotool.analysis.summary.module_facts import ModuleFacts
+from hlotool.analysis.summary.counts import ModuleFacts
 from hlotool.analysis.summary.report import BOUND, COLLECTIVES, COMPILATION, MODULE, Summary
 from hlotool.analysis.summary.run import RUN_TIME, RunBound, RunEstimate
 from hlotool.commands.shared.headroom import say_headroom

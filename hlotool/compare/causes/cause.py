@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from hlotool.analysis.origin import find_origin, find_scope
+from hlotool.analysis.origin import find_scope, read_origin
 from hlotool.compare.causes.triage import InputPair
 from hlotool.compare.changes.collectives import CollectiveChange
 from hlotool.compare.changes.figures import MetricRow
@@ -250,7 +250,7 @@ def list_executed(program: Program) -> Iterator[tuple[Instruction, int]]:
 def find_inner_scope(one: Instruction) -> str | None:
     """Return the scope of an instruction, or of the last inside a fusion that has one."""
     body = one.callee() if one.opcode == "fusion" else None
-    return find_origin(one, reversed(body.instructions) if body else ()).scope
+    return read_origin(one, reversed(body.instructions) if body else ()).scope
 
 
 Families: TypeAlias = Mapping[str, frozenset[str]]

@@ -17,7 +17,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from hlotool.analysis.fusions.rows import FUSION_KINDS, KIND_MEANINGS, find_kind
-from hlotool.analysis.origin import Origin, find_origin
+from hlotool.analysis.origin import Origin, read_origin
 from hlotool.compare.changes import instructions as columns
 from hlotool.compare.changes.instructions import Change, share_scope
 from hlotool.compare.changes.reasons import Reason, Reasoner
@@ -428,7 +428,7 @@ class _Figures:
 
 
 def _origin(fusion: Instruction) -> Origin:
-    return find_origin(fusion, reversed(_root(fusion).computation.instructions))
+    return read_origin(fusion, reversed(_root(fusion).computation.instructions))
 
 
 def _root(fusion: Instruction) -> Instruction:

@@ -1,6 +1,8 @@
-"""Which figures has an out-of-memory message, and what is each buffer that it lists?
+"""What XLA says of memory in words: its out-of-memory messages and its memory-usage reports.
 
-What does `hlotool buffers` answer about an out-of-memory message?
+Rows are what the text says and no more: a size is as exact as it is written, `63.80G` is 63.80 GiB
+although XLA has rounded it; what the text leaves out is None. `OUT_OF_MEMORY` and `USAGE_REPORT`
+declare the two answers.
 """
 
 from __future__ import annotations
@@ -9,9 +11,12 @@ import re
 from typing import Annotated, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hlotool.analysis.origin import find_scope, write_short_source
-from hlotool.oom.records import ListedBuffer, MemoryPart, OutOfMemory, Size, When
+from hlotool.hlo.buffers import BufferAssignment
+from hlotool.oom.records import ListedBuffer, OutOfMemory, When
+from hlotool.oom.usage_report import UsageReport
 from hlotool.table import (
     BYTES,
     COUNT,
@@ -30,7 +35,7 @@ _LAYOUT: Final = re.compile(r"\{[^{}]*+\}")
 _NAME: Final = re.compile(r"%?(?P<name>[\w.\-]++) = ")
 _OPCODE: Final = re.compile(r"(?<=\s)(?P<opcode>[a-z][a-z0-9\-]*+)\(")
 _WORD: Final = re.compile(r"[a-z][a-z0-9\-]*+")
-_LONGEST_SHAPE: Final = 10_000
+_LONGEST_SHAPE: Final = 10_000  # of a text from anywhere; a tuple may have thousands of parts
 
 
 class ListedRow(Struct, frozen=True):
@@ -123,7 +128,7 @@ def report_out_of_memory(message: OutOfMemory) -> MessageReport:
     Nothing is made up for what it leaves out: sums of the list are null where a part is unknown.
     """
     rows = tuple(_make_row(number, one) for number, one in enumerate(message.buffers, 1))
-    requested, available = message.requested, message.available
+    requested, available, limit = message.requested, message.available, message.limit
     sizes = [row.size_bytes for row in rows if row.size_bytes is not None]
     paddings = [row.padding_bytes for row in rows if row.padding_bytes is not None]
     figures = MessageFigures(
@@ -131,12 +136,12 @@ def report_out_of_memory(message: OutOfMemory) -> MessageReport:
         message.space,
         message.device,
         message.program,
-        _bytes(requested),
-        _bytes(available),
+        requested.bytes if requested else None,
+        available.bytes if available else None,
         requested.bytes - available.bytes
         if requested and available and requested.bytes >= available.bytes
         else None,
-        _bytes(message.limit),
+        limit.bytes if limit else None,
         requested is not None and requested.slack_bytes > 0,
         message.message_count,
         message.has_beginning and message.has_end,
@@ -144,7 +149,8 @@ def report_out_of_memory(message: OutOfMemory) -> MessageReport:
         sum(sizes) if len(sizes) == len(rows) else None,
         sum(paddings) if len(paddings) == len(rows) else None,
     )
-    return MessageReport(figures, rows, tuple(_make_part(part) for part in message.parts))
+    parts = tuple(PartRow(one.group, one.name, one.size_bytes) for one in message.parts)
+    return MessageReport(figures, rows, parts)
 
 
 def strip_layout(shape: str) -> str:
@@ -156,14 +162,6 @@ def find_instruction(label: str | None) -> str | None:
     """Return the name of the instruction in a label, None where it has none."""
     match = _NAME.match(label or "")
     return match["name"] if match else None
-
-
-def _bytes(size: Size | None) -> int | None:
-    return size.bytes if size else None
-
-
-def _make_part(part: MemoryPart) -> PartRow:
-    return PartRow(part.group, part.name, part.size_bytes)
 
 
 def _make_row(number: int, one: ListedBuffer) -> ListedRow:
@@ -202,7 +200,7 @@ def _find_opcode(label: str | None) -> str | None:
     return match["opcode"] if match else None
 
 
-ROWS: Final = RowList(
+MESSAGE_ROWS: Final = RowList(
     "rows",
     ListedRow,
     "buffers that the message lists, the largest first",
@@ -222,27 +220,179 @@ PARTS: Final = RowList(
     has_total=False,
     title="Sums",
 )
-FIGURES: Final = Block("message", MessageFigures, "what the last message says")
+MESSAGE_FIGURES: Final = Block("message", MessageFigures, "what the last message says")
 OUT_OF_MEMORY: Final = DocumentSpec(
     "out-of-memory",
     "what was asked when memory ran out",
-    row_lists=(ROWS, PARTS),
-    scalars=FIGURES,
+    row_lists=(MESSAGE_ROWS, PARTS),
+    scalars=MESSAGE_FIGURES,
 )
-_WHERE_KNOWN: Final = (
-    *("instruction", "opcode", "allocation_type", "padding_factor", "scope", "source", "op_name"),
+_WHERE_KNOWN: Final = frozenset(
+    ("instruction", "opcode", "allocation_type", "padding_factor", "scope", "source", "op_name")
 )
 
 
 def choose_message_columns(rows: tuple[ListedRow, ...]) -> DocumentSpec:
     """Return the declaration without the columns in which no row has anything; JSON has all."""
-    shown = ROWS.shown()
-    for name in _WHERE_KNOWN:
-        if not any(getattr(row, name) for row in rows):
-            shown -= {name}
-    return DocumentSpec(
-        OUT_OF_MEMORY.name,
-        OUT_OF_MEMORY.meaning,
-        row_lists=(ROWS.showing(shown), PARTS),
-        scalars=FIGURES,
-    )
+    empty = {name for name in _WHERE_KNOWN if not any(getattr(row, name) for row in rows)}
+    shown = MESSAGE_ROWS.showing(MESSAGE_ROWS.shown() - empty)
+    return replace(OUT_OF_MEMORY, row_lists=(shown, PARTS))
+
+
+class SpaceTotal(Struct, frozen=True):
+    """The total of a memory space, which XLA writes exactly."""
+
+    space: Annotated[int | None, column("number of the memory space; null for all", NUMBER)]
+    name: Annotated[str | None, column("XLA's name for it", null_text="")]
+    total_bytes: Annotated[
+        int, column("bytes of its allocations, thread-local ones too", BYTES, heading="total")
+    ]
+
+
+class ReportedAllocationRow(Struct, frozen=True):
+    """An allocation; null where the form of the report does not say."""
+
+    place: Annotated[int, column("its place in the report, from 1", NUMBER)]
+    allocation: Annotated[int | None, column("its number", NUMBER)]
+    space: Annotated[int, column("number of the memory space", NUMBER)]
+    size_bytes: Annotated[
+        int | None, column("its size; rounded where the report is a text", BYTES, heading="size")
+    ]
+    used_bytes: Annotated[
+        int | None, column("where the last listed slot ends", BYTES, heading="used to")
+    ]
+    slot_count: Annotated[int, column("offsets at which values begin", COUNT, heading="slots")]
+    value_count: Annotated[int, column("listed values", COUNT, heading="values")]
+    left_out_count: Annotated[
+        int, column("values that the report leaves out", COUNT, heading="left out")
+    ]
+    description: Annotated[
+        str | None, column("what the report says of it", heading="what", null_text="")
+    ]
+
+
+class SlotRow(Struct, frozen=True):
+    """Values that begin at one offset of an allocation, at different times."""
+
+    size_bytes: Annotated[
+        int, column("size of the largest, rounded", BYTES, heading="size", is_summed=False)
+    ]
+    place: Annotated[int, column("the allocation's place in the report", NUMBER)]
+    space: Annotated[int, column("number of the memory space", NUMBER)]
+    offset: Annotated[int, column("first byte inside the allocation", NUMBER)]
+    value_count: Annotated[int, column("values that begin there", COUNT, heading="values")]
+    shapes: Annotated[str, column("their shapes, without layouts")]
+    allocation: Annotated[int | None, figure("the allocation's number", NUMBER)]
+
+
+class UsageFigures(Struct, frozen=True):
+    """The report as a whole."""
+
+    total_bytes: Annotated[int, figure("bytes of all spaces, as XLA adds them up", BYTES)]
+    allocation_count: Annotated[int, figure("allocations that are listed", COUNT)]
+
+
+SLOTS: Final = RowList(
+    "rows",
+    SlotRow,
+    "offsets of allocations with the values that begin there, the largest first",
+    sort="-size_bytes",
+    size="size_bytes",
+    key="offset",
+    has_total=False,
+    title="Slots",
+)
+ALLOCATIONS: Final = RowList(
+    "allocations",
+    ReportedAllocationRow,
+    "allocations, in the report's order",
+    key="place",
+    has_total=False,
+    title="Allocations",
+)
+SPACES: Final = RowList(
+    "spaces",
+    SpaceTotal,
+    "totals of memory spaces",
+    has_total=False,
+    title="Memory spaces",
+)
+USAGE_FIGURES: Final = Block("report", UsageFigures, "the report as a whole")
+USAGE_REPORT: Final = DocumentSpec(
+    "memory-usage-report",
+    "what XLA's memory-usage report says",
+    row_lists=(SLOTS, ALLOCATIONS, SPACES),
+    scalars=USAGE_FIGURES,
+)
+
+
+class UsageRows(Struct, frozen=True):
+    """A report as an answer."""
+
+    figures: UsageFigures
+    slots: tuple[SlotRow, ...]
+    allocations: tuple[ReportedAllocationRow, ...]
+    spaces: tuple[SpaceTotal, ...]
+
+
+def list_usage(report: UsageReport) -> UsageRows:
+    """Return the rows of a report, in its order.
+
+    Slots share bytes: those of one allocation overlap, so their sizes do not add up, although
+    XLA's `cumulative_size` does add them.
+    """
+    slots, allocations = [], []
+    for place, one in enumerate(report.allocations, 1):
+        slots += [
+            SlotRow(
+                slot.size_bytes,
+                place,
+                one.color,
+                slot.offset,
+                slot.value_count,
+                slot.shapes,
+                one.number,
+            )
+            for slot in one.slots
+        ]
+        allocations.append(
+            ReportedAllocationRow(
+                place,
+                one.number,
+                one.color,
+                one.size_bytes,
+                max((slot.offset + slot.size_bytes for slot in one.slots), default=None),
+                len(one.slots),
+                sum(slot.value_count for slot in one.slots),
+                one.left_out_count,
+                one.description,
+            )
+        )
+    spaces = tuple(SpaceTotal(each.color, each.name, each.total_bytes) for each in report.spaces)
+    figures = UsageFigures(sum(each.total_bytes for each in spaces), len(allocations))
+    return UsageRows(figures, tuple(slots), tuple(allocations), spaces)
+
+
+class Disagreement(Struct, frozen=True):
+    """A space, None for all, whose totals differ."""
+
+    space: int | None
+    reported_bytes: int
+    assigned_bytes: int
+
+
+def compare_totals(report: UsageReport, assignment: BufferAssignment) -> tuple[Disagreement, ...]:
+    """Return the spaces in which the allocations do not add up to the report's total.
+
+    Both count every allocation, thread-local ones and constants included; both are exact.
+    """
+    found = []
+    for space in report.spaces:
+        assigned = sum(
+            each.size_bytes
+            for each in assignment.allocations
+            if space.color is None or each.color == space.color
+        )
+        if assigned != space.total_bytes:
+            found.append(Disagreement(space.color, space.total_bytes, assigned))
+    return tuple(found)
