@@ -8,6 +8,7 @@ shares with TensorFlow, the drivers of CUDA and ROCm, and of PyTorch.
 from __future__ import annotations
 
 import re
+from functools import cache
 from math import prod
 from typing import Final
 
@@ -118,11 +119,18 @@ _WORDINGS: Final[dict[When, tuple[str, ...]]] = {
         |cudaErrorMemoryAllocation""",
     ),
 }
-_PATTERNS: Final = tuple(
-    (when, re.compile(text.replace("SIZE", SIZE), re.VERBOSE))
-    for when, texts in _WORDINGS.items()
-    for text in texts
-)
+
+
+@cache
+def _compile_wordings() -> tuple[tuple[When, re.Pattern[str]], ...]:
+    """Return the patterns. Compiling them takes 8 ms, and few texts have a hint of a message."""
+    return tuple(
+        (when, re.compile(text.replace("SIZE", SIZE), re.VERBOSE))
+        for when, texts in _WORDINGS.items()
+        for text in texts
+    )
+
+
 # The list alone, where the beginning of the message is lost.
 _ORPHAN: Final = re.compile(
     r"BufferAssignment OOM Debugging|Largest program allocations in (?P<space>\w++)"
@@ -135,7 +143,7 @@ def find_head(line: str) -> OutOfMemory | None:
     """Return what the first sentence of a message says, None if a line has none."""
     if not is_hinted(line):
         return None
-    for when, pattern in _PATTERNS:
+    for when, pattern in _compile_wordings():
         match = pattern.search(line, 0, _LONGEST_LINE)
         if match is not None:
             return _read(when, match.groupdict())
